@@ -1,8 +1,11 @@
 //! Remote accesses, and links or memory that are nearly saturated: by how much and since when.
 
+use crate::case::place_words;
 use crate::course::{Limit, Watched, Watching};
 use crate::facts::Facts;
+use crate::limits;
 use crate::report::{Bottleneck, BottleneckKind, Bottlenecks};
+use crate::tally::Tally;
 use numakit_model::{Instance, Scope};
 
 /// A line of the table.
@@ -10,8 +13,6 @@ pub(crate) struct BottleneckRule {
     /// The share that is followed, in percent.
     pub(crate) limit: Limit,
     pub(crate) kind: BottleneckKind,
-    /// The subject, if it is not the instance.
-    who: Option<&'static str>,
     /// What the subject does, as in "node 2 accesses remote memory".
     pub(crate) does: &'static str,
     /// What the share is of, as in "63 % of its accesses".
@@ -20,125 +21,73 @@ pub(crate) struct BottleneckRule {
     amount: Option<&'static str>,
 }
 
-const PARTS: &[Scope] = &[Scope::Node, Scope::Package, Scope::Machine];
-
 pub(crate) static RULES: &[BottleneckRule] = &[
     BottleneckRule {
-        limit: Limit {
-            formula: "far_share",
-            threshold: 20.0,
-            scopes: PARTS,
-            minimum: Some(("memory_time", 0.01)),
-        },
+        limit: limits::FAR_TIME,
         kind: BottleneckKind::Remote,
-        who: None,
         does: "has threads that wait for memory of other nodes",
         of: "of their time at memory",
         amount: None,
     },
     BottleneckRule {
-        limit: Limit {
-            formula: "far_pages_share",
-            threshold: 20.0,
-            scopes: PARTS,
-            minimum: Some(("used_pages", 5.0)),
-        },
+        limit: limits::FAR_PAGES,
         kind: BottleneckKind::Remote,
-        who: None,
         does: "has threads that use memory of other nodes",
         of: "of the pages in use",
         amount: None,
     },
     BottleneckRule {
-        limit: Limit {
-            formula: "remote_share",
-            threshold: 20.0,
-            scopes: PARTS,
-            minimum: Some(("dram_bandwidth", 1e8)),
-        },
+        limit: limits::FAR_READS,
         kind: BottleneckKind::Remote,
-        who: None,
         does: "accesses remote memory",
         of: "of its accesses",
         amount: Some("remote_bandwidth"),
     },
     BottleneckRule {
-        limit: Limit {
-            formula: "load_remote_share",
-            threshold: 20.0,
-            scopes: PARTS,
-            minimum: Some(("memory_loads", 1e5)),
-        },
+        limit: limits::FAR_LOADS,
         kind: BottleneckKind::Remote,
-        who: None,
         does: "loads from remote memory",
         of: "of its loads from memory",
         amount: None,
     },
     BottleneckRule {
-        limit: Limit {
-            formula: "resctrl_remote_share",
-            threshold: 20.0,
-            scopes: PARTS,
-            minimum: Some(("resctrl_bandwidth", 1e8)),
-        },
+        limit: limits::FAR_TRAFFIC,
         kind: BottleneckKind::Remote,
-        who: None,
         does: "transfers data from and to remote memory",
         of: "of its traffic",
         amount: Some("remote_bandwidth"),
     },
     BottleneckRule {
-        limit: Limit {
-            formula: "link_util",
-            threshold: 70.0,
-            scopes: &[Scope::Link, Scope::Package],
-            minimum: None,
-        },
+        limit: limits::LINK,
         kind: BottleneckKind::Link,
-        who: None,
         does: "is nearly saturated",
         of: "of its bandwidth",
         amount: Some("link_out"),
     },
     BottleneckRule {
-        limit: Limit { formula: "card_wait", threshold: 70.0, scopes: &[Scope::Device], minimum: None },
+        limit: limits::CARD,
         kind: BottleneckKind::Link,
-        who: None,
         does: "delays requests for memory of other nodes",
         of: "of the time",
         amount: Some("link_in"),
     },
     BottleneckRule {
-        limit: Limit { formula: "dram_util", threshold: 70.0, scopes: PARTS, minimum: None },
+        limit: limits::MEMORY,
         kind: BottleneckKind::Memory,
-        who: None,
         does: "nearly saturates its memory",
         of: "of its memory bandwidth",
         amount: Some("dram_bandwidth"),
     },
     BottleneckRule {
-        limit: Limit {
-            formula: "hint_remote_share",
-            threshold: 20.0,
-            scopes: &[Scope::Machine],
-            minimum: Some(("hint", 100.0)),
-        },
+        limit: limits::FAR_HINTS.at(&[Scope::Machine]),
         kind: BottleneckKind::Remote,
-        who: None,
         does: "has threads that use remote memory",
         of: "of the accesses that NUMA balancing sampled",
         amount: None,
     },
     BottleneckRule {
-        limit: Limit {
-            formula: "remote_allocation_share",
-            threshold: 20.0,
-            scopes: &[Scope::Node],
-            minimum: Some(("allocations", 1e3)),
-        },
+        limit: limits::FAR_ALLOCATIONS.at(&[Scope::Node]),
         kind: BottleneckKind::Remote,
-        who: None,
         does: "has allocations by remote CPUs",
         of: "of the allocations on it",
         amount: None,
@@ -155,24 +104,24 @@ pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<BottleneckRule>> {
     RULES.iter().filter(is_about_use).flat_map(|rule| watching.all(rule, &rule.limit)).collect()
 }
 
-/// Those that reached their thresholds, the worst first; with times since `first`.
-pub(crate) fn bottlenecks(facts: &Facts<'_>, watched: &[Watched<BottleneckRule>], first: u64) -> Bottlenecks {
-    let seconds = |time: u64| time.saturating_sub(first) as f64 / 1e9;
+/// Those that reached their thresholds, the worst first.
+pub(crate) fn bottlenecks(facts: &Facts<'_>, tally: &Tally) -> Bottlenecks {
+    let watched = &tally.bottlenecks;
     let bottleneck = |w: &Watched<BottleneckRule>| {
         let spell = w.onset.longest()?;
         let percent = facts.rate(w.line.limit.formula, w.place)?;
         let (peak, peak_at) = w.onset.peak()?;
         Some(Bottleneck {
-            who: who(w),
+            who: place_words(w.place),
             kind: w.line.kind,
             does: w.line.does,
             percent,
             of: w.line.of,
             peak_percent: peak,
-            peak_at_seconds: seconds(peak_at),
+            peak_at_seconds: tally.seconds(peak_at),
             time_percent: w.onset.percent_above(),
-            since_seconds: seconds(spell.from),
-            until_seconds: (!w.onset.lasts()).then(|| seconds(spell.to)),
+            since_seconds: tally.seconds(spell.from),
+            until_seconds: (!w.onset.lasts()).then(|| tally.seconds(spell.to)),
             per_second: w.line.amount.and_then(|name| facts.rate(name, w.place)),
         })
     };
@@ -185,7 +134,7 @@ pub(crate) fn bottlenecks(facts: &Facts<'_>, watched: &[Watched<BottleneckRule>]
     let one = facts.node_count() == Some(1);
     let highest = highest
         .filter(|_| found.is_empty() && !one)
-        .map(|(w, peak)| format!("{peak:.1} % {} ({})", w.line.of, who(w)));
+        .map(|(w, peak)| format!("{peak:.1} % {} ({})", w.line.of, place_words(w.place)));
     let unknown = match highest.is_some() || !found.is_empty() {
         true => None,
         false if one => Some("the machine has one node, so no memory is remote".to_owned()),
@@ -193,17 +142,4 @@ pub(crate) fn bottlenecks(facts: &Facts<'_>, watched: &[Watched<BottleneckRule>]
         false => Some("too short".to_owned()),
     };
     Bottlenecks { found, highest, unknown }
-}
-
-fn who(watched: &Watched<BottleneckRule>) -> String {
-    if let Some(who) = watched.line.who {
-        return who.to_owned();
-    }
-    match watched.place {
-        Instance::Machine => "the machine".to_owned(),
-        Instance::Node(n) => format!("node {n}"),
-        Instance::Package(p) => format!("package {p}"),
-        Instance::Link(p, l) => format!("link {l} of package {p}"),
-        place => place.to_string().trim_start_matches('@').to_owned(),
-    }
 }

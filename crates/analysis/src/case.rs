@@ -4,7 +4,7 @@ use crate::course::Watched;
 use crate::facts::Facts;
 use crate::findings::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
 use crate::rules::Rule;
-use crate::tally::{Level, Movement, Tally};
+use crate::tally::{LevelBytes, Tally};
 use numakit_derived::Index;
 use numakit_model::Instance;
 use numakit_model::numbers::NumberStyle;
@@ -14,6 +14,9 @@ const MOST: f64 = 50.0;
 
 /// Less CPU time than this is not worth a finding, in CPUs.
 const WORTH: f64 = 0.02;
+
+/// With less CPU time than this, samples of 200 a second and CPU tell nothing, in seconds.
+const MIN_SECONDS: f64 = 0.25;
 
 /// A rule at one place.
 pub(crate) struct Case<'a> {
@@ -39,6 +42,11 @@ impl Case<'_> {
         self.watched.place
     }
 
+    /// The formula that the rule follows.
+    pub(crate) fn formula(&self) -> &'static str {
+        self.watched.line.limit.formula
+    }
+
     /// A formula over the whole time, at the place of this case.
     pub(crate) fn rate(&self, formula: &str) -> Option<f64> {
         self.facts.rate(formula, self.place())
@@ -54,17 +62,19 @@ impl Case<'_> {
         self.facts.count(metric, Instance::Machine)
     }
 
-    /// How a level changed there.
-    pub(crate) fn level(&self, metric: &str, place: Instance) -> Option<Level> {
-        match &self.tally.movements[*self.index.find(metric, place).first()?] {
-            Movement::Level(level) => *level,
-            Movement::Rates { .. } => None,
-        }
+    /// How a level of memory changed there.
+    pub(crate) fn memory(&self, metric: &str, place: Instance) -> Option<LevelBytes> {
+        self.tally.memory(self.index, metric, place)
     }
 
     /// Whether the recording has values of the observed program itself.
     pub(crate) fn has_program(&self) -> bool {
         self.overall("task_cpu").is_some()
+    }
+
+    /// Whether samples say whose memory the program uses: counters of the machine, and who allocated it, say less.
+    pub(crate) fn is_use_known(&self) -> bool {
+        self.overall("far_share").or_else(|| self.overall("far_pages_share")).is_some()
     }
 
     /// The number of CPUs that the machine has, or that had values.
@@ -88,6 +98,11 @@ impl Case<'_> {
         cpus.is_none_or(|cpus| cpus * share / 100.0 >= WORTH)
     }
 
+    /// Whether the program ran long enough for its samples to tell something.
+    pub(crate) fn has_run(&self) -> bool {
+        self.overall("task_cpu").is_some_and(|cpus| cpus * self.facts.seconds >= MIN_SECONDS)
+    }
+
     /// Whose the machine's values are: the program's where it used most of the CPU time.
     pub(crate) fn owner(&self) -> FindingSubject {
         let share = self.overall("task_cpu").zip(self.busy()).map(|(own, all)| 100.0 * own / all.max(0.01));
@@ -100,14 +115,13 @@ impl Case<'_> {
 
     /// A formula at the place of this case as evidence, with its course if it is the rule's own.
     pub(crate) fn evidence(&self, formula: &str, says: String) -> FindingEvidence {
-        let is_own = formula == self.watched.line.limit.formula;
-        let at = |time: u64| time.saturating_sub(self.tally.first.unwrap_or(0)) as f64 / 1e9;
+        let is_own = formula == self.formula();
         let course = if is_own { self.watched.trend.points() } else { Vec::new() };
         FindingEvidence {
             series: named(formula, self.place()),
             value: self.rate(formula).unwrap_or_default(),
             says,
-            course: course.into_iter().map(|(time, value)| (at(time), value)).collect(),
+            course: course.into_iter().map(|(time, value)| (self.tally.seconds(time), value)).collect(),
         }
     }
 
@@ -170,17 +184,30 @@ impl Draft {
     }
 }
 
-/// The subject as it stands at the beginning of a sentence.
-pub(crate) fn subject_words(subject: FindingSubject) -> String {
-    match subject {
-        FindingSubject::Program => "The program".to_owned(),
-        FindingSubject::Machine => "The machine".to_owned(),
-        FindingSubject::Node(n) => format!("Node {n}"),
-        FindingSubject::Package(n) => format!("Package {n}"),
-        FindingSubject::Cpu(n) => format!("CPU {n}"),
-        FindingSubject::Link(n) => format!("Link {n}"),
-        FindingSubject::Recording => "The recording".to_owned(),
+/// A place in words, as in "node 2 uses all of its bandwidth".
+pub(crate) fn place_words(place: Instance) -> String {
+    match place {
+        Instance::Machine => "the machine".to_owned(),
+        Instance::Node(n) => format!("node {n}"),
+        Instance::Package(p) => format!("package {p}"),
+        Instance::Link(p, l) => format!("link {l} of package {p}"),
+        place => place.to_string().trim_start_matches('@').to_owned(),
     }
+}
+
+/// Words at the beginning of a sentence.
+pub(crate) fn capitalised(words: &str) -> String {
+    first_letter(words, |c| c.to_uppercase().to_string())
+}
+
+/// A sentence inside another one.
+pub(crate) fn lowered(sentence: &str) -> String {
+    first_letter(sentence, |c| c.to_lowercase().to_string())
+}
+
+fn first_letter(text: &str, change: impl Fn(char) -> String) -> String {
+    let mut chars = text.chars();
+    chars.next().map(change).unwrap_or_default() + chars.as_str()
 }
 
 /// The subject that a place is.
@@ -235,7 +262,8 @@ mod tests {
     #[test]
     fn a_place_has_a_subject_and_a_name() {
         assert_eq!(subject_of(Instance::Node(2)), FindingSubject::Node(2));
-        assert_eq!(subject_words(subject_of(Instance::Machine)), "The machine");
+        assert_eq!(capitalised(&place_words(Instance::Machine)), "The machine");
+        assert_eq!(lowered("Node 2 was full"), "node 2 was full");
         assert_eq!(named("idle", Instance::Cpu(3)), "idle@cpu3");
     }
 }

@@ -82,7 +82,7 @@ pub enum CostBasis {
 }
 
 impl CostBasis {
-    /// As in "12 % of its CPU time".
+    /// As in "12 % of the CPU time".
     pub fn words(self) -> &'static str {
         match self {
             Self::CpuTime => "CPU time",
@@ -119,6 +119,19 @@ impl FindingCost {
     pub(crate) fn about(of: CostBasis, percent: f64, within: f64) -> Self {
         let bound = |factor: f64| (percent * factor).clamp(0.0, 100.0);
         Self::Share { of, percent: bound(1.0), low: bound(1.0 - within), high: bound(1.0 + within) }
+    }
+
+    /// A share that is an upper bound: others may have waited, or it overlaps with other work.
+    pub(crate) fn at_most(of: CostBasis, percent: f64) -> Self {
+        Self::Share { of, percent, low: 0.0, high: percent }
+    }
+
+    /// Of the time that threads waited, if that is known.
+    pub(crate) fn of_waiting(share: Option<f64>, unknown: &str) -> Self {
+        match share {
+            Some(share) => Self::at_most(CostBasis::WallTime, share),
+            None => Self::unknown(unknown),
+        }
     }
 
     /// It cannot be told.

@@ -1,7 +1,8 @@
 //! The findings of a recording and the answer in three lines.
 
+use crate::case::lowered;
 use crate::facts::Facts;
-use crate::findings::{CostBasis, Finding, FindingCost, FindingSubject, Findings, Headline, Untold};
+use crate::findings::{Finding, FindingCost, FindingSubject, Findings, Headline, Untold};
 use crate::rules::{self, RuleKind};
 use crate::tally::Tally;
 use numakit_derived::Index;
@@ -129,22 +130,10 @@ pub fn cost_words(finding: &Finding) -> String {
                 width if width < 0.1 => String::new(),
                 _ => format!(" ({} to {})", percent(*low), percent(*high)),
             };
-            let of = match of {
-                CostBasis::WallTime => "of the time",
-                CostBasis::CpuTime => "of the CPU time",
-                CostBasis::MemoryTime => "of the time at memory",
-            };
-            format!("{} {of}{bounds}", percent(*share))
+            format!("{} of the {}{bounds}", percent(*share), of.words())
         }
     };
     let until =
         finding.until_seconds.map_or_else(|| "to the end".to_owned(), |s| format!("until {}", duration(s)));
     format!("{cost}; since {} {until}", duration(finding.since_seconds))
-}
-
-/// A sentence inside another one.
-fn lowered(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|c| c.to_lowercase().to_string()).unwrap_or_default();
-    first + chars.as_str()
 }

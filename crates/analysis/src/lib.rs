@@ -14,6 +14,7 @@ pub mod findings;
 mod guide;
 mod headline;
 mod histogram;
+mod limits;
 mod locality;
 mod movers;
 mod onset;

@@ -33,14 +33,13 @@ const FLOOR_MEMORY: f64 = 0.01;
 const UNKNOWN_MEMORY: f64 = 1073741824.0;
 
 pub(crate) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<Mover> {
-    let first = tally.first.unwrap_or(0);
     let mover = |(at, (series, movement)): (usize, (&Series, &Movement))| {
         // The recording's own work is reported as its cost; idle time is the complement of the rest.
         if series.metric.sensor() == "self" || series.metric.name == "cpu.idle" {
             return None;
         }
         match movement {
-            Movement::Rates { .. } => rate(series, movement, first),
+            Movement::Rates { .. } => rate(series, movement, tally),
             Movement::Level(level) => self::level(header, index, at, series, (*level)?),
         }
     };
@@ -106,7 +105,7 @@ fn swing(least: f64, most: f64, floor: f64) -> f64 {
     ((most + floor) / (least + floor)).log10()
 }
 
-fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
+fn rate(series: &Series, movement: &Movement, tally: &Tally) -> Option<Mover> {
     let Movement::Rates { rates, peak_at } = movement else { return None };
     if rates.total() < MIN_SLOTS {
         return None;
@@ -130,7 +129,7 @@ fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
         unit,
         quiet,
         peak,
-        peak_at_seconds: peak_at.saturating_sub(first) as f64 / 1e9,
+        peak_at_seconds: tally.seconds(*peak_at),
         active_percent: 100.0 * rates.above_zero() as f64 / rates.total() as f64,
     };
     Some(Mover { series: series.name(), swing: swing(quiet, peak, floor), change, alike: Vec::new() })

@@ -64,6 +64,8 @@ pub(crate) enum RuleKind {
 
 pub(crate) const MACHINE: &[Scope] = &[Scope::Machine];
 pub(crate) const NODES: &[Scope] = &[Scope::Node];
+/// A program that hardly runs loses nothing, in CPUs.
+pub(crate) const RUNS: Option<(&str, f64)> = Some(("task_cpu", 0.05));
 /// From this share of CPU time or of the time on, in percent, a cost is a problem.
 pub(crate) const COSTLY: f64 = 5.0;
 
@@ -114,24 +116,23 @@ pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<Rule>> {
 pub(crate) fn judge(facts: &Facts<'_>, index: &Index<'_>, tally: &Tally) -> Vec<(RuleKind, Finding)> {
     let case = |watched| Case { facts, watched, tally, index };
     let mut found: Vec<(RuleKind, Finding)> =
-        tally.rules.iter().filter_map(|watched| finding(&case(watched), tally)).collect();
+        tally.rules.iter().filter_map(|watched| finding(&case(watched))).collect();
     found.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
     found
 }
 
 /// A rule that never reached its threshold finds nothing. What failed is judged however short the time was.
-fn finding(case: &Case<'_>, tally: &Tally) -> Option<(RuleKind, Finding)> {
-    let watched = case.watched;
+fn finding(case: &Case<'_>) -> Option<(RuleKind, Finding)> {
+    let Case { watched, tally, .. } = *case;
     let whole = || (watched.line.kind == RuleKind::Failure).then(|| tally.whole());
     let spell = watched.onset.longest().or_else(whole)?;
     let draft = (watched.line.judge)(case)?;
-    let seconds = |time: u64| time.saturating_sub(tally.first.unwrap_or(0)) as f64 / 1e9;
     let finding = Finding {
         rule: watched.line.name,
         subject: draft.subject,
         says: draft.says,
-        since_seconds: seconds(spell.from),
-        until_seconds: (!watched.onset.lasts()).then(|| seconds(spell.to)),
+        since_seconds: tally.seconds(spell.from),
+        until_seconds: (!watched.onset.lasts()).then(|| tally.seconds(spell.to)),
         cost: draft.cost,
         certainty: draft.certainty,
         evidence: draft.evidence,

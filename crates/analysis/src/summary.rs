@@ -7,11 +7,9 @@ use crate::headline::findings;
 use crate::locality::locality;
 use crate::movers::movers;
 use crate::report::*;
-use crate::series::convert;
-use crate::tally::{Level, Movement, Phase, Tally};
+use crate::tally::{Phase, Tally};
 use numakit_derived::{Catalog, Index};
 use numakit_model::Instance;
-use numakit_model::numbers::NumberStyle;
 use numakit_recording::Header;
 
 pub(crate) fn report(
@@ -29,11 +27,11 @@ pub(crate) fn report(
         machine: machine(header),
         losses: losses(header, tally),
         locality: locality(&facts),
-        bottlenecks: bottlenecks(&facts, &tally.bottlenecks, tally.first.unwrap_or(0)),
+        bottlenecks: bottlenecks(&facts, tally),
         phases: tally.phases.iter().skip(1).map(|p| phase_report(header, index, formulas, p)).collect(),
         more_phases: tally.notes.more_phases,
         faults: faults(&facts),
-        memory: memory(header, index, &tally.movements),
+        memory: memory(header, index, tally),
         cpus: cpus(header, &facts),
         pressure: pressure(&facts),
         movers: movers(header, tally, index),
@@ -141,18 +139,12 @@ fn faults(facts: &Facts<'_>) -> Faults {
 }
 
 /// Of each node, or of the machine if there are no values of nodes.
-fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<FreeMemory> {
-    let level = |name: &str, place| -> Option<(usize, Level)> {
-        let at = *index.find(name, place).first()?;
-        if let Movement::Level(level) = &movements[at] { Some((at, (*level)?)) } else { None }
-    };
-    let bytes = |at: usize, value: u64| convert(index, at, NumberStyle::Bytes, value);
+fn memory(header: &Header, index: &Index<'_>, tally: &Tally) -> Vec<FreeMemory> {
     let of_place = |node: Option<u32>| {
         let place = node.map_or(Instance::Machine, Instance::Node);
         let name = if node.is_some() { "node.MemFree" } else { "vmstat.nr_free_pages" };
-        let (at, free) = level(name, place)?;
-        let measured =
-            level("node.MemTotal", place).filter(|_| node.is_some()).and_then(|(at, l)| bytes(at, l.end));
+        let free = tally.memory(index, name, place)?;
+        let measured = node.and_then(|_| tally.memory(index, "node.MemTotal", place)).map(|total| total.end);
         let topology = header.topology.as_ref();
         let known = || match node {
             Some(node) => topology?.node(node)?.memory_kb,
@@ -161,9 +153,9 @@ fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Fre
         Some(FreeMemory {
             node,
             total_bytes: measured.or_else(|| known().map(|kb| kb as f64 * 1024.0)),
-            begin_bytes: bytes(at, free.begin)?,
-            end_bytes: bytes(at, free.end)?,
-            least_bytes: bytes(at, free.least)?,
+            begin_bytes: free.begin,
+            end_bytes: free.end,
+            least_bytes: free.least,
         })
     };
     let nodes: Vec<FreeMemory> = node_numbers(header).iter().filter_map(|n| of_place(Some(n))).collect();

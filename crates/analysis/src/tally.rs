@@ -6,8 +6,11 @@ use crate::course::Watched;
 use crate::histogram::Histogram;
 use crate::onset::Spell;
 use crate::rules::Rule;
+use crate::series::convert;
+use numakit_derived::Index;
 use numakit_model::label::RecorderEvent;
-use numakit_model::{Kind, Metric, Series};
+use numakit_model::numbers::NumberStyle;
+use numakit_model::{Instance, Kind, Metric, Series};
 use numakit_recording::rates::difference;
 use numakit_recording::{Batch, Header, Rates};
 use std::sync::Arc;
@@ -54,6 +57,15 @@ pub(crate) struct Level {
     pub(crate) end: u64,
     pub(crate) least: u64,
     pub(crate) most: u64,
+}
+
+/// A level of memory, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LevelBytes {
+    pub(crate) begin: f64,
+    pub(crate) end: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
 }
 
 /// The recorder's own labels.
@@ -169,6 +181,24 @@ impl Tally {
         let Notes { lost, dropped, damaged, .. } = self.notes;
         let due = self.phases[0].samples.saturating_add(dropped).saturating_add(lost).saturating_add(damaged);
         if due == 0 { 0.0 } else { 100.0 * (lost as f64 / due as f64) }
+    }
+
+    /// How a level of memory changed at a place; `None` if it has no values or is not of memory.
+    pub(crate) fn memory(&self, index: &Index<'_>, name: &str, place: Instance) -> Option<LevelBytes> {
+        let at = *index.find(name, place).first()?;
+        let Movement::Level(Some(level)) = &self.movements[at] else { return None };
+        let bytes = |value: u64| convert(index, at, NumberStyle::Bytes, value);
+        Some(LevelBytes {
+            begin: bytes(level.begin)?,
+            end: bytes(level.end)?,
+            least: bytes(level.least)?,
+            most: bytes(level.most)?,
+        })
+    }
+
+    /// Since the first row, in seconds.
+    pub(crate) fn seconds(&self, time: u64) -> f64 {
+        time.saturating_sub(self.first.unwrap_or(0)) as f64 / 1e9
     }
 
     /// From the first row to the last.

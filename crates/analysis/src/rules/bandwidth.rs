@@ -1,27 +1,27 @@
 //! The memory bandwidth of a node, a package or the machine is nearly used up.
 
 use super::{Rule, RuleKind};
-use crate::case::{Case, Draft, percent, subject_of, subject_words};
-use crate::course::Limit;
+use crate::case::{Case, Draft, capitalised, percent, place_words, subject_of};
 use crate::findings::{CostBasis, FindingCost};
-use numakit_model::{Instance, Scope};
-
-/// From this share of the peak on, in percent.
-const SATURATED: f64 = 70.0;
-const PARTS: &[Scope] = &[Scope::Node, Scope::Package, Scope::Machine];
+use crate::limits::{MEMORY, SATURATED};
+use numakit_model::Instance;
 
 pub(crate) const RULE: Rule = Rule {
     name: "memory-bandwidth",
     finds: "memory whose bandwidth is nearly used up",
     kind: RuleKind::Problem,
-    limit: Limit { formula: "dram_util", threshold: SATURATED, scopes: PARTS, minimum: None },
+    limit: MEMORY,
     judge,
 };
 
 fn judge(case: &Case<'_>) -> Option<Draft> {
     let share = case.rate("dram_util").filter(|&share| share >= SATURATED)?;
     let subject = subject_of(case.place());
-    let says = format!("{} uses {} of its memory bandwidth", subject_words(subject), percent(share));
+    let says = format!(
+        "{} uses {} of its memory bandwidth",
+        capitalised(&place_words(case.place())),
+        percent(share)
+    );
     let others = case.facts.node_count().is_some_and(|n| n > 1) && case.place() != Instance::Machine;
     let remedy = match others {
         true => case.remedy(

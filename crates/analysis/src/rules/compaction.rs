@@ -32,6 +32,6 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         case.evidence("compactions", format!("{} direct compactions", per_second(rate))),
         case.evidence("stall", format!("threads waited for memory {} of the time", percent(waiting))),
     ];
-    let cost = FindingCost::Share { of: CostBasis::WallTime, percent: waiting, low: 0.0, high: waiting };
+    let cost = FindingCost::at_most(CostBasis::WallTime, waiting);
     Some(Draft::measured(case.owner(), says, cost, remedy).with(evidence).certainty(Certainty::Likely))
 }

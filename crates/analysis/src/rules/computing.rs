@@ -1,31 +1,23 @@
 //! A program that computes: its memory is not what it waits for.
 
-use super::{MACHINE, Rule, RuleKind};
+use super::{MACHINE, RUNS, Rule, RuleKind};
 use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
 use crate::findings::{FindingCost, FindingSubject};
 
 /// From this share of its time on, in percent.
 const MOST: f64 = 70.0;
-/// With less CPU time than this nothing is said, in seconds.
-const MIN_SECONDS: f64 = 0.25;
 
 pub(crate) const RULE: Rule = Rule {
     name: "computes",
     finds: "a program that computes most of its time",
     kind: RuleKind::Remark,
-    limit: Limit {
-        formula: "computing_share",
-        threshold: MOST,
-        scopes: MACHINE,
-        minimum: Some(("task_cpu", 0.05)),
-    },
+    limit: Limit { formula: "computing_share", threshold: MOST, scopes: MACHINE, minimum: RUNS },
     judge,
 };
 
 fn judge(case: &Case<'_>) -> Option<Draft> {
-    let share = case.rate("computing_share").filter(|&share| share >= MOST)?;
-    case.overall("task_cpu").filter(|cpu| cpu * case.facts.seconds >= MIN_SECONDS)?;
+    let share = case.rate("computing_share").filter(|&share| share >= MOST && case.has_run())?;
     let says =
         format!("The program computes {} of its CPU time: it does not wait for memory", percent(share));
     let remedy = case.remedy(

@@ -1,31 +1,20 @@
 //! Threads fight over cache lines.
 
-use super::{COSTLY, MACHINE, Rule, RuleKind};
+use super::{COSTLY, MACHINE, RUNS, Rule, RuleKind};
 use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
 use crate::findings::{CostBasis, FindingCost, FindingSubject};
-
-/// A program that hardly runs loses nothing, in CPUs.
-const RUNS: f64 = 0.05;
-/// Independent samples of 200 a second and CPU: with fewer than this much CPU time nothing is said.
-const MIN_SECONDS: f64 = 0.25;
 
 pub(crate) const RULE: Rule = Rule {
     name: "contended-lines",
     finds: "threads that wait for cache lines which other threads write",
     kind: RuleKind::Problem,
-    limit: Limit {
-        formula: "contended_cost",
-        threshold: COSTLY,
-        scopes: MACHINE,
-        minimum: Some(("task_cpu", RUNS)),
-    },
+    limit: Limit { formula: "contended_cost", threshold: COSTLY, scopes: MACHINE, minimum: RUNS },
     judge,
 };
 
 fn judge(case: &Case<'_>) -> Option<Draft> {
-    let share = case.rate("contended_cost").filter(|&share| share >= COSTLY)?;
-    case.overall("task_cpu").filter(|cpu| cpu * case.facts.seconds >= MIN_SECONDS)?;
+    let share = case.rate("contended_cost").filter(|&share| share >= COSTLY && case.has_run())?;
     let says = format!("Threads of the program fight over cache lines: {} of its CPU time", percent(share));
     let remedy = case.remedy(
         "numa explain names the line, its fields and the threads: pad it, give each thread its own, or split the lock",

@@ -4,44 +4,28 @@ use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
 use crate::findings::{Certainty, FindingCost};
-use numakit_model::Scope;
+use crate::limits::{FAR, FAR_HINTS, FAR_LOADS, FAR_READS, FAR_TRAFFIC};
 
-const FAR: f64 = 20.0;
-const PARTS: &[Scope] = MACHINE;
-
-const fn rule(
-    name: &'static str,
-    formula: &'static str,
-    minimum: (&'static str, f64),
-    judge: fn(&Case<'_>) -> Option<Draft>,
-) -> Rule {
+const fn rule(name: &'static str, limit: Limit, judge: fn(&Case<'_>) -> Option<Draft>) -> Rule {
     Rule {
         name,
         finds: "accesses to memory of other nodes, by counters of the whole machine",
         kind: RuleKind::Problem,
-        limit: Limit { formula, threshold: FAR, scopes: PARTS, minimum: Some(minimum) },
+        limit: limit.at(MACHINE),
         judge,
     }
 }
 
-pub(crate) const READS: Rule = rule("far-reads", "remote_share", ("dram_bandwidth", 1e8), |case| {
-    judge(case, "remote_share", "accesses")
-});
-pub(crate) const LOADS: Rule = rule("far-loads", "load_remote_share", ("memory_loads", 1e5), |case| {
-    judge(case, "load_remote_share", "loads from memory")
-});
-pub(crate) const TRAFFIC: Rule =
-    rule("far-traffic", "resctrl_remote_share", ("resctrl_bandwidth", 1e8), |case| {
-        judge(case, "resctrl_remote_share", "memory traffic")
-    });
-pub(crate) const HINTS: Rule = rule("far-hint-faults", "hint_remote_share", ("hint", 100.0), |case| {
-    judge(case, "hint_remote_share", "accesses that NUMA balancing sampled")
-});
+pub(crate) const READS: Rule = rule("far-reads", FAR_READS, |case| judge(case, "accesses"));
+pub(crate) const LOADS: Rule = rule("far-loads", FAR_LOADS, |case| judge(case, "loads from memory"));
+pub(crate) const TRAFFIC: Rule = rule("far-traffic", FAR_TRAFFIC, |case| judge(case, "memory traffic"));
+pub(crate) const HINTS: Rule =
+    rule("far-hint-faults", FAR_HINTS, |case| judge(case, "accesses that NUMA balancing sampled"));
 
 /// Silent where samples tell whose use it is.
-fn judge(case: &Case<'_>, formula: &str, of: &str) -> Option<Draft> {
-    let is_use_known = case.overall("far_share").or_else(|| case.overall("far_pages_share")).is_some();
-    let share = case.rate(formula).filter(|&share| share >= FAR && !is_use_known)?;
+fn judge(case: &Case<'_>, of: &str) -> Option<Draft> {
+    let formula = case.formula();
+    let share = case.rate(formula).filter(|&share| share >= FAR && !case.is_use_known())?;
     let says = format!("{} of the {of} went to memory of other nodes", percent(share));
     let remedy = case.remedy(
         "Keep threads on the nodes of their memory; numa explain names the data",

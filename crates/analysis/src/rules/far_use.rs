@@ -2,13 +2,11 @@
 
 use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, listed, percent};
-use crate::course::Limit;
 use crate::findings::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
+use crate::limits::{FAR, FAR_PAGES, FAR_TIME};
 use crate::locality::half_interval;
 use numakit_model::Instance;
 
-/// From this far share on, in percent.
-const FAR: f64 = 20.0;
 /// A node with at least this share of the far use is named, in percent.
 const NAMED: f64 = 10.0;
 
@@ -16,12 +14,7 @@ pub(crate) const TIME: Rule = Rule {
     name: "far-use",
     finds: "threads that wait for memory of other nodes",
     kind: RuleKind::Problem,
-    limit: Limit {
-        formula: "far_share",
-        threshold: FAR,
-        scopes: MACHINE,
-        minimum: Some(("memory_time", 0.01)),
-    },
+    limit: FAR_TIME.at(MACHINE),
     judge: |case| judge(case, &WAITING),
 };
 
@@ -29,12 +22,7 @@ pub(crate) const PAGES: Rule = Rule {
     name: "far-pages",
     finds: "threads that use pages of other nodes, where time cannot be told",
     kind: RuleKind::Problem,
-    limit: Limit {
-        formula: "far_pages_share",
-        threshold: FAR,
-        scopes: MACHINE,
-        minimum: Some(("used_pages", 5.0)),
-    },
+    limit: FAR_PAGES.at(MACHINE),
     judge: |case| judge(case, &USING),
 };
 
@@ -86,7 +74,7 @@ fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
         vec![case.evidence(unit.share, format!("{} of the {} is far", percent(share), unit.of))];
     evidence.extend(case.overall("memory_share").map(|share| {
         let says = format!("{} of the program's time is at memory outside of the caches", percent(share));
-        FindingEvidence { series: "memory_share".into(), value: share, says, course: Vec::new() }
+        case.number("memory_share", share, says)
     }));
     evidence.extend(pairs.evidence(case, unit));
     evidence.extend(card_waits(case));
@@ -113,9 +101,13 @@ impl Pairs {
         Self { nodes, far }
     }
 
+    fn total(&self) -> f64 {
+        self.far.iter().map(|pair| pair.2).sum()
+    }
+
     /// The nodes that have at least a tenth of the far use.
     fn named(&self, of: impl Fn(&(u32, u32, f64)) -> u32) -> Vec<u32> {
-        let total: f64 = self.far.iter().map(|pair| pair.2).sum();
+        let total = self.total();
         let share = |node: u32| {
             let own: f64 = self.far.iter().filter(|pair| of(pair) == node).map(|pair| pair.2).sum();
             100.0 * own / total.max(f64::MIN_POSITIVE)
@@ -154,14 +146,11 @@ impl Pairs {
 
 /// What kind of memory it is decides what helps.
 fn remedy(case: &Case<'_>) -> FindingRemedy {
-    let of_kind = |kind: &str| -> f64 {
-        let nodes: Vec<u32> =
-            case.facts.topology().map(|t| t.nodes.iter().map(|n| n.os_index).collect()).unwrap_or_default();
-        let far = nodes.iter().flat_map(|&a| nodes.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
-        far.filter_map(|(a, b)| case.facts.count(&format!("access.{kind}"), Instance::Pair(a, b))).sum()
-    };
     let kinds = ["stack", "heap", "file", "shared"];
-    let most = kinds.into_iter().map(|kind| (kind, of_kind(kind))).filter(|kind| kind.1 > 0.0);
+    let most = kinds
+        .into_iter()
+        .map(|kind| (kind, Pairs::of(case, &format!("access.{kind}")).total()))
+        .filter(|kind| kind.1 > 0.0);
     match most.max_by(|a, b| a.1.total_cmp(&b.1)).map(|kind| kind.0) {
         Some("stack") => case.remedy(
             "Stacks and thread-local storage lie on the node of the thread that created them; numa run puts them on \

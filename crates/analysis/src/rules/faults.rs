@@ -1,6 +1,6 @@
 //! Page faults for small pages cost much of the CPU time: memory is mapped and unmapped all the time, or grows page by page.
 
-use super::{COSTLY, MACHINE, Rule, RuleKind};
+use super::{COSTLY, MACHINE, RUNS, Rule, RuleKind};
 use crate::case::{Case, Draft, bytes, per_second, percent};
 use crate::course::Limit;
 use crate::findings::{FindingRemedy, FindingSubject};
@@ -10,19 +10,11 @@ use numakit_model::numbers::{NumberStyle, grouped};
 /// From this share of faulted memory that stayed on, the program grows; below, memory comes and goes.
 const STAYS: f64 = 0.5;
 
-/// A program that hardly runs loses nothing, in CPUs.
-const RUNS: f64 = 0.05;
-
 pub(crate) const RULE: Rule = Rule {
     name: "page-faults",
     finds: "page faults for small pages that cost much of the CPU time",
     kind: RuleKind::Problem,
-    limit: Limit {
-        formula: "fault_share",
-        threshold: COSTLY,
-        scopes: MACHINE,
-        minimum: Some(("task_cpu", RUNS)),
-    },
+    limit: Limit { formula: "fault_share", threshold: COSTLY, scopes: MACHINE, minimum: RUNS },
     judge,
 };
 
@@ -66,8 +58,8 @@ fn kept(case: &Case<'_>, faults: f64) -> Option<f64> {
         .facts
         .nodes()
         .iter()
-        .filter_map(|&node| case.level("task.resident", Instance::Node(node)))
-        .map(|level| level.most.saturating_sub(level.begin) as f64)
+        .filter_map(|&node| case.memory("task.resident", Instance::Node(node)))
+        .map(|level| level.most - level.begin)
         .sum();
     Some(grown / (faults * case.facts.page_size()?))
 }
@@ -83,7 +75,7 @@ fn comes_and_goes(case: &Case<'_>) -> FindingRemedy {
 }
 
 fn grows(case: &Case<'_>) -> FindingRemedy {
-    let free = case.level("node.MemFree", Instance::Node(0)).map(|level| bytes(level.least as f64 * 1024.0));
+    let free = case.memory("node.MemFree", Instance::Node(0)).map(|level| bytes(level.least));
     let free = free.map_or_else(String::new, |free| format!(" ({free} were free)"));
     case.remedy(
         &format!("Huge pages need 512 times fewer faults{free}"),

@@ -3,7 +3,7 @@
 use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, bytes, per_second, percent};
 use crate::course::Limit;
-use crate::findings::{CostBasis, FindingCost};
+use crate::findings::FindingCost;
 
 /// From this rate of pages on.
 const MANY: f64 = 500.0;
@@ -35,10 +35,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
          (posix_fadvise with POSIX_FADV_DONTNEED)",
         &["numa topo", "numa stat -e 'vmstat.workingset_refault_file,vmstat.nr_file_pages,pressure.memory*'"],
     );
-    let cost = match waiting {
-        Some(share) => FindingCost::Share { of: CostBasis::WallTime, percent: share, low: 0.0, high: share },
-        None => FindingCost::unknown("the kernel does not say how long threads waited"),
-    };
+    let cost = FindingCost::of_waiting(waiting, "the kernel does not say how long threads waited");
     let mut evidence = vec![case.evidence("refaults", format!("{} pages", per_second(rate)))];
     evidence.extend(waiting.map(|share| {
         case.number(

@@ -33,9 +33,8 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         "Node {node} was full: {} of the allocations that preferred it got memory of another node",
         percent(share)
     );
-    let factor = 1024.0;
-    let free = case.level("node.MemFree", case.place()).map(|level| level.least as f64 * factor);
-    let total = case.facts.topology().and_then(|t| t.node(node)?.memory_kb).map(|kb| kb as f64 * factor);
+    let free = case.memory("node.MemFree", case.place()).map(|level| level.least);
+    let total = case.facts.topology().and_then(|t| t.node(node)?.memory_kb).map(|kb| kb as f64 * 1024.0);
     let is_full = free.zip(total).is_some_and(|(free, total)| free * 100.0 < total * FULL_PERCENT);
     let least = free.map(|free| {
         case.number(

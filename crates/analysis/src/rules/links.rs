@@ -2,35 +2,28 @@
 
 use super::{Rule, RuleKind};
 use crate::case::{Case, Draft, percent, subject_of};
-use crate::course::Limit;
 use crate::findings::{CostBasis, FindingCost};
-use numakit_model::{Instance, Scope};
-
-/// From this share on, in percent.
-const SATURATED: f64 = 70.0;
+use crate::limits::{CARD, LINK, SATURATED};
+use numakit_model::Instance;
 
 pub(crate) const LINKS: Rule = Rule {
     name: "saturated-link",
     finds: "a link between packages that is nearly saturated",
     kind: RuleKind::Problem,
-    limit: Limit {
-        formula: "link_util",
-        threshold: SATURATED,
-        scopes: &[Scope::Link, Scope::Package],
-        minimum: None,
-    },
-    judge: |case| judge(case, "link_util", "of its bandwidth is used"),
+    limit: LINK,
+    judge: |case| judge(case, "of its bandwidth is used"),
 };
 
 pub(crate) const CARDS: Rule = Rule {
     name: "saturated-card",
     finds: "an interconnect card on which requests for memory of other nodes wait",
     kind: RuleKind::Problem,
-    limit: Limit { formula: "card_wait", threshold: SATURATED, scopes: &[Scope::Device], minimum: None },
-    judge: |case| judge(case, "card_wait", "of the time requests for memory of other nodes wait"),
+    limit: CARD,
+    judge: |case| judge(case, "of the time requests for memory of other nodes wait"),
 };
 
-fn judge(case: &Case<'_>, formula: &str, what: &str) -> Option<Draft> {
+fn judge(case: &Case<'_>, what: &str) -> Option<Draft> {
+    let formula = case.formula();
     let share = case.rate(formula).filter(|&share| share >= SATURATED)?;
     let name = match case.place() {
         Instance::Link(package, link) => format!("Link {link} of package {package}"),

@@ -1,31 +1,23 @@
 //! A program that waits for memory most of its time, near or far.
 
-use super::{MACHINE, Rule, RuleKind};
+use super::{MACHINE, RUNS, Rule, RuleKind};
 use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
 use crate::findings::{CostBasis, FindingCost, FindingSubject};
 
 /// From this share of its time on, in percent.
 const MOST: f64 = 50.0;
-/// With less CPU time than this nothing is said, in seconds.
-const MIN_SECONDS: f64 = 0.25;
 
 pub(crate) const RULE: Rule = Rule {
     name: "waits-for-memory",
     finds: "a program that waits for memory most of its time",
     kind: RuleKind::Problem,
-    limit: Limit {
-        formula: "memory_cost",
-        threshold: MOST,
-        scopes: MACHINE,
-        minimum: Some(("task_cpu", 0.05)),
-    },
+    limit: Limit { formula: "memory_cost", threshold: MOST, scopes: MACHINE, minimum: RUNS },
     judge,
 };
 
 fn judge(case: &Case<'_>) -> Option<Draft> {
-    let share = case.rate("memory_cost").filter(|&share| share >= MOST)?;
-    case.overall("task_cpu").filter(|cpu| cpu * case.facts.seconds >= MIN_SECONDS)?;
+    let share = case.rate("memory_cost").filter(|&share| share >= MOST && case.has_run())?;
     let far = case.overall("far_share").filter(|&far| far > 0.0);
     let says = format!("The program waits for memory {} of its CPU time", percent(share));
     let remedy = case.remedy(
@@ -33,7 +25,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         &["numa explain -- {command}"],
     );
     // Waiting overlaps with computing: the share is an upper bound of what can be gained.
-    let cost = FindingCost::Share { of: CostBasis::CpuTime, percent: share, low: 0.0, high: share };
+    let cost = FindingCost::at_most(CostBasis::CpuTime, share);
     let mut evidence =
         vec![case.evidence("memory_cost", format!("{} outside of the caches", percent(share)))];
     evidence

@@ -23,7 +23,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Samples of use say more: then this is silent.
 fn judge(case: &Case<'_>) -> Option<Draft> {
-    if case.overall("far_share").or_else(|| case.overall("far_pages_share")).is_some() {
+    if case.is_use_known() {
         return None;
     }
     let nodes = case.facts.nodes();

@@ -23,8 +23,8 @@ pub(crate) const RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Option<Draft> {
     let Instance::Node(node) = case.place() else { return None };
     let growth = |node: u32| {
-        let level = case.level("node.PageTables", Instance::Node(node))?;
-        Some(level.most.saturating_sub(level.begin) as f64 * 1024.0)
+        let level = case.memory("node.PageTables", Instance::Node(node))?;
+        Some(level.most - level.begin)
     };
     let nodes = case.facts.nodes();
     let own = growth(node).filter(|&own| own >= LARGE)?;

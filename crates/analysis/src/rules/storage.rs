@@ -3,7 +3,7 @@
 use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
-use crate::findings::{Certainty, CostBasis, FindingCost, FindingSubject};
+use crate::findings::{Certainty, FindingCost, FindingSubject};
 use numakit_model::Instance;
 
 /// From this rate on; with fewer faults in all nothing is said: every program start has some.
@@ -39,10 +39,8 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         "Read files in before they are used, or keep enough memory free for them",
         &["numa stat -e 'vmstat.pgmajfault,vmstat.pgpgin,vmstat.workingset_refault_file'"],
     );
-    let cost = match waiting {
-        Some(share) => FindingCost::Share { of: CostBasis::WallTime, percent: share, low: 0.0, high: share },
-        None => FindingCost::unknown("the recording does not say how long threads waited for storage"),
-    };
+    let cost =
+        FindingCost::of_waiting(waiting, "the recording does not say how long threads waited for storage");
     let mut evidence = vec![case.evidence("major", format!("{} page faults that waited", per_second(rate)))];
     evidence.extend(waiting.map(|share| {
         case.evidence("stall_io", format!("threads waited for storage {} of the time", percent(share)))

@@ -3,7 +3,7 @@
 use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
-use crate::findings::{CostBasis, FindingCost};
+use crate::findings::FindingCost;
 
 /// From this rate of pages on.
 const MANY: f64 = 50.0;
@@ -24,10 +24,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         &["numa tasks", "numa stat -e 'vmstat.pswp*,vmstat.nr_free_pages'"],
     );
     let waiting = case.overall("stall");
-    let cost = match waiting {
-        Some(share) => FindingCost::Share { of: CostBasis::WallTime, percent: share, low: 0.0, high: share },
-        None => FindingCost::unknown("the kernel does not say how long threads waited for memory"),
-    };
+    let cost = FindingCost::of_waiting(waiting, "the kernel does not say how long threads waited for memory");
     let mut evidence = vec![case.evidence("swapped", format!("{} pages", per_second(rate)))];
     evidence.extend(waiting.map(|share| {
         case.evidence("stall", format!("threads waited for memory {} of the time", percent(share)))

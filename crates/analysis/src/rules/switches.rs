@@ -1,23 +1,15 @@
 //! Context switches cost much of the CPU time.
 
-use super::{COSTLY, MACHINE, Rule, RuleKind};
+use super::{COSTLY, MACHINE, RUNS, Rule, RuleKind};
 use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
 use crate::findings::FindingSubject;
-
-/// A program that hardly runs loses nothing, in CPUs.
-const RUNS: f64 = 0.05;
 
 pub(crate) const RULE: Rule = Rule {
     name: "context-switches",
     finds: "context switches that cost much of the CPU time",
     kind: RuleKind::Problem,
-    limit: Limit {
-        formula: "switch_share",
-        threshold: COSTLY,
-        scopes: MACHINE,
-        minimum: Some(("task_cpu", RUNS)),
-    },
+    limit: Limit { formula: "switch_share", threshold: COSTLY, scopes: MACHINE, minimum: RUNS },
     judge,
 };
 
