@@ -7,7 +7,7 @@ use crate::partition::partition;
 use crate::share::ShareEstimate;
 use crate::traffic::NodePair;
 use crate::{NodeTime, verdict};
-use numakit_sampling::hint_faults::PageUse;
+use numakit_sampling::faults::PageTouch;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -70,7 +70,7 @@ impl HintFaults {
     /// Adds a fault of a thread on a node, at a page that was in memory on its home. `object` finds the place of its object.
     pub fn add(
         &mut self,
-        used: &PageUse,
+        used: &PageTouch,
         node: u32,
         home: Option<u32>,
         object: impl FnOnce() -> Option<u32>,
@@ -106,20 +106,20 @@ impl HintFaults {
         objects.into_iter().map(used).collect()
     }
 
-    /// What the results say of them.
-    pub fn summaries(&self) -> BTreeMap<u32, ObjectHintFaults> {
+    /// What the results say of these objects, as [`Self::objects`] has them.
+    pub fn summaries(&self, objects: &BTreeMap<u32, ObjectUse>) -> BTreeMap<u32, ObjectHintFaults> {
         let mut faults: BTreeMap<u32, u64> = BTreeMap::new();
         for page in self.pages.values() {
             if let Some(object) = page.object {
                 *faults.entry(object).or_default() += page.nodes.values().sum::<u64>();
             }
         }
-        let summary = |(object, used): (u32, ObjectUse)| {
-            let faults = faults.get(&object).copied().unwrap_or(0);
+        let summary = |(object, used): (&u32, &ObjectUse)| {
+            let faults = faults.get(object).copied().unwrap_or(0);
             let (pages, used_from, remote) = (used.samples, used.used_from(), used.remote);
-            (object, ObjectHintFaults { pages, faults, used_from, remote })
+            (*object, ObjectHintFaults { pages, faults, used_from, remote })
         };
-        self.objects().into_iter().map(summary).collect()
+        objects.iter().map(summary).collect()
     }
 }
 
@@ -180,8 +180,8 @@ pub fn completed(sampled: &ObjectUse, hinted: &ObjectUse) -> Option<ObjectUse> {
 mod tests {
     use super::*;
 
-    fn fault(page: u64, thread: u32) -> PageUse {
-        PageUse { process: 7, thread, cpu: Some(0), address: page * PAGE + 8, time: 1 }
+    fn fault(page: u64, thread: u32) -> PageTouch {
+        PageTouch { process: 7, thread, cpu: Some(0), address: page * PAGE + 8, time: 1 }
     }
 
     #[test]
@@ -195,14 +195,15 @@ mod tests {
                 faults.add(&fault(page, node), node, Some(0), || Some(4));
             }
         }
-        let used = &faults.objects()[&4];
+        let objects = faults.objects();
+        let used = &objects[&4];
         let share = |node, share| NodeShare { node, share };
         assert_eq!(used.used_from(), [share(1, 0.5), share(2, 0.25), share(3, 0.25)]);
         assert_eq!((used.home.as_slice(), used.threads, used.samples), (&[share(0, 1.0)][..], 3, 200));
         let remote = used.remote.unwrap();
         assert!((remote.share - 1.0).abs() < 1e-9 && remote.low > 0.97, "{remote:?}");
         assert_eq!(faults.counts(), (200, 2200));
-        let summary = &faults.summaries()[&4];
+        let summary = &faults.summaries(&objects)[&4];
         assert_eq!((summary.pages, summary.faults), (200, 2200));
     }
 

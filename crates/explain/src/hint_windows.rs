@@ -7,7 +7,8 @@ use crate::residence;
 use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
 use numakit_sampling::RoadError;
-use numakit_sampling::hint_faults::{HintFaultRings, PageUse};
+use numakit_sampling::faults::PageTouch;
+use numakit_sampling::hint_faults::HintFaultRings;
 use numakit_sys::balancing::{BalancingError, BalancingFiles, BalancingSwitch};
 use numakit_sys::pages::{MAX_QUERY, Pages};
 use numakit_sys::proc::{TaskDir, maps};
@@ -166,7 +167,7 @@ impl HintWindows {
 
     /// Takes the faults since the last call at pages that were in memory before. `object` finds the place of the object of a
     /// fault.
-    pub fn drain(&mut self, object: &mut dyn FnMut(&PageUse) -> Option<u32>) {
+    pub fn drain(&mut self, object: &mut dyn FnMut(&PageTouch) -> Option<u32>) {
         let Self { window, faults, node_of_cpu, .. } = self;
         let Some(Window { rings, before, .. }) = window else { return };
         rings.drain(&mut |used| {
@@ -216,16 +217,10 @@ impl HintWindows {
         let mut places = HashMap::new();
         let Some(kernel) = &self.pages else { return places };
         for &process in processes {
-            let Ok(present) = kernel.open(process) else { continue };
+            let Ok(mut present) = kernel.open(process) else { continue };
             let text = TaskDir::of(&SysRoot::host(), process).text("maps").unwrap_or_default();
             for range in text.lines().filter_map(maps::addresses) {
-                let (mut runs, mut at) = (Vec::new(), range.start);
-                while at < range.end {
-                    match present.runs(at, range.end, &mut runs) {
-                        Ok(reached) if reached > at => at = reached,
-                        _ => break,
-                    }
-                }
+                let runs = residence::runs(present.as_mut(), &range);
                 let pages: Vec<u64> =
                     runs.iter().flat_map(|run| (run.start..run.end).step_by(PAGE as usize)).collect();
                 for batch in pages.chunks(MAX_QUERY) {

@@ -1,42 +1,33 @@
 //! How much of a process's memory is in huge pages, as the kernel says.
 
+use crate::process_visits::ProcessVisits;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{SysRoot, clock};
 use std::collections::HashMap;
-
-/// First at once, for what runs already; then after this time, in ns, when programs have touched some of their memory; then
-/// this often, and at most for a part of the time: the kernel walks the tables of all pages.
-const FIRST: u64 = 300_000_000;
-const EACH: u64 = 10_000_000_000;
-const SHARE: u64 = 50;
 
 /// The processes, as they were when they were looked at.
 #[derive(Debug)]
 pub struct HugePageShares {
     of: HashMap<u32, f64>,
-    next: u64,
-    /// How long after the next visit the one after it is, at least.
-    pause: u64,
+    visits: ProcessVisits,
 }
 
 impl HugePageShares {
     /// For an observation that starts now.
     pub fn new(now: u64) -> Self {
-        Self { of: HashMap::new(), next: now, pause: FIRST }
+        Self { of: HashMap::new(), visits: ProcessVisits::from(now) }
     }
 
     /// Looks at these processes if it is time.
     pub fn visit(&mut self, root: &SysRoot, processes: &[u32], now: u64) {
-        if now < self.next {
+        if !self.visits.is_due(now) {
             return;
         }
         for process in processes {
             let text = TaskDir::of(root, *process).bytes("smaps_rollup").unwrap_or_default();
             self.of.extend(parse(&String::from_utf8_lossy(&text)).map(|share| (*process, share)));
         }
-        let end = clock::monotonic();
-        self.next = end + self.pause.max(end.saturating_sub(now) * SHARE);
-        self.pause = EACH;
+        self.visits.visited(now, clock::monotonic());
     }
 
     /// The part of a process's memory without file that is in huge pages; `None` if that is not known.
@@ -71,9 +62,11 @@ mod tests {
         let mut shares = HugePageShares::new(1);
         let this = std::process::id();
         shares.visit(&SysRoot::host(), &[this], 0);
-        assert_eq!((shares.of(this), shares.pause), (None, FIRST));
-        shares.visit(&SysRoot::host(), &[this], clock::monotonic());
+        assert_eq!(shares.of(this), None);
+        assert!(shares.visits.is_due(1));
+        let now = clock::monotonic();
+        shares.visit(&SysRoot::host(), &[this], now);
         assert!(shares.of(this).is_none_or(|share| (0.0..=1.0).contains(&share)));
-        assert_eq!(shares.pause, EACH);
+        assert!(!shares.visits.is_due(now));
     }
 }

@@ -33,6 +33,7 @@ pub mod partition;
 pub mod perf_map;
 pub mod place;
 mod process_objects;
+mod process_visits;
 pub mod processes;
 pub mod projection;
 mod report;

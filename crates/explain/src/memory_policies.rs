@@ -1,16 +1,12 @@
 //! What binds the memory of a process to nodes: a policy, or its cpuset. Nobody's first touch decides there.
 
+use crate::process_visits::ProcessVisits;
 use numakit_model::CpuSet;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::numa_maps;
 use numakit_sys::{SysRoot, clock};
 use std::collections::{BTreeMap, HashMap};
 
-/// First at once, for what runs already; then after this time, in ns, when programs have set their policies; then this often,
-/// and at most for a part of the time.
-const FIRST: u64 = 300_000_000;
-const EACH: u64 = 10_000_000_000;
-const SHARE: u64 = 50;
 /// The kernel walks the tables of all pages for it, and blocks the mappings of the process meanwhile: larger ones are not read.
 const MAX_RESIDENT: u64 = 4 << 30;
 
@@ -39,20 +35,19 @@ pub struct MemoryPolicies {
     nodes: CpuSet,
     /// Bindings by the first address of each mapping.
     of: HashMap<u32, BTreeMap<u64, Option<MemoryBinding>>>,
-    next: u64,
-    /// How long after the next visit the one after it is, at least.
-    pause: u64,
+    visits: ProcessVisits,
 }
 
 impl MemoryPolicies {
     /// For an observation that starts now, on a machine with these nodes with memory. With one node there is no binding.
     pub fn new(nodes: CpuSet, now: u64) -> Self {
-        Self { next: if nodes.len() > 1 { now } else { u64::MAX }, nodes, of: HashMap::new(), pause: FIRST }
+        let visits = if nodes.len() > 1 { ProcessVisits::from(now) } else { ProcessVisits::never() };
+        Self { nodes, of: HashMap::new(), visits }
     }
 
     /// Looks at these processes if it is time.
     pub fn visit(&mut self, root: &SysRoot, processes: &[u32], now: u64) {
-        if now < self.next {
+        if !self.visits.is_due(now) {
             return;
         }
         for process in processes {
@@ -60,9 +55,7 @@ impl MemoryPolicies {
                 self.of.insert(*process, found);
             }
         }
-        let end = clock::monotonic();
-        self.next = end + self.pause.max(end.saturating_sub(now) * SHARE);
-        self.pause = EACH;
+        self.visits.visited(now, clock::monotonic());
     }
 
     fn read(&self, process: &TaskDir<'_>) -> Option<BTreeMap<u64, Option<MemoryBinding>>> {
@@ -100,8 +93,9 @@ mod tests {
         let root = SysRoot::of_tree(tree);
         policies.visit(&root, &[7, 8], 0);
         assert!(policies.of.is_empty());
-        policies.visit(&root, &[7, 8], clock::monotonic());
-        assert_eq!(policies.pause, EACH);
+        let now = clock::monotonic();
+        policies.visit(&root, &[7, 8], now);
+        assert!(!policies.visits.is_due(now));
         policies
     }
 

@@ -201,7 +201,7 @@ pub(crate) fn resident(root: &SysRoot, process: u32) -> Option<u64> {
 }
 
 /// The pages of a mapping that are in memory. Of a process that ends meanwhile there are less.
-fn runs(present: &mut dyn Present, range: &Range<u64>) -> Vec<PageRun> {
+pub(crate) fn runs(present: &mut dyn Present, range: &Range<u64>) -> Vec<PageRun> {
     let (mut found, mut at) = (Vec::new(), range.start);
     while at < range.end {
         match present.runs(at, range.end, &mut found) {

@@ -54,17 +54,27 @@ pub struct FaultSample {
     pub weight: u64,
 }
 
-/// That a thread touched a page first, without its call chain.
+/// A page fault of a thread, without its call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageTouch {
     /// The process.
     pub process: u32,
     /// The thread.
     pub thread: u32,
+    /// When, in ns of CLOCK_MONOTONIC.
+    pub time: u64,
     /// The CPU.
     pub cpu: Option<u32>,
     /// The address that was accessed.
     pub address: u64,
+}
+
+impl PageTouch {
+    /// `None` for a record without address.
+    pub(crate) fn of(raw: &RawSample<'_>) -> Option<Self> {
+        let RawSample { process, thread, time, cpu, address, .. } = *raw;
+        Some(Self { process, thread, time, cpu, address: address? })
+    }
 }
 
 /// The page faults of a program or process. Where there are more of them than can be taken without slowing the program, one
@@ -129,9 +139,8 @@ impl FaultRings {
     pub fn drain_touches(&mut self, take: &mut dyn FnMut(PageTouch)) {
         let Some(plain) = &mut self.plain else { return };
         plain.drain(&mut |record, _| {
-            if let PerfRecord::Sample(RawSample { process, thread, cpu, address: Some(address), .. }) = record
-            {
-                take(PageTouch { process: *process, thread: *thread, cpu: *cpu, address: *address });
+            if let PerfRecord::Sample(raw) = record {
+                PageTouch::of(raw).into_iter().for_each(&mut *take);
             }
         });
     }

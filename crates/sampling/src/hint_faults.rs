@@ -1,28 +1,14 @@
 //! Hint faults: the kernel's NUMA balancing marks pages, and the next use of each is a page fault. The event of page faults
 //! sees them with address, thread and CPU.
 
+use crate::faults::PageTouch;
 use crate::road::RoadError;
 use numakit_model::CpuSet;
 use numakit_sys::perf::record::PerfRecord;
 use numakit_sys::perf::sampling::{SampleContent, SampledEvent, SampledRings, SampledTasks, SamplingRequest};
 
-/// Pages of the ring of a CPU: 2,000 faults with their registers. Drained every 5 ms, that is 400,000 a second.
+/// Pages of the ring of a CPU: 10,000 faults. Drained every 5 ms, that is 2 million a second.
 const PAGES: usize = 128;
-
-/// A page fault of a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PageUse {
-    /// The process.
-    pub process: u32,
-    /// The thread.
-    pub thread: u32,
-    /// The CPU.
-    pub cpu: Option<u32>,
-    /// The address that was accessed.
-    pub address: u64,
-    /// When, in ns of CLOCK_MONOTONIC.
-    pub time: u64,
-}
 
 /// The page faults of everything on some CPUs, which root may see. First touches are among them: who takes them knows the
 /// pages that were in memory before.
@@ -38,23 +24,17 @@ impl HintFaultRings {
         let rings = SampledRings::open(&SamplingRequest {
             events: &[SampledEvent::page_faults(1)],
             tasks: SampledTasks::Machine(cpus),
-            content: SampleContent::Accessed { stack: 0 },
+            content: SampleContent::Address,
             pages: PAGES,
         })?;
         Ok(Self { rings, lost: 0 })
     }
 
     /// Takes those since the last call.
-    pub fn drain(&mut self, take: &mut dyn FnMut(PageUse)) {
+    pub fn drain(&mut self, take: &mut dyn FnMut(PageTouch)) {
         let Self { rings, lost } = self;
         rings.drain(&mut |record, _| match record {
-            PerfRecord::Sample(raw) => take(PageUse {
-                process: raw.process,
-                thread: raw.thread,
-                cpu: raw.cpu,
-                address: raw.address.unwrap_or(0),
-                time: raw.time,
-            }),
+            PerfRecord::Sample(raw) => PageTouch::of(raw).into_iter().for_each(&mut *take),
             PerfRecord::Lost(records) => *lost += records,
             _ => {}
         });

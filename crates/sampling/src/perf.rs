@@ -1,6 +1,6 @@
 //! Samples by performance events: the clock of CPU time, with the registers of the program.
 
-use crate::faults::{self, FaultRings, FaultSample};
+use crate::faults::{self, FaultRings};
 use crate::landing::Landing;
 use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
 use crate::sample::{MeasuredAccess, Sample, SampleSettings};
@@ -227,15 +227,14 @@ impl Road for PerfRoad {
         // After the news of programs that are executed: those are older.
         if let Some(faults) = &mut self.first_touch {
             let only = &self.only;
-            let is_wanted =
-                |fault: &FaultSample| only.as_ref().is_none_or(|only| only.contains(&fault.process));
+            let is_wanted = |process: u32| only.as_ref().is_none_or(|only| only.contains(&process));
             faults.drain_touches(&mut |touch| {
-                if only.as_ref().is_none_or(|only| only.contains(&touch.process)) {
+                if is_wanted(touch.process) {
                     take(RoadEvent::Touched(touch));
                 }
             });
             let result = faults.drain(&mut |fault| {
-                if is_wanted(fault) {
+                if is_wanted(fault.process) {
                     take(RoadEvent::Fault(fault));
                 }
             });

@@ -43,17 +43,22 @@ pub struct EndedUsage {
 
 /// Of all descendants that have ended, were waited for, and whose parents were too.
 pub fn ended_children() -> EndedUsage {
-    // SAFETY: all zero bytes are a valid value, which outlives the call.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
-        usage
-    };
+    let usage = usage(libc::RUSAGE_CHILDREN);
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     EndedUsage {
         user: ns(usage.ru_utime),
         kernel: ns(usage.ru_stime),
         faults: (usage.ru_minflt + usage.ru_majflt) as u64,
+    }
+}
+
+/// What these processes or threads have used.
+pub(crate) fn usage(who: i32) -> libc::rusage {
+    // SAFETY: all zero bytes are a valid value, which outlives the call.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(who, &mut usage);
+        usage
     }
 }
 

@@ -58,11 +58,7 @@ fn touch(start: *mut u8, pages: usize, size: usize) -> (u64, u64) {
 
 /// Page faults of this thread so far.
 fn own_faults() -> u64 {
-    // SAFETY: an all-zero rusage is a valid value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is valid for writing.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    u64::try_from(usage.ru_minflt).unwrap_or(0)
+    u64::try_from(clock::usage(libc::RUSAGE_THREAD).ru_minflt).unwrap_or(0)
 }
 
 /// CPU time of a page fault that gets a small page, in ns; none where it cannot be measured.

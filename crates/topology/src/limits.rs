@@ -2,18 +2,12 @@
 
 use crate::reader::Reader;
 use numakit_model::topology::{ControlLimits, HugePageLimit, Node};
-use numakit_sys::proc::cgroup;
-use numakit_sys::proc::mounts::{self, MountLine};
+use numakit_sys::proc::cgroup::{self, GroupFolder};
 
 /// A controller of cgroup v1 that gives no memory limit says so with a number near 2^63.
 const NO_LIMIT: u64 = 1 << 60;
-
-/// A hierarchy with the limits of one or both kinds.
-struct Hierarchy {
-    mount: String,
-    group: String,
-    is_unified: bool,
-}
+/// Those of cgroup v1 that have limits.
+const CONTROLLERS: [&str; 3] = ["cpu", "memory", "hugetlb"];
 
 /// The least of the limits of this process's groups and of those above them.
 pub(crate) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> ControlLimits {
@@ -21,23 +15,16 @@ pub(crate) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> ControlLimits {
     let mut sizes: Vec<u64> = nodes.iter().flat_map(|n| &n.huge_pages).map(|pool| pool.size_kb).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    for hierarchy in hierarchies(reader) {
-        // In a control group namespace the mount is the group's own, and the path is that of the host.
-        let is_there =
-            reader.text(format_args!("{}{}/cgroup.procs", hierarchy.mount, hierarchy.group)).is_some();
-        let mut group = if is_there { hierarchy.group.trim_end_matches('/') } else { "" };
-        loop {
-            let folder = format!("{}{group}", hierarchy.mount);
-            let (cpus, memory) =
-                if hierarchy.is_unified { unified(reader, &folder) } else { of_controllers(reader, &folder) };
-            limits.cpus = least(limits.cpus, cpus, f64::min);
-            limits.memory_kb = least(limits.memory_kb, memory.map(|bytes| bytes / 1024), u64::min);
-            for &size_kb in &sizes {
-                let bytes = huge_pages(reader, &folder, size_kb, hierarchy.is_unified);
-                limit_huge_pages(&mut limits.huge_pages, size_kb, bytes);
-            }
-            let Some(above) = group.rfind('/') else { break };
-            group = &group[..above];
+    let groups = reader.text(format_args!("/proc/self/cgroup")).unwrap_or_default().to_owned();
+    let mounted = reader.text(format_args!("/proc/mounts")).unwrap_or_default().to_owned();
+    let exists = |file: &str| reader.text(format_args!("{file}")).is_some();
+    for GroupFolder { path, is_unified } in cgroup::folders(&groups, &mounted, &CONTROLLERS, exists) {
+        let (cpus, memory) = if is_unified { unified(reader, &path) } else { of_controllers(reader, &path) };
+        limits.cpus = least(limits.cpus, cpus, f64::min);
+        limits.memory_kb = least(limits.memory_kb, memory.map(|bytes| bytes / 1024), u64::min);
+        for &size_kb in &sizes {
+            let bytes = huge_pages(reader, &path, size_kb, is_unified);
+            limit_huge_pages(&mut limits.huge_pages, size_kb, bytes);
         }
     }
     limits
@@ -48,21 +35,6 @@ fn least<T>(one: Option<T>, other: Option<T>, min: fn(T, T) -> T) -> Option<T> {
         (Some(one), Some(other)) => Some(min(one, other)),
         (one, other) => one.or(other),
     }
-}
-
-fn hierarchies(reader: &mut Reader<'_>) -> Vec<Hierarchy> {
-    let groups = reader.text(format_args!("/proc/self/cgroup")).unwrap_or_default().to_owned();
-    let mounts = reader.text(format_args!("/proc/mounts")).unwrap_or_default().to_owned();
-    let hierarchy = |mount: MountLine<'_>| {
-        let is_unified = mount.system == "cgroup2";
-        let is_of = |controller| mount.system == "cgroup" && mount.has(controller);
-        let group = cgroup::lines(&groups).find(|group| match is_unified {
-            true => group.is_unified,
-            false => ["cpu", "memory", "hugetlb"].into_iter().any(|name| is_of(name) && group.has(name)),
-        })?;
-        Some(Hierarchy { mount: mount.path.to_owned(), group: group.path.to_owned(), is_unified })
-    };
-    mounts::lines(&mounts).filter_map(hierarchy).collect()
 }
 
 /// The limit in bytes of a group for huge pages of one size.

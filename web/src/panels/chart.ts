@@ -10,6 +10,7 @@ import type { Line } from "./lines";
 import { currentTheme, lineColour, type Theme } from "./palette";
 import { paintHoles, paintMarks, type Mark } from "./marks";
 import { pathsOf, type Drawn } from "./paths";
+import { PlotView } from "./plot";
 
 /** Events of a chart. */
 export interface ChartEvents {
@@ -68,7 +69,7 @@ function faint(colour: string, share: number): string {
   return `color-mix(in srgb, ${colour} ${share}%, transparent)`;
 }
 
-export class Chart {
+export class Chart extends PlotView {
   readonly plot: uPlot;
   private theme: Theme;
   private drawn: (Drawn | undefined)[] = [];
@@ -84,11 +85,12 @@ export class Chart {
   marks: Mark[] = [];
 
   constructor(
-    private readonly host: HTMLElement,
+    host: HTMLElement,
     readonly lines: Line[],
     private readonly look: ChartLook,
     private readonly events: ChartEvents,
   ) {
+    super(host);
     this.theme = currentTheme();
     this.quantities = quantitiesOf(lines);
     this.plot = new uPlot(this.options(), [[]] as unknown as uPlot.AlignedData, host);
@@ -139,23 +141,6 @@ export class Chart {
     });
     const { total, x, gapMs, marks } = this;
     return { shown: visible.filter((_, at) => !this.hidden.has(at)), total, axes, x, from: this.span[0], to: this.span[1], gapMs, dense: this.dense, marks };
-  }
-
-  /** Moves the cursor without emitting an event. */
-  pointAt(ms: number | null): void {
-    const left = ms === null ? -10 : this.plot.valToPos(ms, "x");
-    this.plot.setCursor({ left, top: ms === null ? -10 : 10 }, false);
-  }
-
-  /** Fits the size of its container. */
-  fit(): void {
-    const { clientWidth: width, clientHeight: height } = this.host;
-    if (width > 0 && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
-  }
-
-  destroy(): void {
-    this.plot.destroy();
-    this.host.replaceChildren();
   }
 
   private range(slice: Slice, from: number, to: number): void {

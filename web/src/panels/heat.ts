@@ -10,6 +10,7 @@ import { typicalGap, type ChartEvents, type Picture } from "./chart";
 import type { Line } from "./lines";
 import { paintMarks, type Mark } from "./marks";
 import { currentTheme, loadParts, type Theme } from "./palette";
+import { PlotView } from "./plot";
 
 /** Minimum height of the name of a line, in pixels. */
 const NAME_SPACE = 14;
@@ -21,7 +22,7 @@ export interface HeatEvents extends ChartEvents {
   cell(line: number | null): void;
 }
 
-export class HeatChart {
+export class HeatChart extends PlotView {
   readonly plot: uPlot;
   hidden = new Set<number>();
   marks: Mark[] = [];
@@ -38,11 +39,12 @@ export class HeatChart {
   private readonly shades: Uint32Array;
 
   constructor(
-    private readonly host: HTMLElement,
+    host: HTMLElement,
     readonly lines: Line[],
     private readonly worst: Worst,
     private readonly events: HeatEvents,
   ) {
+    super(host);
     this.theme = currentTheme();
     this.shades = shadesOf(this.theme.dark);
     this.quantity = lines[0]?.quantity ?? "count";
@@ -97,21 +99,6 @@ export class HeatChart {
     const [from, to] = this.span;
     return { shown: [], total: undefined, axes: [], x: new Float64Array(0), from, to, gapMs: 0, dense: true, marks: this.marks,
       heat: { image: this.canvas.toDataURL(), scale: this.scale, names: this.order.map((line) => this.lines[line]?.label ?? "") } };
-  }
-
-  pointAt(ms: number | null): void {
-    const left = ms === null ? -10 : this.plot.valToPos(ms, "x");
-    this.plot.setCursor({ left, top: ms === null ? -10 : 10 }, false);
-  }
-
-  fit(): void {
-    const { clientWidth: width, clientHeight: height } = this.host;
-    if (width > 0 && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
-  }
-
-  destroy(): void {
-    this.plot.destroy();
-    this.host.replaceChildren();
   }
 
   /** One pixel for each cell. */

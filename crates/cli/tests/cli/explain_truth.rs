@@ -25,7 +25,7 @@ fn number(value: &Value) -> f64 {
 }
 
 /// Whether a program can have huge pages where it asks for them.
-fn has_huge_pages() -> bool {
+pub fn has_huge_pages() -> bool {
     let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     setting.is_ok_and(|setting| !setting.contains("[never]"))
 }

@@ -1,6 +1,7 @@
 //! Programs with one known trouble each and controls without any: what a recording of them finds first.
 
 use crate::explain::compiled;
+use crate::explain_truth::has_huge_pages;
 use crate::runner::{Done, Folder};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -62,11 +63,6 @@ fn is_right(found: &Value, expected: Option<&str>) -> bool {
     let is_first = own.first().map(String::as_str) == expected;
     let is_others = |rule: &str| OF_MACHINE.contains(&rule) && others.iter().any(|other| other == rule);
     is_first || expected.is_some_and(is_others)
-}
-
-fn has_huge_pages() -> bool {
-    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
-    setting.is_ok_and(|setting| !setting.contains("[never]"))
 }
 
 fn has_samples(findings: &Value) -> bool {

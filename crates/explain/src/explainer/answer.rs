@@ -114,7 +114,8 @@ impl Explainer {
         bound: BTreeMap<u32, MemoryBinding>,
         hints: &HintFaults,
     ) -> Vec<ExplainedObject> {
-        explanation.complete_objects(&hints.objects());
+        let hinted = hints.objects();
+        explanation.complete_objects(&hinted);
         let objects = self.collector.sampled_objects(&mut self.processes);
         explanation.explain_objects(&ObjectContext {
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
@@ -123,7 +124,7 @@ impl Explainer {
             walks: &self.collector.walks,
             huge_pages: &self.huge_pages,
             bound,
-            hint_faults: hints.summaries(),
+            hint_faults: hints.summaries(&hinted),
             command: if self.observed.from_start { &self.observed.program } else { "CMD" },
             distances,
         })

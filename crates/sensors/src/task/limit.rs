@@ -2,7 +2,8 @@
 
 use crate::watched::Watched;
 use numakit_sys::SysRoot;
-use numakit_sys::proc::{TaskDir, cgroup, mounts};
+use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::cgroup::{self, GroupFolder};
 
 const NS_PER_US: u64 = 1000;
 
@@ -20,30 +21,10 @@ impl CpuLimit {
         let process = pid.map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
         let groups = process.text("cgroup").ok()?;
         let mounted = TaskDir::own(root).text("mounts").ok()?;
-        mounts::lines(&mounted).find_map(|mount| {
-            let is_unified = mount.system == "cgroup2";
-            let is_cpu = is_unified || (mount.system == "cgroup" && mount.has("cpu"));
-            let group = cgroup::lines(&groups)
-                .filter(|_| is_cpu)
-                .find(|group| if is_unified { group.is_unified } else { group.has("cpu") })?;
-            // In a namespace of control groups the mount is the group's own, and the path is that of the host.
-            let is_there = root.exists(&format!("{}{}/cgroup.procs", mount.path, group.path));
-            let path = if is_there { group.path.trim_end_matches('/') } else { "" };
-            Self::of_group(root, mount.path, path, is_unified)
-        })
-    }
-
-    /// That of the group or of the nearest one above it that has a limit.
-    fn of_group(root: &SysRoot, mount: &str, path: &str, is_unified: bool) -> Option<Self> {
-        let mut path = path;
-        loop {
-            let folder = format!("{mount}{path}");
-            if is_limited(root, &folder, is_unified) {
-                let statistics = Watched::open(root, format!("{folder}/cpu.stat")).ok()?;
-                return Some(Self { statistics, is_unified, buffer: Vec::new() });
-            }
-            path = &path[..path.rfind('/')?];
-        }
+        let folders = cgroup::folders(&groups, &mounted, &["cpu"], |file| root.exists(file));
+        let limited = folders.into_iter().find(|folder| is_limited(root, folder))?;
+        let statistics = Watched::open(root, format!("{}/cpu.stat", limited.path)).ok()?;
+        Some(Self { statistics, is_unified: limited.is_unified, buffer: Vec::new() })
     }
 
     /// How long threads of the group were kept from running so far, in us, added up over CPUs.
@@ -59,12 +40,13 @@ impl CpuLimit {
     }
 }
 
-fn is_limited(root: &SysRoot, folder: &str, is_unified: bool) -> bool {
-    if is_unified {
-        let limit = root.text(&format!("{folder}/cpu.max"));
+fn is_limited(root: &SysRoot, folder: &GroupFolder) -> bool {
+    let path = &folder.path;
+    if folder.is_unified {
+        let limit = root.text(&format!("{path}/cpu.max"));
         return limit.is_ok_and(|text| !text.starts_with("max"));
     }
-    let quota = root.text(&format!("{folder}/cpu.cfs_quota_us"));
+    let quota = root.text(&format!("{path}/cpu.cfs_quota_us"));
     quota.is_ok_and(|text| text.trim().parse::<i64>().is_ok_and(|quota| quota > 0))
 }
 

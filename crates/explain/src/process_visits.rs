@@ -1,0 +1,57 @@
+//! When processes are looked at where the kernel walks the tables of all their pages for it.
+
+/// First at once, for what runs already; then after this time, in ns, when programs have touched some of their memory and set
+/// their policies; then this often, and at most for a part of the time.
+const FIRST: u64 = 300_000_000;
+const EACH: u64 = 10_000_000_000;
+const SHARE: u64 = 50;
+
+/// The next visit.
+#[derive(Debug)]
+pub struct ProcessVisits {
+    /// `None`: there is none.
+    next: Option<u64>,
+    /// How long after the next visit the one after it is, at least.
+    pause: u64,
+}
+
+impl ProcessVisits {
+    /// From a time on.
+    pub fn from(now: u64) -> Self {
+        Self { next: Some(now), pause: FIRST }
+    }
+
+    /// None at all.
+    pub fn never() -> Self {
+        Self { next: None, pause: FIRST }
+    }
+
+    /// Whether it is time.
+    pub fn is_due(&self, now: u64) -> bool {
+        self.next.is_some_and(|next| now >= next)
+    }
+
+    /// After a visit from one time to another.
+    pub fn visited(&mut self, from: u64, to: u64) {
+        self.next = Some(to + self.pause.max(to.saturating_sub(from) * SHARE));
+        self.pause = EACH;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_two_visits_are_soon_and_later_ones_seldom() {
+        let mut visits = ProcessVisits::from(5);
+        assert_eq!((visits.is_due(4), visits.is_due(5)), (false, true));
+        visits.visited(5, 10);
+        assert_eq!((visits.is_due(9 + FIRST), visits.is_due(10 + FIRST)), (false, true));
+        visits.visited(0, 10);
+        assert_eq!((visits.is_due(9 + EACH), visits.is_due(10 + EACH)), (false, true));
+        visits.visited(0, EACH);
+        assert!(!visits.is_due(EACH * SHARE), "a visit that takes long is rare");
+        assert!(!ProcessVisits::never().is_due(u64::MAX));
+    }
+}
