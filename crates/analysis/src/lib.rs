@@ -5,6 +5,7 @@
 //! [`Tally`]: tally::Tally
 //! [`Facts`]: facts::Facts
 
+mod blocks;
 mod bottlenecks;
 mod case;
 mod course;
@@ -21,6 +22,7 @@ mod onset;
 pub mod report;
 mod rules;
 pub mod series;
+mod spread;
 mod summary;
 mod tally;
 mod trend;

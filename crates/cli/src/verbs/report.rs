@@ -5,7 +5,7 @@ use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use clap::Args;
 use numakit_analysis::analyse;
-use numakit_recording::Reader;
+use numakit_recording::{Batch, Reader, read_ahead};
 use numakit_sys::stdio::print;
 use numakit_terminal::report::{PageStyle, page};
 use std::path::PathBuf;
@@ -43,8 +43,10 @@ impl ReportArgs {
         let formulas = self.formulas.load()?;
         let mut reader = Reader::open(&self.recording)?;
         let header = reader.header().clone();
-        let batches = std::iter::from_fn(|| reader.next_batch());
-        let mut report = analyse(&header, batches, self.phase.as_deref(), &formulas)?;
+        let analyse = |batches: &mut dyn Iterator<Item = Batch>| {
+            analyse(&header, batches, self.phase.as_deref(), &formulas)
+        };
+        let mut report = read_ahead(&mut reader, analyse)?;
         report.losses.damage = reader.damage().map(str::to_owned);
         if self.json {
             print(format_args!("{}\n", serde_json::to_string_pretty(&report)?))?;
