@@ -47,7 +47,7 @@ impl<T> Watched<T> {
         self.trend.push(time, value);
     }
 
-    /// The values begin to be followed at this time.
+    /// The next value covers the time from here.
     pub(crate) fn start(&mut self, time: u64) {
         self.onset.start(time);
     }

@@ -19,6 +19,7 @@ mod limits;
 mod locality;
 mod movers;
 mod onset;
+pub mod range;
 pub mod report;
 mod rules;
 pub mod series;

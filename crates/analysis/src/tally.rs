@@ -16,6 +16,7 @@ use numakit_model::label::RecorderEvent;
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Metric, Series};
 use numakit_recording::{Batch, Header, Rates};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,27 @@ pub(crate) enum Movement {
     Rates { rates: Histogram, peak_at: u64 },
     /// A level.
     Level(Option<Level>),
+}
+
+impl Movement {
+    /// A rate; a level has none.
+    fn add_rate(&mut self, time: u64, rate: f64) {
+        let Self::Rates { rates, peak_at } = self else { return };
+        let size = rate.abs();
+        if rates.largest().is_none_or(|largest| size > largest) {
+            *peak_at = time;
+        }
+        rates.add(size);
+    }
+
+    /// A value of a level.
+    fn add_level(&mut self, value: u64) {
+        let Self::Level(level) = self else { return };
+        let level = level.get_or_insert(Level { begin: value, end: value, least: value, most: value });
+        level.end = value;
+        level.least = level.least.min(value);
+        level.most = level.most.max(value);
+    }
 }
 
 /// A gauge from the first sample to the last.
@@ -188,6 +210,35 @@ impl Tally {
         self.samples(batch, from..batch.len());
     }
 
+    /// The means of a history over a bucket of time, in place of rows. Where there are none is a gap.
+    pub(crate) fn bucket(&mut self, bucket: Range<u64>, rates: &[Option<f64>]) {
+        if rates.iter().all(Option::is_none) {
+            return self.gap();
+        }
+        if self.last_time.is_none() {
+            self.start_courses(bucket.start);
+        }
+        let elapsed = bucket.end.saturating_sub(bucket.start);
+        let whole = &mut self.phases[0];
+        whole.samples += 1;
+        whole.intervals += 1;
+        whole.covered = whole.covered.saturating_add(elapsed);
+        for (at, rate) in rates.iter().enumerate() {
+            let Some(rate) = rate.filter(|&rate| rate >= 0.0) else { continue };
+            let moved = carried((rate * elapsed as f64) as u128, &mut self.rest[at]);
+            let sum = &mut whole.sums[at];
+            *sum = Some(sum.unwrap_or(0).saturating_add(moved.unwrap_or(u64::MAX)));
+        }
+        self.bottlenecks.iter_mut().for_each(|w| w.push(bucket.end, rates));
+        self.rules.iter_mut().for_each(|w| w.push(bucket.end, rates));
+        for (movement, rate) in self.movements.iter_mut().zip(rates) {
+            let Some(rate) = *rate else { continue };
+            movement.add_rate(bucket.end, rate);
+            movement.add_level(rate as u64);
+        }
+        (self.last_time, self.end) = (Some(bucket.end), bucket.end);
+    }
+
     /// Share of the ticks that came too late, in percent.
     pub(crate) fn lost_percent(&self) -> f64 {
         let Notes { lost, dropped, damaged, .. } = self.notes;
@@ -223,7 +274,7 @@ impl Tally {
         time.saturating_sub(self.first.unwrap_or(time))
     }
 
-    fn label(&mut self, time: u64, text: &str) {
+    pub(crate) fn label(&mut self, time: u64, text: &str) {
         let at = self.since_start(time);
         match RecorderEvent::parse(text) {
             None => self.current = self.begin(text),
@@ -294,6 +345,25 @@ impl Tally {
         self.bottlenecks.iter_mut().for_each(Watched::gap);
         self.rules.iter_mut().for_each(Watched::gap);
     }
+
+    /// The first values cover the time from here.
+    fn start_courses(&mut self, time: u64) {
+        self.bottlenecks.iter_mut().for_each(|w| w.start(time));
+        self.rules.iter_mut().for_each(|w| w.start(time));
+    }
+}
+
+/// An integral in units and ns in units and seconds; the fraction is carried on.
+fn carried(product: u128, rest: &mut u128) -> Option<u64> {
+    const NS_PER_S: u64 = 1_000_000_000;
+    let product = product.saturating_add(*rest);
+    // Dividing 128 bits takes ten times as long.
+    if let Ok(product) = u64::try_from(product) {
+        *rest = u128::from(product % NS_PER_S);
+        return Some(product / NS_PER_S);
+    }
+    *rest = product % u128::from(NS_PER_S);
+    u64::try_from(product / u128::from(NS_PER_S)).ok()
 }
 
 fn note<T>(notes: &mut Vec<T>, what: T, more: &mut u64) {

@@ -1,6 +1,6 @@
 //! Samples between two labels, column by column: most columns have one value in all of them.
 
-use super::{Command, Level, Movement, SLOT, Tally};
+use super::{Command, Movement, SLOT, Tally, carried};
 use numakit_model::Kind;
 use numakit_recording::rates::difference;
 use numakit_recording::{Batch, Column, Samples};
@@ -74,9 +74,7 @@ impl Tally {
             if let Some(last) = self.last_time {
                 self.slots.push(last, &self.last);
                 self.slot_at = Some(last);
-                let first = samples.times().first().copied().unwrap_or(last);
-                self.bottlenecks.iter_mut().for_each(|w| w.start(first));
-                self.rules.iter_mut().for_each(|w| w.start(first));
+                self.start_courses(samples.times().first().copied().unwrap_or(last));
             }
         }
         for row in samples.rows.clone() {
@@ -100,34 +98,21 @@ impl Tally {
     /// How a column moved, and its rates in `rated` where a formula reads it.
     fn movement(&mut self, at: usize, samples: &Samples<'_>, still: Option<u64>, rated: &mut Vec<Rated>) {
         let (times, is_counter) = (&samples.batch.time, matches!(self.kinds[at], Kind::Counter { .. }));
-        match &mut self.movements[at] {
-            Movement::Rates { rates, peak_at } => {
-                let (spread, blocks) = (&mut self.spreads[at], &mut self.blocks);
-                self.slots.rated(at, samples, |row, rate| {
-                    let size = rate.abs();
-                    if rates.largest().is_none_or(|largest| size > largest) {
-                        *peak_at = times[row];
-                    }
-                    rates.add(size);
-                    if is_counter {
-                        spread.push(rate);
-                        blocks.add(times[row], at, rate);
-                        rated.extend(self.is_used[at].then_some((row, at, rate)));
-                    }
-                });
-            }
-            Movement::Level(level) => {
-                let column = &samples.batch.columns[at];
-                let rows = if still.is_some() { samples.rows.start..samples.rows.start + 1 } else { samples.rows.clone() };
-                for value in rows.filter_map(|row| column.get(row)) {
-                    let level =
-                        level.get_or_insert(Level { begin: value, end: value, least: value, most: value });
-                    level.end = value;
-                    level.least = level.least.min(value);
-                    level.most = level.most.max(value);
-                }
-            }
+        let (movement, spread, blocks) = (&mut self.movements[at], &mut self.spreads[at], &mut self.blocks);
+        if let Movement::Level(_) = movement {
+            let column = &samples.batch.columns[at];
+            // One of equal values says as much as all.
+            let rows = samples.rows.clone().take(if still.is_some() { 1 } else { usize::MAX });
+            return rows.filter_map(|row| column.get(row)).for_each(|value| movement.add_level(value));
         }
+        self.slots.rated(at, samples, |row, rate| {
+            movement.add_rate(times[row], rate);
+            if is_counter {
+                spread.push(rate);
+                blocks.add(times[row], at, rate);
+                rated.extend(self.is_used[at].then_some((row, at, rate)));
+            }
+        });
     }
 
     /// The values of a level at the ends of slots.
@@ -177,7 +162,14 @@ impl Tally {
     }
 
     /// Adds what a column gained to the phases.
-    fn sum(&mut self, at: usize, phases: &[usize], elapsed: &Elapsed, samples: &Samples<'_>, still: Option<u64>) {
+    fn sum(
+        &mut self,
+        at: usize,
+        phases: &[usize],
+        elapsed: &Elapsed,
+        samples: &Samples<'_>,
+        still: Option<u64>,
+    ) {
         let column = &samples.batch.columns[at];
         let (last, rest) = (&mut self.last[at], &mut self.rest[at]);
         let gained = match self.kinds[at] {
@@ -200,7 +192,13 @@ impl Tally {
 }
 
 /// The increase of a counter since `last`; `None` without two values.
-fn counted(column: &Column, rows: Range<usize>, still: Option<u64>, bits: u8, last: Option<u64>) -> Option<u64> {
+fn counted(
+    column: &Column,
+    rows: Range<usize>,
+    still: Option<u64>,
+    bits: u8,
+    last: Option<u64>,
+) -> Option<u64> {
     if let Some(value) = still
         && last.is_none_or(|last| last == value)
     {
@@ -264,15 +262,5 @@ impl Elapsed {
 
 /// The integral of a level over `elapsed` ns, in units and seconds.
 fn integral(level: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
-    const NS_PER_S: u64 = 1_000_000_000;
-    // Dividing 128 bits takes ten times as long.
-    let (whole, rest_of) = match level.checked_mul(elapsed).and_then(|product| product.checked_add(*rest as u64)) {
-        Some(sum) => (u128::from(sum / NS_PER_S), u128::from(sum % NS_PER_S)),
-        None => {
-            let sum = u128::from(level) * u128::from(elapsed) + *rest;
-            (sum / u128::from(NS_PER_S), sum % u128::from(NS_PER_S))
-        }
-    };
-    *rest = rest_of;
-    u64::try_from(whole).ok()
+    carried(u128::from(level) * u128::from(elapsed), rest)
 }
