@@ -2,8 +2,8 @@
 
 use crate::histogram::Histogram;
 
-/// This share of the differences is not larger than the noise.
-const USUAL: f64 = 0.95;
+/// This share of the differences is not larger than the noise; the others may be changes.
+const USUAL: f64 = 0.75;
 /// With fewer differences the noise is not known.
 const MIN_STEPS: u64 = 4;
 
@@ -27,7 +27,7 @@ impl Spread {
         self.last = None;
     }
 
-    /// The difference that 95 % of neighbouring values do not exceed; `None` with too few of them.
+    /// The difference that three of four neighbouring values do not exceed; `None` with too few of them.
     pub(crate) fn noise(&self) -> Option<f64> {
         self.steps.quantile(USUAL).filter(|_| self.steps.total() >= MIN_STEPS)
     }

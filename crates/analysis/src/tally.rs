@@ -386,3 +386,6 @@ fn over_slots(series: &[Series]) -> Vec<Series> {
     };
     series.iter().map(longer).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod cards;
+mod compared;
 mod completion;
 mod control;
 mod explain;
