@@ -24,7 +24,7 @@ pub(crate) fn is_of_recorder(series: &Series) -> bool {
 
 /// The unit of a metric's rate, and the factor from its own: the rate of a counter of time is a share of time, that of
 /// a counter of memory is bytes.
-pub(crate) fn rate_unit(metric: &Metric) -> (&'static str, f64) {
+pub fn rate_unit(metric: &Metric) -> (&'static str, f64) {
     match (metric.maximum, metric.unit.seconds(), metric.unit) {
         (Some(maximum), ..) => ("%", 100.0 / maximum as f64),
         (_, Some(seconds), _) => ("%", 100.0 * seconds),

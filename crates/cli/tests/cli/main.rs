@@ -25,6 +25,7 @@ mod live_files;
 mod locale;
 mod man;
 mod mark;
+mod mcp;
 mod numaplace;
 mod numascope;
 mod odd_files;
