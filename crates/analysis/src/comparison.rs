@@ -18,7 +18,7 @@ pub struct Comparison {
     /// The answer in three lines.
     pub headline: ComparisonHeadline,
     /// Whether B is better.
-    pub outcome: Outcome,
+    pub outcome: ComparisonOutcome,
     /// A.
     pub before: ComparedRecording,
     /// B.
@@ -57,7 +57,7 @@ pub struct ComparisonHeadline {
 /// Whether B is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ComparisonOutcome {
     /// B is better.
     Better,
     /// B is worse.
@@ -165,7 +165,7 @@ pub fn compare(before: &Profile, after: &Profile) -> Comparison {
     let (gone, new, kept) = matched(before, after);
     let mut comparison = Comparison {
         headline: ComparisonHeadline { verdict: String::new(), change: String::new(), action: String::new() },
-        outcome: Outcome::CannotTell,
+        outcome: ComparisonOutcome::CannotTell,
         before: recording(before),
         after: recording(after),
         cautions: cautions(before, after),
@@ -288,19 +288,23 @@ fn matched(before: &Profile, after: &Profile) -> (Vec<Finding>, Vec<Finding>, Ve
     (gone, new, kept)
 }
 
-fn outcome(comparison: &Comparison, has_program: bool) -> Outcome {
+fn outcome(comparison: &Comparison, has_program: bool) -> ComparisonOutcome {
     let ran = comparison.run_time.as_ref().filter(|run| run.is_beyond_noise());
     if let Some(run) = ran {
-        return if run.is_better == Some(true) { Outcome::Better } else { Outcome::Worse };
+        return if run.is_better == Some(true) {
+            ComparisonOutcome::Better
+        } else {
+            ComparisonOutcome::Worse
+        };
     }
     let judged = if has_program { &comparison.program } else { &comparison.machine };
     let any = |better: bool| judged.iter().any(|difference| difference.is_better == Some(better));
     match (any(true), any(false)) {
-        (true, true) => Outcome::Both,
-        (true, false) => Outcome::Better,
-        (false, true) => Outcome::Worse,
-        (false, false) if judged.is_empty() => Outcome::Equal,
-        (false, false) => Outcome::Different,
+        (true, true) => ComparisonOutcome::Both,
+        (true, false) => ComparisonOutcome::Better,
+        (false, true) => ComparisonOutcome::Worse,
+        (false, false) if judged.is_empty() => ComparisonOutcome::Equal,
+        (false, false) => ComparisonOutcome::Different,
     }
 }
 
@@ -317,23 +321,25 @@ fn headline(
     let whose = if has_program { "what the program did" } else { "what the machine did" };
     let ran = comparison.run_time.as_ref().filter(|run| run.is_beyond_noise());
     let verdict = match (comparison.outcome, ran) {
-        (Outcome::Better, Some(run)) | (Outcome::Worse, Some(run)) => {
+        (ComparisonOutcome::Better, Some(run)) | (ComparisonOutcome::Worse, Some(run)) => {
             let word = if run.is_better == Some(true) { "better" } else { "worse" };
             format!("B is {word}: it took {}, A took {}", duration(run.after), duration(run.before))
         }
-        (Outcome::Better, None) => format!("B is better: {}", of_all(judged, Some(true))),
-        (Outcome::Worse, None) => format!("B is worse: {}", of_all(judged, Some(false))),
-        (Outcome::Both, _) => format!(
+        (ComparisonOutcome::Better, None) => format!("B is better: {}", of_all(judged, Some(true))),
+        (ComparisonOutcome::Worse, None) => format!("B is worse: {}", of_all(judged, Some(false))),
+        (ComparisonOutcome::Both, _) => format!(
             "B is better in one respect and worse in another: {}; {}",
             of_all(judged, Some(true)),
             of_all(judged, Some(false))
         ),
-        (Outcome::Different, _) => format!("A and B differ in {whose}, and no difference is better or worse"),
-        (Outcome::Equal, _) => format!("A and B do not differ beyond noise in {whose}"),
-        (Outcome::CannotTell, _) => "Whether B is better cannot be told".to_owned(),
+        (ComparisonOutcome::Different, _) => {
+            format!("A and B differ in {whose}, and no difference is better or worse")
+        }
+        (ComparisonOutcome::Equal, _) => format!("A and B do not differ beyond noise in {whose}"),
+        (ComparisonOutcome::CannotTell, _) => "Whether B is better cannot be told".to_owned(),
     };
     let change = match comparison.outcome {
-        Outcome::CannotTell => why_not(before, after),
+        ComparisonOutcome::CannotTell => why_not(before, after),
         _ => changed(comparison, judged, ran),
     };
     ComparisonHeadline { verdict, change, action: action(comparison, before, after) }
@@ -372,17 +378,19 @@ fn changed(comparison: &Comparison, judged: &[Difference], ran: Option<&Differen
 fn action(comparison: &Comparison, before: &Profile, after: &Profile) -> String {
     let left = || after.findings.problems.first().map(|_| after.findings.headline.action.clone());
     match comparison.outcome {
-        Outcome::Better => match left() {
+        ComparisonOutcome::Better => match left() {
             Some(action) => format!("keep B; next: {action}"),
             None => "keep B".to_owned(),
         },
-        Outcome::Worse => match before.findings.problems.first() {
+        ComparisonOutcome::Worse => match before.findings.problems.first() {
             Some(_) => format!("keep A; next: {}", before.findings.headline.action),
             None => "keep A".to_owned(),
         },
-        Outcome::Both | Outcome::Different => "see which of the differences below matters".to_owned(),
-        Outcome::Equal => left().unwrap_or_else(|| "nothing".to_owned()),
-        Outcome::CannotTell => {
+        ComparisonOutcome::Both | ComparisonOutcome::Different => {
+            "see which of the differences below matters".to_owned()
+        }
+        ComparisonOutcome::Equal => left().unwrap_or_else(|| "nothing".to_owned()),
+        ComparisonOutcome::CannotTell => {
             "record both for longer, with the same series: numa record -- COMMAND".to_owned()
         }
     }

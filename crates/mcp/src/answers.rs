@@ -9,7 +9,7 @@ pub(crate) mod statistics;
 
 use serde_json::{Value, json};
 
-/// A list of at most so many entries; what is left out is said.
+/// The first `most` entries of a list; what is left out is said.
 fn bounded(mut list: Vec<Value>, most: usize) -> Value {
     let left_out = list.len().saturating_sub(most);
     list.truncate(most);

@@ -1,5 +1,6 @@
 //! Arguments of tools: declared once, checked, and described as a JSON schema.
 
+use crate::error::ToolError;
 use serde_json::{Map, Value, json};
 
 /// An argument of a tool.
@@ -77,24 +78,27 @@ pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
     /// Arguments that are as declared; `null` is as good as absent.
-    pub(crate) fn check(declared: &[Argument], mut given: Map<String, Value>) -> Result<Self, String> {
+    pub(crate) fn check(declared: &[Argument], mut given: Map<String, Value>) -> Result<Self, ToolError> {
         given.retain(|_, value| !value.is_null());
-        let names = || declared.iter().map(|a| a.name).collect::<Vec<_>>().join(", ");
         for (name, value) in &given {
             let Some(argument) = declared.iter().find(|argument| argument.name == name) else {
-                return Err(match declared {
-                    [] => format!("there is no argument '{name}': this tool has none"),
-                    _ => format!("there is no argument '{name}'; use {}", names()),
-                });
+                let names: Vec<&str> = declared.iter().map(|argument| argument.name).collect();
+                return Err(ToolError::UnknownArgument { name: name.clone(), known: names.join(", ") });
             };
             if !argument.kind.is(value) {
-                return Err(format!("'{name}' is {value}; give {}: {}", argument.kind.name(), argument.help));
+                let (kind, help) = (argument.kind.name(), argument.help);
+                return Err(ToolError::WrongArgument {
+                    name: name.clone(),
+                    value: value.clone(),
+                    kind,
+                    help,
+                });
             }
         }
         let missing =
             declared.iter().find(|argument| argument.is_required && !given.contains_key(argument.name));
         match missing {
-            Some(argument) => Err(format!("'{}' is missing: {}", argument.name, argument.help)),
+            Some(Argument { name, help, .. }) => Err(ToolError::MissingArgument { name, help }),
             None => Ok(Self(given)),
         }
     }
@@ -129,7 +133,8 @@ mod tests {
     ];
 
     fn checked(given: Value) -> Result<Arguments, String> {
-        Arguments::check(&DECLARED, given.as_object().unwrap().clone())
+        let given = given.as_object().unwrap().clone();
+        Arguments::check(&DECLARED, given).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Recordings, findings, topology and plans for programs that speak the Model Context Protocol.
 //!
 //! [`tools`] is the one table of what can be asked; the list that clients get and the guide are made from it. Nothing
-//! is written, and no file outside of the given directory is opened ([`folder`]).
+//! is written, and no file outside of the given directory is opened ([`directory`]).
 
 mod answers;
 mod arguments;
-mod folder;
+mod directory;
+mod error;
 mod tools;
 
-pub use folder::{Folder, FolderError};
+pub use directory::{SharedDirectory, SharedDirectoryError};
 pub use tools::guide;
 
+use error::ToolError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
@@ -31,13 +33,13 @@ const MAX_ANSWER: usize = 200_000;
 
 #[derive(Clone)]
 struct Server {
-    folder: Arc<Folder>,
+    directory: Arc<SharedDirectory>,
 }
 
 /// Answers requests on standard input until it is closed.
-pub fn serve(folder: Folder) -> io::Result<()> {
+pub fn serve(directory: SharedDirectory) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let server = Server { folder: Arc::new(folder) };
+    let server = Server { directory: Arc::new(directory) };
     let served = runtime.block_on(async {
         let running = server.serve(rmcp::transport::stdio()).await.map_err(io::Error::other)?;
         running.waiting().await.map_err(io::Error::other)
@@ -69,14 +71,14 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let folder = Arc::clone(&self.folder);
+        let directory = Arc::clone(&self.directory);
         let answer = tokio::task::spawn_blocking(move || {
-            tools::call(&folder, &request.name, request.arguments.unwrap_or_default())
+            tools::call(&directory, &request.name, request.arguments.unwrap_or_default())
         });
         let answer = answer.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let result = match answer.and_then(bounded) {
+        let result = match answer.and_then(|answer| bounded(&answer)) {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(why.to_string())]),
         };
         Ok(result.into())
     }
@@ -90,14 +92,10 @@ fn described(entry: &ToolEntry) -> Tool {
     tool
 }
 
-fn bounded(answer: Value) -> Result<String, String> {
+fn bounded(answer: &Value) -> Result<String, ToolError> {
     let text = answer.to_string();
-    if text.len() > MAX_ANSWER {
-        return Err(format!(
-            "the answer has {} KiB, at most {} KiB are sent; ask for less, such as a shorter range or fewer series",
-            text.len() / 1024,
-            MAX_ANSWER / 1024
-        ));
+    match text.len() > MAX_ANSWER {
+        true => Err(ToolError::TooLong { has: text.len() / 1024, most: MAX_ANSWER / 1024 }),
+        false => Ok(text),
     }
-    Ok(text)
 }

@@ -2,7 +2,8 @@
 
 use crate::answers::{comparison, findings, machine, recordings, statistics};
 use crate::arguments::{Argument, ArgumentKind, Arguments, schema};
-use crate::folder::Folder;
+use crate::directory::SharedDirectory;
+use crate::error::ToolError;
 use numakit_model::suggest;
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -13,7 +14,7 @@ pub(crate) struct ToolEntry {
     /// What it answers, for clients that choose a tool.
     pub(crate) about: &'static str,
     arguments: &'static [Argument],
-    run: fn(&Folder, &Arguments) -> Result<Value, String>,
+    run: fn(&SharedDirectory, &Arguments) -> Result<Value, ToolError>,
 }
 
 impl ToolEntry {
@@ -146,14 +147,18 @@ pub(crate) static TOOLS: &[ToolEntry] = &[
 ];
 
 /// Calls a tool.
-pub(crate) fn call(folder: &Folder, name: &str, given: Map<String, Value>) -> Result<Value, String> {
+pub(crate) fn call(
+    directory: &SharedDirectory,
+    name: &str,
+    given: Map<String, Value>,
+) -> Result<Value, ToolError> {
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
         let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
         let near = suggest::nearest(name, names.iter().copied(), 1);
         let fix = near.first().map_or_else(|| names.join(", "), |near| format!("'{near}'"));
-        return Err(format!("there is no tool '{name}'; use {fix}"));
+        return Err(ToolError::UnknownTool { name: name.to_owned(), fix });
     };
-    (tool.run)(folder, &Arguments::check(tool.arguments, given)?)
+    (tool.run)(directory, &Arguments::check(tool.arguments, given)?)
 }
 
 /// The table of the guide.
@@ -196,8 +201,8 @@ mod tests {
 
     #[test]
     fn an_unknown_tool_has_an_error_with_the_nearest_one() {
-        let folder = Folder::open(std::path::Path::new(".")).unwrap();
-        let error = call(&folder, "finding", Map::new()).unwrap_err();
+        let directory = SharedDirectory::open(std::path::Path::new(".")).unwrap();
+        let error = call(&directory, "finding", Map::new()).unwrap_err().to_string();
         assert_eq!(error, "there is no tool 'finding'; use 'findings'");
     }
 }

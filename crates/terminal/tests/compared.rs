@@ -6,7 +6,7 @@
 mod machines;
 
 use machines::{MS, Machine};
-use numakit_analysis::comparison::{Comparison, Outcome, compare};
+use numakit_analysis::comparison::{Comparison, ComparisonOutcome, compare};
 use numakit_analysis::profile;
 use numakit_derived::Catalog;
 use numakit_model::label::RecorderEvent;
@@ -50,7 +50,7 @@ fn placed_threads_are_better_and_the_guide_shows_them() {
     let before = solver("./solver", 12, mostly);
     let after = solver("numa run -- ./solver", 9, |_| 0);
     let comparison = compared(&before, &after);
-    assert_eq!(comparison.outcome, Outcome::Better);
+    assert_eq!(comparison.outcome, ComparisonOutcome::Better);
     assert_eq!(comparison.gone.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["far-use"]);
     let style = PageStyle { color: false, terminal: None, all: false };
     let page = comparison_page(&comparison, style);
@@ -70,7 +70,7 @@ fn the_same_program_with_other_chances_is_equal() {
     let shifted = |by: u64| solver("./solver", 12, move |tick| mostly(tick * 31 + by));
     for by in 0..8 {
         let comparison = compared(&shifted(0), &shifted(by));
-        assert_eq!(comparison.outcome, Outcome::Equal, "{by}: {:?}", comparison.program);
+        assert_eq!(comparison.outcome, ComparisonOutcome::Equal, "{by}: {:?}", comparison.program);
         assert!(comparison.machine.is_empty(), "{by}: {:?}", comparison.machine);
         assert!(comparison.gone.is_empty() && comparison.new.is_empty() && comparison.kept.len() == 1);
     }

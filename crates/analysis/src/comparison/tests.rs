@@ -55,7 +55,7 @@ fn a_shorter_run_is_better() {
     let before = profile(vec![measure("far_share", 78.9, 2.0)], vec![finding("far-use", "far_share")], 12.0);
     let after = profile(vec![measure("far_share", 0.4, 0.5)], Vec::new(), 9.0);
     let compared = compare(&before, &after);
-    assert_eq!(compared.outcome, Outcome::Better);
+    assert_eq!(compared.outcome, ComparisonOutcome::Better);
     assert_eq!(compared.headline.verdict, "B is better: it took 9 s, A took 12 s");
     assert_eq!(
         compared.headline.change,
@@ -64,7 +64,7 @@ fn a_shorter_run_is_better() {
     assert_eq!(compared.headline.action, "keep B");
     assert_eq!((compared.gone.len(), compared.new.len()), (1, 0));
     let back = compare(&after, &before);
-    assert_eq!((back.outcome, back.headline.action.as_str()), (Outcome::Worse, "keep A"));
+    assert_eq!((back.outcome, back.headline.action.as_str()), (ComparisonOutcome::Worse, "keep A"));
     assert_eq!((back.gone.len(), back.new.len()), (0, 1));
 }
 
@@ -81,7 +81,7 @@ fn what_costs_less_is_better_where_runs_take_the_same_time() {
             10.0,
         )
     };
-    assert_eq!(compare(&mixed(50.0, 1.0), &mixed(10.0, 20.0)).outcome, Outcome::Both);
+    assert_eq!(compare(&mixed(50.0, 1.0), &mixed(10.0, 20.0)).outcome, ComparisonOutcome::Both);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn differences_within_noise_are_none_and_no_finding_is_gone() {
         profile(vec![measure("fault_share", 5.2, 1.0)], vec![finding("page-faults", "fault_share")], 10.0);
     let after = profile(vec![measure("fault_share", 4.7, 1.0)], Vec::new(), 10.1);
     let compared = compare(&before, &after);
-    assert_eq!(compared.outcome, Outcome::Equal);
+    assert_eq!(compared.outcome, ComparisonOutcome::Equal);
     assert!(compared.gone.is_empty() && compared.program.is_empty());
     assert_eq!(compared.headline.verdict, "A and B do not differ beyond noise in what the program did");
     assert!(compared.headline.change.contains("none of 1 compared values"), "{}", compared.headline.change);
@@ -111,11 +111,14 @@ fn a_share_and_its_complement_are_one_line() {
 fn what_cannot_be_told_is_said() {
     let short = Profile { is_short: true, ..profile(Vec::new(), Vec::new(), 0.3) };
     let compared = compare(&short, &short);
-    assert_eq!(compared.outcome, Outcome::CannotTell);
+    assert_eq!(compared.outcome, ComparisonOutcome::CannotTell);
     assert!(compared.headline.change.starts_with("A covers 10 s"), "{}", compared.headline.change);
     let unknown = profile(vec![Measure { noise: None, ..measure("far_share", 5.0, 0.0) }], Vec::new(), 1.0);
     let compared = compare(&unknown, &profile(vec![measure("far_share", 90.0, 1.0)], Vec::new(), 1.0));
-    assert_eq!((compared.compared, compared.not_compared, compared.outcome), (0, 2, Outcome::CannotTell));
+    assert_eq!(
+        (compared.compared, compared.not_compared, compared.outcome),
+        (0, 2, ComparisonOutcome::CannotTell)
+    );
 }
 
 #[test]

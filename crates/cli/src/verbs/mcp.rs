@@ -4,7 +4,7 @@ use crate::GlobalArgs;
 use crate::global::OF_A_RECORDING;
 use anyhow::Context;
 use clap::Args;
-use numakit_mcp::{Folder, serve};
+use numakit_mcp::{SharedDirectory, serve};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ impl McpArgs {
     /// Serves until standard input is closed.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
-        serve(Folder::open(&self.directory)?).context("cannot answer on standard output")?;
+        serve(SharedDirectory::open(&self.directory)?).context("cannot answer on standard output")?;
         Ok(ExitCode::SUCCESS)
     }
 }

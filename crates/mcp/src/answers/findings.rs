@@ -3,7 +3,8 @@
 use super::range::RowRange;
 use super::{bounded, value};
 use crate::arguments::Arguments;
-use crate::folder::Folder;
+use crate::directory::SharedDirectory;
+use crate::error::ToolError;
 use numakit_analysis::analyse;
 use numakit_derived::Catalog;
 use numakit_recording::read_ahead;
@@ -12,8 +13,8 @@ use serde_json::{Value, json};
 /// As many problems or remarks as one answer has.
 const MAX_FINDINGS: usize = 30;
 
-pub(crate) fn of_recording(folder: &Folder, arguments: &Arguments) -> Result<Value, String> {
-    let mut reader = folder.recording(arguments.text("recording").unwrap_or_default())?;
+pub(crate) fn of_recording(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
+    let mut reader = directory.recording(arguments.text("recording").unwrap_or_default())?;
     let header = reader.header().clone();
     let mut range = RowRange::of(arguments)?;
     let phase = arguments.text("phase");
@@ -21,7 +22,7 @@ pub(crate) fn of_recording(folder: &Folder, arguments: &Arguments) -> Result<Val
         analyse(&header, batches.map(|batch| range.cut(batch)), phase, Catalog::built_in())
     });
     range.check()?;
-    let report = report.map_err(|error| error.to_string())?;
+    let report = report?;
     let found = |list: &[numakit_analysis::findings::Finding]| {
         let without_course = |finding| {
             let mut finding = value(finding);

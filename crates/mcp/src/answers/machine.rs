@@ -2,7 +2,8 @@
 
 use super::{bounded, value};
 use crate::arguments::Arguments;
-use crate::folder::Folder;
+use crate::directory::SharedDirectory;
+use crate::error::ToolError;
 use numakit_model::Topology;
 use numakit_placement::launchers::{self, LauncherOptions};
 use numakit_placement::{PlacementRequest, Taken, explained};
@@ -15,21 +16,21 @@ const MAX_NODES: usize = 32;
 /// As many nodes in short, and steps of a plan.
 const MAX_ENTRIES: usize = 512;
 
-fn machine(folder: &Folder, arguments: &Arguments) -> Result<Topology, String> {
+fn machine(directory: &SharedDirectory, arguments: &Arguments) -> Result<Topology, ToolError> {
     match (arguments.text("recording"), arguments.text("synthetic")) {
-        (Some(_), Some(_)) => Err("'recording' and 'synthetic' are both given; give one of them".to_owned()),
+        (Some(_), Some(_)) => Err(ToolError::TwoMachines),
         (Some(name), None) => {
-            let topology = folder.recording(name)?.header().topology.clone();
-            topology.ok_or_else(|| format!("{name} does not have its machine; give another recording"))
+            let topology = directory.recording(name)?.header().topology.clone();
+            topology.ok_or_else(|| ToolError::NoMachine(name.to_owned()))
         }
         // A file would be outside of what may be opened.
-        (None, Some(text)) => synthetic::parse(text).map_err(|error| error.to_string()),
-        (None, None) => numakit_topology::read(&SysRoot::host()).map_err(|error| error.to_string()),
+        (None, Some(text)) => Ok(synthetic::parse(text)?),
+        (None, None) => Ok(numakit_topology::read(&SysRoot::host())?),
     }
 }
 
-pub(crate) fn topology(folder: &Folder, arguments: &Arguments) -> Result<Value, String> {
-    let topology = machine(folder, arguments)?;
+pub(crate) fn topology(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
+    let topology = machine(directory, arguments)?;
     let nodes = topology.nodes.iter().map(
         |node| json!({"node": node.os_index, "cpus": node.cpus.to_string(), "memory_kb": node.memory_kb}),
     );
@@ -48,20 +49,19 @@ pub(crate) fn topology(folder: &Folder, arguments: &Arguments) -> Result<Value, 
     Ok(answer)
 }
 
-pub(crate) fn plan(folder: &Folder, arguments: &Arguments) -> Result<Value, String> {
-    let topology = machine(folder, arguments)?;
+pub(crate) fn plan(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
+    let topology = machine(directory, arguments)?;
     let asked = arguments.object(&["cores", "processes", "threads", "policy", "memory"]);
     let request: PlacementRequest =
-        serde_json::from_value(Value::Object(asked)).map_err(|error| error.to_string())?;
-    let (plan, reasons) =
-        explained(&topology, &request, &Taken::default()).map_err(|error| error.to_string())?;
+        serde_json::from_value(Value::Object(asked)).map_err(ToolError::Request)?;
+    let (plan, reasons) = explained(&topology, &request, &Taken::default())?;
     let mut answer = json!({"request": value(&request), "reasons": reasons, "plan": value(&plan)});
     let steps = answer["plan"]["steps"].as_array_mut().map(std::mem::take).unwrap_or_default();
     answer["plan"]["steps"] = bounded(steps, MAX_ENTRIES);
     if let Some(name) = arguments.text("launcher") {
         let command = arguments.texts("command").into_iter().map(str::to_owned).collect();
         let options = LauncherOptions { host: None, command };
-        let lines = launchers::emit(name, &topology, &plan, &options).map_err(|error| error.to_string())?;
+        let lines = launchers::emit(name, &topology, &plan, &options)?;
         answer["launcher"] = json!({"lines": lines.text, "hints": lines.hints, "warnings": lines.warnings});
     }
     Ok(answer)

@@ -1,6 +1,7 @@
 //! The rows of a range of time.
 
 use crate::arguments::Arguments;
+use crate::error::ToolError;
 use numakit_recording::{Batch, Column};
 use std::ops::Range;
 
@@ -17,21 +18,15 @@ pub(super) struct RowRange {
 
 impl RowRange {
     /// That of the arguments `from_seconds` and `to_seconds`.
-    pub(super) fn of(arguments: &Arguments) -> Result<Self, String> {
-        let time = |name: &str, default: u64| match arguments.number(name) {
+    pub(super) fn of(arguments: &Arguments) -> Result<Self, ToolError> {
+        let time = |name: &'static str, default: u64| match arguments.number(name) {
             None => Ok(default),
             Some(seconds) if seconds >= 0.0 => Ok((seconds * 1e9) as u64),
-            Some(seconds) => {
-                Err(format!("'{name}' is {seconds}; give seconds since the recording began, from 0"))
-            }
+            Some(seconds) => Err(ToolError::NegativeTime { name, seconds }),
         };
         let (from, to) = (time("from_seconds", 0)?, time("to_seconds", u64::MAX)?);
         if from >= to {
-            return Err(format!(
-                "the range ends at {} s, before it begins at {} s; exchange from_seconds and to_seconds",
-                to as f64 / 1e9,
-                from as f64 / 1e9
-            ));
+            return Err(ToolError::BackwardRange { from: from as f64 / 1e9, to: to as f64 / 1e9 });
         }
         Ok(Self { from, to, first: None, last: 0, rows: 0 })
     }
@@ -49,17 +44,14 @@ impl RowRange {
     }
 
     /// An error unless there were rows.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), ToolError> {
         if self.rows > 0 {
             return Ok(());
         }
-        if self.first.is_none() {
-            return Err("the recording has no samples; record some with 'numa record'".to_owned());
+        match self.first {
+            None => Err(ToolError::NoSamples),
+            Some(_) => Err(ToolError::EmptyRange { end: self.last as f64 / 1e9 }),
         }
-        Err(format!(
-            "there are no samples in that range; the recording ends after {} s",
-            self.last as f64 / 1e9
-        ))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::bounded;
 use crate::arguments::Arguments;
-use crate::folder::Folder;
+use crate::directory::SharedDirectory;
+use crate::error::ToolError;
 use numakit_model::time::utc;
 use numakit_recording::Reader;
 use serde_json::{Value, json};
@@ -12,13 +13,13 @@ const MAX_RECORDINGS: usize = 200;
 const MAX_SERIES: usize = 400;
 const MAX_ABSENT: usize = 50;
 
-pub(crate) fn list(folder: &Folder, arguments: &Arguments) -> Result<Value, String> {
-    let (files, has_more) = folder.files(arguments.text("directory").unwrap_or("."))?;
+pub(crate) fn list(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
+    let (files, has_more) = directory.files(arguments.text("directory").unwrap_or("."))?;
     let describe = |path: &std::path::PathBuf| {
         let name = path.to_str()?;
         // Other files are not recordings, and no error.
         let is_named = path.extension().is_some_and(|e| e == "arrows" || e == "arrow" || e == "json");
-        is_named.then(|| folder.recording(name).ok())?.map(|mut reader| described(name, &mut reader))
+        is_named.then(|| directory.recording(name).ok())?.map(|mut reader| described(name, &mut reader))
     };
     let recordings: Vec<Value> = files.iter().filter_map(describe).collect();
     let note = has_more.then_some("there are more files than are looked at; give a directory below");
@@ -44,9 +45,9 @@ fn described(name: &str, reader: &mut Reader) -> Value {
     })
 }
 
-pub(crate) fn series(folder: &Folder, arguments: &Arguments) -> Result<Value, String> {
+pub(crate) fn series(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
     let name = arguments.text("recording").unwrap_or_default();
-    let reader = folder.recording(name)?;
+    let reader = directory.recording(name)?;
     let header = reader.header();
     let part = arguments.text("match").unwrap_or_default();
     let wanted = header.series.iter().filter(|series| series.name().contains(part));
@@ -62,10 +63,8 @@ pub(crate) fn series(folder: &Folder, arguments: &Arguments) -> Result<Value, St
         })
         .collect();
     if listed.is_empty() {
-        return Err(format!(
-            "{name} has no series with '{part}' in its name; it has {}: omit 'match' to list them",
-            header.series.len()
-        ));
+        let count = header.series.len();
+        return Err(ToolError::NoMatch { name: name.to_owned(), part: part.to_owned(), count });
     }
     let absent =
         header.absent.iter().map(|absent| json!({"name": absent.name, "why": absent.why.to_string()}));

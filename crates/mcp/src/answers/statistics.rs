@@ -3,7 +3,8 @@
 use super::range::RowRange;
 use super::{bounded, value};
 use crate::arguments::Arguments;
-use crate::folder::Folder;
+use crate::directory::SharedDirectory;
+use crate::error::ToolError;
 use numakit_analysis::series::{self, rate_unit};
 use numakit_derived::{Catalog, Index};
 use numakit_model::numbers::NumberStyle;
@@ -55,8 +56,8 @@ impl Course {
     }
 }
 
-pub(crate) fn of_range(folder: &Folder, arguments: &Arguments) -> Result<Value, String> {
-    let mut reader = folder.recording(arguments.text("recording").unwrap_or_default())?;
+pub(crate) fn of_range(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
+    let mut reader = directory.recording(arguments.text("recording").unwrap_or_default())?;
     let header = reader.header().clone();
     let index = series::index(&header);
     let (mut wanted, mut formulas) = (BTreeSet::new(), Vec::new());
@@ -82,7 +83,7 @@ pub(crate) fn of_range(folder: &Folder, arguments: &Arguments) -> Result<Value, 
     });
     range.check()?;
     let listed = wanted.iter().map(|&at| described(&header, &index, at, &courses[at])).collect();
-    let computed: Result<Vec<Value>, String> =
+    let computed: Result<Vec<Value>, ToolError> =
         formulas.iter().map(|name| formula(&header, &index, name, &courses)).collect();
     Ok(json!({"series": bounded(listed, MAX_SERIES), "formulas": computed?, "damage": reader.damage()}))
 }
@@ -97,16 +98,15 @@ fn chosen(header: &Header, name: &str) -> Vec<usize> {
     all.filter(|(_, series)| is_meant(series)).map(|(at, _)| at).collect()
 }
 
-fn unknown(header: &Header, name: &str) -> String {
+fn unknown(header: &Header, name: &str) -> ToolError {
     let metrics: BTreeSet<&str> = header.series.iter().map(|series| series.metric.name.as_str()).collect();
     let formulas = Catalog::built_in().all().iter().map(|formula| formula.name.as_str());
     let near = suggest::nearest(name, metrics.into_iter().chain(formulas), 3);
-    match near.is_empty() {
-        true => format!(
-            "the recording has no series '{name}', and there is no such formula; list_series lists them"
-        ),
-        false => format!("the recording has no series '{name}'; did you mean {}?", near.join(", ")),
-    }
+    let fix = match near.is_empty() {
+        true => "list_series lists them".to_owned(),
+        false => format!("did you mean {}?", near.join(", ")),
+    };
+    ToolError::UnknownSeries { name: name.to_owned(), fix }
 }
 
 /// Adds the rates and levels of a batch. No rate spans a pause.
@@ -144,12 +144,12 @@ fn described(header: &Header, index: &Index<'_>, at: usize, course: &Course) -> 
     described
 }
 
-fn formula(header: &Header, index: &Index<'_>, name: &str, courses: &[Course]) -> Result<Value, String> {
+fn formula(header: &Header, index: &Index<'_>, name: &str, courses: &[Course]) -> Result<Value, ToolError> {
     let catalog = Catalog::built_in();
     let formula = catalog.get(name).ok_or_else(|| unknown(header, name))?;
     let bound = index.bind(catalog, formula, Instance::Machine).map_err(|missing| {
         let inputs: Vec<&str> = missing.inputs.iter().map(|input| input.name.as_str()).collect();
-        format!("{name} cannot be computed: the recording lacks {}; record with -e", inputs.join(", "))
+        ToolError::MissingInput { name: name.to_owned(), inputs: inputs.join(", ") }
     })?;
     let means: Vec<Option<f64>> = courses.iter().map(|c| (c.count > 0).then_some(c.mean)).collect();
     Ok(json!({

@@ -1,5 +1,6 @@
 //! The directory below which files may be opened.
 
+use crate::error::ToolError;
 use numakit_recording::{Reader, tail_of};
 use std::fs;
 use std::io;
@@ -13,36 +14,31 @@ const MAX_FILES: usize = 10_000;
 /// The directory cannot be used.
 #[derive(Debug, Error)]
 #[error("cannot read the directory {path}: {error}; give the directory of your recordings")]
-pub struct FolderError {
+pub struct SharedDirectoryError {
     path: PathBuf,
     error: io::Error,
 }
 
 /// A directory without symbolic links in its path.
 #[derive(Debug)]
-pub struct Folder {
+pub struct SharedDirectory {
     path: PathBuf,
 }
 
-impl Folder {
+impl SharedDirectory {
     /// An existing directory.
-    pub fn open(path: &Path) -> Result<Self, FolderError> {
-        let fail = |error| FolderError { path: path.to_owned(), error };
+    pub fn open(path: &Path) -> Result<Self, SharedDirectoryError> {
+        let fail = |error| SharedDirectoryError { path: path.to_owned(), error };
         let real = path.canonicalize().map_err(fail)?;
         fs::read_dir(&real).map_err(fail)?;
         Ok(Self { path: real })
     }
 
     /// An existing file or directory below this one, without symbolic links in its path.
-    pub(crate) fn inside(&self, name: &str) -> Result<PathBuf, String> {
+    pub(crate) fn inside(&self, name: &str) -> Result<PathBuf, ToolError> {
         let asked = Path::new(name);
-        let outside = || {
-            format!(
-                "{name} is outside of {}; give a path relative to it, as list_recordings has it, or start \
-                 'numa mcp' with another directory",
-                self.path.display()
-            )
-        };
+        let directory = || self.path.display().to_string();
+        let outside = || ToolError::Outside { name: name.to_owned(), directory: directory() };
         if asked.components().any(|part| part == Component::ParentDir) {
             return Err(outside());
         }
@@ -51,30 +47,32 @@ impl Folder {
         if !real.starts_with(&self.path) {
             return Err(outside());
         }
-        let real = real.canonicalize().map_err(|error| {
-            format!(
-                "cannot read {name} in {}: {error}; list_recordings says what is there",
-                self.path.display()
-            )
-        })?;
+        // Of a missing file, the part of the path that is there tells where it would be.
+        let known = real.ancestors().find_map(|part| part.canonicalize().ok());
+        if !known.is_some_and(|known| known.starts_with(&self.path)) {
+            return Err(outside());
+        }
+        let unreadable =
+            |error| ToolError::Unreadable { name: name.to_owned(), directory: directory(), error };
+        let real = real.canonicalize().map_err(unreadable)?;
         if real.starts_with(&self.path) { Ok(real) } else { Err(outside()) }
     }
 
     /// Opens a recording, with its tail file if it has one.
-    pub(crate) fn recording(&self, name: &str) -> Result<Reader, String> {
+    pub(crate) fn recording(&self, name: &str) -> Result<Reader, ToolError> {
         let file = self.inside(name)?;
         if tail_of(&file).is_symlink() {
-            return Err(format!("{name} has a tail file that is a symbolic link; remove the link"));
+            return Err(ToolError::LinkedTail(name.to_owned()));
         }
-        Reader::open(&file).map_err(|error| error.to_string())
+        Ok(Reader::open(&file)?)
     }
 
     /// The regular files below a directory by their paths relative to this one, and whether there are more.
     /// Symbolic links are not followed.
-    pub(crate) fn files(&self, below: &str) -> Result<(Vec<PathBuf>, bool), String> {
+    pub(crate) fn files(&self, below: &str) -> Result<(Vec<PathBuf>, bool), ToolError> {
         let start = self.inside(below)?;
         if !start.is_dir() {
-            return Err(format!("{below} is no directory; omit 'directory' for all recordings"));
+            return Err(ToolError::NoDirectory(below.to_owned()));
         }
         let (mut files, mut todo, mut seen) = (Vec::new(), vec![(start, 0)], 0);
         while let Some((dir, depth)) = todo.pop() {
@@ -117,8 +115,8 @@ mod tests {
             Self(path)
         }
 
-        fn folder(&self) -> Folder {
-            Folder::open(&self.0.join("in")).unwrap()
+        fn directory(&self) -> SharedDirectory {
+            SharedDirectory::open(&self.0.join("in")).unwrap()
         }
     }
 
@@ -133,7 +131,7 @@ mod tests {
         let scene = Scene::new("outside");
         symlink("../out/secret.arrows", scene.0.join("in/link.arrows")).unwrap();
         symlink("../out", scene.0.join("in/linked")).unwrap();
-        let folder = scene.folder();
+        let directory = scene.directory();
         let absolute = scene.0.join("out/secret.arrows");
         for name in [
             "../out/secret.arrows",
@@ -141,15 +139,16 @@ mod tests {
             "link.arrows",
             "linked/secret.arrows",
             "linked",
+            "linked/none.arrows",
             absolute.to_str().unwrap(),
             "/etc/passwd",
             "..",
         ] {
-            let error = folder.inside(name).unwrap_err();
+            let error = directory.inside(name).unwrap_err().to_string();
             assert!(error.contains("is outside of") && error.contains("list_recordings"), "{name}: {error}");
         }
-        assert!(folder.inside("deep/a.arrows").is_ok());
-        let missing = folder.inside("none.arrows").unwrap_err();
+        assert!(directory.inside("deep/a.arrows").is_ok());
+        let missing = directory.inside("none.arrows").unwrap_err().to_string();
         assert!(missing.contains("No such file"), "{missing}");
     }
 
@@ -159,15 +158,15 @@ mod tests {
         symlink("../out", scene.0.join("in/linked")).unwrap();
         symlink(".", scene.0.join("in/loop")).unwrap();
         symlink("../out/secret.arrows", scene.0.join("in/b.arrows")).unwrap();
-        assert_eq!(scene.folder().files(".").unwrap(), (vec![PathBuf::from("deep/a.arrows")], false));
-        assert!(scene.folder().files("deep/a.arrows").unwrap_err().contains("no directory"));
+        assert_eq!(scene.directory().files(".").unwrap(), (vec![PathBuf::from("deep/a.arrows")], false));
+        assert!(scene.directory().files("deep/a.arrows").unwrap_err().to_string().contains("no directory"));
     }
 
     #[test]
     fn a_linked_tail_file_is_refused() {
         let scene = Scene::new("tail");
         symlink("../../out/secret.arrows", tail_of(&scene.0.join("in/deep/a.arrows"))).unwrap();
-        let error = scene.folder().recording("deep/a.arrows").unwrap_err();
+        let error = scene.directory().recording("deep/a.arrows").unwrap_err().to_string();
         assert!(error.contains("symbolic link"), "{error}");
     }
 }
