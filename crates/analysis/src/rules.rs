@@ -2,6 +2,7 @@
 
 mod balancing;
 mod bandwidth;
+mod card_cache;
 mod compaction;
 mod computing;
 mod contended;
@@ -21,6 +22,7 @@ mod lost;
 mod memory_time;
 mod one_node;
 mod out_of_memory;
+mod own_traffic;
 mod page_tables;
 mod pressure;
 mod queued;
@@ -75,7 +77,6 @@ pub(crate) static RULES: &[&Rule] = &[
     &far_use::TIME,
     &far_use::PAGES,
     &far_access::READS,
-    &far_access::LOADS,
     &far_access::TRAFFIC,
     &far_access::HINTS,
     &far_allocation::RULE,
@@ -86,6 +87,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &bandwidth::RULE,
     &links::LINKS,
     &links::CARDS,
+    &card_cache::THRASHES,
     &contended::RULE,
     &memory_time::RULE,
     &faults::RULE,
@@ -103,7 +105,9 @@ pub(crate) static RULES: &[&Rule] = &[
     &switches::RULE,
     &forks::RULE,
     &interrupts::RULE,
+    &card_cache::EXPLOITED,
     &lost::RULE,
+    &own_traffic::RULE,
     &computing::RULE,
 ];
 
