@@ -31,6 +31,7 @@ mod steal;
 mod storage;
 mod swap;
 mod switches;
+mod wander;
 
 use crate::case::{Case, Draft};
 use crate::course::{Limit, Watched, Watching};
@@ -81,6 +82,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &far_access::HINTS,
     &far_allocation::RULE,
     &one_node::RULE,
+    &wander::RULE,
     &full_node::RULE,
     &page_tables::RULE,
     &balancing::RULE,

@@ -97,6 +97,12 @@ const SCRIPTS: &[Script] = &[
         control: "task.resident@node0 2e9\ntask.resident@node1 2e9\ntask.cpu_time@node0 1e9\ntask.cpu_time@node1 1e9",
     },
     Script {
+        name: "threads wander between nodes",
+        rule: "threads-wander",
+        trouble: "task.threads_away 6\ntask.threads@node0 4\ntask.threads@node1 4\ntask.migrations 80\ntask.cpu 200",
+        control: "task.threads_away 0\ntask.threads@node0 4\ntask.threads@node1 4\ntask.migrations 80\ntask.cpu 200",
+    },
+    Script {
         name: "threads wait for memory of node 0",
         rule: "far-use",
         trouble: "access.near@node0 150e7\naccess.far@node0 5e7\naccess.near@node1 10e7\naccess.far@node1 150e7\n\

@@ -10,6 +10,9 @@ use numakit_model::Instance;
 /// A node with at least this share of the far use is named, in percent.
 const NAMED: f64 = 10.0;
 
+/// Use of a node's memory of at least this part of the average is even.
+const EVEN: f64 = 0.6;
+
 pub(crate) const TIME: Rule = Rule {
     name: "far-use",
     finds: "threads that wait for memory of other nodes",
@@ -79,7 +82,7 @@ fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     evidence.extend(pairs.evidence(case, unit));
     evidence.extend(card_waits(case));
     let certainty = if half < share / 2.0 { Certainty::Measured } else { Certainty::Likely };
-    let draft = Draft::measured(FindingSubject::Program, says, cost, remedy(case));
+    let draft = Draft::measured(FindingSubject::Program, says, cost, remedy(case, &pairs));
     Some(draft.with(evidence).certainty(certainty))
 }
 
@@ -115,6 +118,13 @@ impl Pairs {
         self.nodes.iter().copied().filter(|&node| share(node) >= NAMED).collect()
     }
 
+    /// Whether the far use of the memory of each node is about the same.
+    fn is_spread(&self) -> bool {
+        let even = self.total() / self.nodes.len().max(1) as f64;
+        let of = |node: u32| self.far.iter().filter(|pair| pair.1 == node).map(|pair| pair.2).sum::<f64>();
+        self.nodes.len() > 2 && self.nodes.iter().all(|&node| (EVEN * even..even / EVEN).contains(&of(node)))
+    }
+
     fn says(&self, unit: &Unit, share: f64) -> String {
         let (users, homes) = (self.named(|pair| pair.0), self.named(|pair| pair.1));
         let share = percent(share);
@@ -144,8 +154,15 @@ impl Pairs {
     }
 }
 
-/// What kind of memory it is decides what helps.
-fn remedy(case: &Case<'_>) -> FindingRemedy {
+/// What kind of memory it is decides what helps, and whether all nodes have a part of it.
+fn remedy(case: &Case<'_>, pairs: &Pairs) -> FindingRemedy {
+    if pairs.is_spread() {
+        return case.remedy(
+            "The memory is spread over all nodes, as by interleaving: if each thread uses a part of its own, let it touch \
+             that part first, without a policy; if all share it, this is the best place for it",
+            &["numa run --memory local -- {command}", "numa explain -- {command}"],
+        );
+    }
     let kinds = ["stack", "heap", "file", "shared"];
     let most = kinds
         .into_iter()

@@ -8,7 +8,7 @@ use crate::findings::{Certainty, FindingCost};
 use numakit_model::Instance;
 
 /// From this share of overflowing allocations on, in percent.
-const OVERFLOW: f64 = 5.0;
+pub(super) const OVERFLOW: f64 = 5.0;
 /// With fewer allocations nothing is said.
 const MIN_ALLOCATIONS: f64 = 1000.0;
 
