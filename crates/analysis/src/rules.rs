@@ -75,6 +75,8 @@ pub(crate) const COSTLY: f64 = 5.0;
 /// The table.
 pub(crate) static RULES: &[&Rule] = &[
     &out_of_memory::RULE,
+    // The cause of far memory stands before it.
+    &full_node::RULE,
     &far_use::TIME,
     &far_use::PAGES,
     &far_access::READS,
@@ -83,7 +85,6 @@ pub(crate) static RULES: &[&Rule] = &[
     &far_allocation::RULE,
     &one_node::RULE,
     &wander::RULE,
-    &full_node::RULE,
     &page_tables::RULE,
     &balancing::RULE,
     &bandwidth::RULE,
