@@ -42,7 +42,7 @@ mod tests {
         fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("numakit-{name}-{}.json", std::process::id()));
             let rows: String =
-                (0..5000u64).map(|row| format!(",[{},{row}]", 1_000_000 + row * 1000)).collect();
+                (0..30_000u64).map(|row| format!(",[{},{row}]", 1_000_000 + row * 1000)).collect();
             std::fs::write(&path, format!("[[\"kernel VMstat\",1,0],[\"numa_local\"]{rows}]")).unwrap();
             Self(path)
         }
@@ -64,7 +64,7 @@ mod tests {
         let mut reader = recording.open();
         let one_by_one: Vec<Batch> = iter::from_fn(|| reader.next_batch()).collect();
         let ahead = read_ahead(&mut recording.open(), |batches| batches.collect::<Vec<Batch>>());
-        assert!(one_by_one.len() > 3, "{}", one_by_one.len());
+        assert!(one_by_one.len() > 1, "{}", one_by_one.len());
         assert_eq!(ahead, one_by_one);
     }
 
