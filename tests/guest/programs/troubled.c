@@ -8,6 +8,7 @@
  *   turns      threads of two nodes take turns at the same memory, and the kernel moves it after them
  *   cache      all threads read a file that the main thread has read       parts     each reads what it has read itself
  *   wander     threads change the node ten times a second
+ *   grow       memory of 128 MiB is touched once; for limits of control groups
  *   full       more memory is preferred on node 0 than it has, again and again        roomy     a part of what it has
  */
 #define _GNU_SOURCE
@@ -133,6 +134,12 @@ int main(int count, char **words)
     end = now() + number("SECONDS", words[2], 1, 3600);
     if (is("full") || is("roomy")) {
         allocate(is("full") ? 150 : 30);
+        return 0;
+    }
+    if (is("grow")) {
+        touch_pages(fresh_memory(128 << 20), 128 << 20);
+        while (now() < end)
+            usleep(10000);
         return 0;
     }
     uint64_t nodes = 15;
