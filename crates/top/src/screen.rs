@@ -1,0 +1,136 @@
+//! The terminal: taken, drawn, and given back however the program ends.
+
+use crate::draw::draw;
+use crate::theme::Theme;
+use crate::view::View;
+use numakit_sys::stdio::{OutputError, Stdout};
+use numakit_sys::{signal, tty};
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::terminal::{
+    DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::crossterm::{execute, queue};
+use ratatui::{Terminal, TerminalOptions, Viewport};
+use std::io::{self, BufWriter, Write};
+use thiserror::Error;
+
+/// Why nothing can be drawn.
+#[derive(Debug, Error)]
+pub enum ScreenError {
+    /// Standard input or output is not a terminal.
+    #[error("standard {stream} is not a terminal; run numa top in one, or use 'numa stat' and 'numa tasks', which print lines")]
+    NotATerminal {
+        /// Which one.
+        stream: &'static str,
+    },
+    /// TERM says that the terminal has no cursor.
+    #[error(
+        "the environment variable TERM is '{0}', a terminal on which the cursor cannot be moved; set it to the terminal's \
+         type, as in 'TERM=xterm numa top', or use 'numa stat' and 'numa tasks', which print lines"
+    )]
+    Dumb(String),
+    /// It cannot be drawn on.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A system call failed.
+    #[error("the terminal cannot be used: {0}")]
+    System(#[from] io::Error),
+}
+
+/// An error if the screen cannot be drawn on.
+pub fn check(term: Option<&str>) -> Result<(), ScreenError> {
+    if !tty::is_output() {
+        return Err(ScreenError::NotATerminal { stream: "output" });
+    }
+    if !tty::is_input() {
+        return Err(ScreenError::NotATerminal { stream: "input" });
+    }
+    match term.unwrap_or_default() {
+        term @ ("" | "dumb") => Err(ScreenError::Dumb(term.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// The terminal while the screen is drawn on it. When this is dropped, it is as it was before.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    theme: Theme,
+    taken: bool,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub fn take(theme: Theme) -> Result<Self, ScreenError> {
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, Stdout::default()));
+        let terminal = Terminal::with_options(backend, TerminalOptions { viewport: Viewport::Fullscreen })?;
+        let mut screen = Self { terminal, theme, taken: false };
+        screen.enter()?;
+        Ok(screen)
+    }
+
+    fn enter(&mut self) -> Result<(), ScreenError> {
+        self.taken = true;
+        enable_raw_mode()?;
+        let result = execute!(self.output(), EnterAlternateScreen, DisableLineWrap, Hide);
+        self.checked(result)?;
+        self.redraw()
+    }
+
+    /// Gives the terminal back. Its errors are ignored: it may be gone.
+    pub fn leave(&mut self) {
+        if std::mem::take(&mut self.taken) {
+            let _ = queue!(self.output(), EnableLineWrap, LeaveAlternateScreen, Show);
+            let _ = self.output().flush();
+            let _ = disable_raw_mode();
+        }
+    }
+
+    /// The next drawing draws every cell.
+    pub fn redraw(&mut self) -> Result<(), ScreenError> {
+        let result = self.terminal.clear();
+        self.checked(result)
+    }
+
+    /// Draws what has changed.
+    pub fn draw(&mut self, view: &mut View) -> Result<(), ScreenError> {
+        let theme = self.theme;
+        let result = self.terminal.draw(|frame| {
+            let area = frame.area();
+            draw(view, theme, area, frame.buffer_mut());
+        });
+        self.checked(result.map(|_| ()))
+    }
+
+    /// Stops the process as Ctrl-Z would; continues when it does.
+    pub fn suspend(&mut self) -> Result<(), ScreenError> {
+        self.leave();
+        signal::stop_self();
+        self.enter()
+    }
+
+    /// After the process continued: another program may have changed the terminal.
+    pub fn retake(&mut self) -> Result<(), ScreenError> {
+        // What is remembered of the terminal's state may be wrong, so it is set again.
+        disable_raw_mode()?;
+        self.enter()
+    }
+
+    fn output(&mut self) -> &mut BufWriter<Stdout> {
+        self.terminal.backend_mut().writer_mut()
+    }
+
+    /// The error of standard output in its own words.
+    fn checked(&mut self, result: io::Result<()>) -> Result<(), ScreenError> {
+        result.map_err(|error| match self.output().get_ref().failure() {
+            Some(failure) => failure.into(),
+            None => error.into(),
+        })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
