@@ -1,6 +1,8 @@
 // Generated from crates/server/src/wire.rs; do not edit. To update it:
 // UPDATE=1 cargo test -p numakit-server wire
 
+import type { RangeFindings } from "./wire-findings";
+
 /**
  * Nanoseconds since 1970. A page computes with floating-point numbers, so the server rounds
  * what it receives.
@@ -363,7 +365,19 @@ ok: boolean,
 /**
  * The result or the error.
  */
-text: string, } | { "type": "notice", 
+text: string, } | { "type": "findings", 
+/**
+ * The number.
+ */
+id: number, 
+/**
+ * The source.
+ */
+source: number, 
+/**
+ * What was found.
+ */
+found: RangeFindings, } | { "type": "notice", 
 /**
  * The text.
  */
@@ -432,7 +446,23 @@ to_ns: Ns,
 /**
  * Maximum number of buckets.
  */
-buckets: number, } | { "type": "order", 
+buckets: number, } | { "type": "findings", 
+/**
+ * Number of the answer.
+ */
+id: number, 
+/**
+ * The source.
+ */
+source: number, 
+/**
+ * Start.
+ */
+from_ns: Ns, 
+/**
+ * End.
+ */
+to_ns: Ns, } | { "type": "order", 
 /**
  * Number of the reply.
  */
@@ -624,6 +654,10 @@ info: SourceInfo,
  * Its labels.
  */
 labels: Array<WireLabel>, 
+/**
+ * What is found in all of it.
+ */
+found: RangeFindings, 
 /**
  * Time of its first row.
  */

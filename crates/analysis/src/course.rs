@@ -42,6 +42,11 @@ impl<T> Watched<T> {
         self.trend.push(time, value);
     }
 
+    /// The next value covers the time from here.
+    pub(crate) fn start(&mut self, time: u64) {
+        self.onset.start(time);
+    }
+
     /// A gap in the samples.
     pub(crate) fn gap(&mut self) {
         self.onset.gap();

@@ -1,6 +1,8 @@
 //! The findings of a recording: what is wrong, how much it costs, since when, whose it is, and what to do.
 
+use numakit_model::numbers::NumberStyle;
 use serde::Serialize;
+use std::fmt;
 
 /// What a recording shows, the most important first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -67,6 +69,21 @@ pub enum FindingSubject {
     Link(u32),
     /// The recording itself.
     Recording,
+}
+
+impl fmt::Display for FindingSubject {
+    /// `program`, `node 2`, `CPU 7`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program => f.write_str("program"),
+            Self::Machine => f.write_str("machine"),
+            Self::Recording => f.write_str("recording"),
+            Self::Node(number) => write!(f, "node {number}"),
+            Self::Package(number) => write!(f, "package {number}"),
+            Self::Cpu(number) => write!(f, "CPU {number}"),
+            Self::Link(number) => write!(f, "link {number}"),
+        }
+    }
 }
 
 /// What a cost is a share of.
@@ -139,6 +156,21 @@ impl FindingCost {
         Self::Unknown { why: why.to_owned() }
     }
 
+    /// `34 % of the CPU time (17 to 51 %)`, or why it cannot be told.
+    pub fn words(&self) -> String {
+        let percent = |value: f64| NumberStyle::Percent.words(value);
+        match self {
+            Self::Unknown { why } => format!("cannot be told: {why}"),
+            Self::Share { of, percent: share, low, high } => {
+                let bounds = match high - low {
+                    width if width < 0.1 => String::new(),
+                    _ => format!(" ({} to {})", percent(*low), percent(*high)),
+                };
+                format!("{} of the {}{bounds}", percent(*share), of.words())
+            }
+        }
+    }
+
     /// The share in percent, if it is known.
     pub fn percent(&self) -> Option<f64> {
         match self {
@@ -158,6 +190,17 @@ pub enum Certainty {
     Likely,
     /// It was counted.
     Measured,
+}
+
+impl Certainty {
+    /// As in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Measured => "measured",
+        }
+    }
 }
 
 /// A number that supports a finding.

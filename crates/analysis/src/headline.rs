@@ -2,7 +2,7 @@
 
 use crate::case::lowered;
 use crate::facts::Facts;
-use crate::findings::{Finding, FindingCost, FindingSubject, Findings, Headline, Untold};
+use crate::findings::{Finding, FindingSubject, Findings, Headline, Untold};
 use crate::rules::{self, RuleKind};
 use crate::tally::Tally;
 use numakit_derived::Index;
@@ -14,8 +14,17 @@ const MIN_SAMPLES: u64 = 3;
 /// A program that uses less than this many CPUs is idle.
 const IDLE: f64 = 0.02;
 
+/// What the findings are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// A recording, or a phase of it.
+    Recording,
+    /// A range of a history that a viewer chose.
+    Range,
+}
+
 /// All findings, the most important first.
-pub(crate) fn findings(facts: &Facts<'_>, index: &Index<'_>, tally: &Tally) -> Findings {
+pub(crate) fn findings(facts: &Facts<'_>, index: &Index<'_>, tally: &Tally, extent: Extent) -> Findings {
     let mut findings = Findings { untold: untold(facts), ..Findings::default() };
     for (kind, finding) in rules::judge(facts, index, tally) {
         match kind {
@@ -23,7 +32,12 @@ pub(crate) fn findings(facts: &Facts<'_>, index: &Index<'_>, tally: &Tally) -> F
             RuleKind::Failure | RuleKind::Problem => findings.problems.push(finding),
         }
     }
-    findings.headline = headline(facts, tally.notes.exit_status, &findings);
+    findings.headline = match extent {
+        Extent::Range if facts.samples < MIN_SAMPLES => short_range(),
+        // A viewer sees the times of a range.
+        Extent::Range => headline(facts, tally.notes.exit_status, &findings, |worst| worst.cost.words()),
+        Extent::Recording => headline(facts, tally.notes.exit_status, &findings, cost_words),
+    };
     findings
 }
 
@@ -54,14 +68,27 @@ fn missing(facts: &Facts<'_>, formulas: &[&str]) -> Option<String> {
     reasons.all(|why| why.is_some()).then_some(first)
 }
 
-fn headline(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Headline {
+fn short_range() -> Headline {
+    Headline {
+        verdict: "This range is too short to tell anything".into(),
+        cost: "not known".into(),
+        action: "show a longer range".into(),
+    }
+}
+
+fn headline(
+    facts: &Facts<'_>,
+    status: Option<i32>,
+    findings: &Findings,
+    cost: fn(&Finding) -> String,
+) -> Headline {
     let Some(worst) = findings.problems.first() else { return fine(facts, status, findings) };
     // Without values of the program itself, nothing tells what is its own.
     let is_observed = facts.rate("task_cpu", Instance::Machine).is_some();
     if worst.subject == FindingSubject::Program || !is_observed {
-        return Headline { verdict: worst.says.clone(), cost: cost_words(worst), action: action(worst) };
+        return Headline { verdict: worst.says.clone(), cost: cost(worst), action: action(worst) };
     }
-    let cost = format!("meanwhile on this machine: {}; {}", lowered(&worst.says), cost_words(worst));
+    let cost = format!("meanwhile on this machine: {}; {}", lowered(&worst.says), cost(worst));
     let action = action(worst);
     Headline { verdict: fine(facts, status, findings).verdict, cost, action }
 }
@@ -120,20 +147,9 @@ fn action(finding: &Finding) -> String {
     finding.remedy.commands.first().unwrap_or(&finding.remedy.words).clone()
 }
 
-/// `34 % of its CPU time (17 to 51 %), since 0.2 s to the end`.
+/// `34 % of the CPU time (17 to 51 %); since 0.2 s to the end`.
 pub fn cost_words(finding: &Finding) -> String {
-    let percent = |value: f64| NumberStyle::Percent.words(value);
-    let cost = match &finding.cost {
-        FindingCost::Unknown { why } => format!("cannot be told: {why}"),
-        FindingCost::Share { of, percent: share, low, high } => {
-            let bounds = match high - low {
-                width if width < 0.1 => String::new(),
-                _ => format!(" ({} to {})", percent(*low), percent(*high)),
-            };
-            format!("{} of the {}{bounds}", percent(*share), of.words())
-        }
-    };
     let until =
         finding.until_seconds.map_or_else(|| "to the end".to_owned(), |s| format!("until {}", duration(s)));
-    format!("{cost}; since {} {until}", duration(finding.since_seconds))
+    format!("{}; since {} {until}", finding.cost.words(), duration(finding.since_seconds))
 }

@@ -18,6 +18,7 @@ mod limits;
 mod locality;
 mod movers;
 mod onset;
+pub mod range;
 pub mod report;
 mod rules;
 pub mod series;

@@ -3,7 +3,7 @@
 use crate::bottlenecks::bottlenecks;
 use crate::criteria::{HUGE_PAGES, STALL};
 use crate::facts::{Facts, node_numbers};
-use crate::headline::findings;
+use crate::headline::{Extent, findings};
 use crate::locality::locality;
 use crate::movers::movers;
 use crate::report::*;
@@ -36,7 +36,7 @@ pub(crate) fn report(
         pressure: pressure(&facts),
         movers: movers(header, tally, index),
         cost: cost(tally, phase, &facts),
-        findings: findings(&facts, index, tally),
+        findings: findings(&facts, index, tally, Extent::Recording),
     }
 }
 

@@ -13,6 +13,7 @@ use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Metric, Series};
 use numakit_recording::rates::difference;
 use numakit_recording::{Batch, Header, Rates};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +49,29 @@ pub(crate) enum Movement {
     Rates { rates: Histogram, peak_at: u64 },
     /// A level.
     Level(Option<Level>),
+}
+
+impl Movement {
+    /// A value, and its rate.
+    fn add(&mut self, time: u64, value: Option<u64>, rate: Option<f64>) {
+        match self {
+            Self::Rates { rates, peak_at } => {
+                let Some(rate) = rate.map(f64::abs) else { return };
+                if rates.largest().is_none_or(|largest| rate > largest) {
+                    *peak_at = time;
+                }
+                rates.add(rate);
+            }
+            Self::Level(level) => {
+                let Some(value) = value else { return };
+                let level =
+                    level.get_or_insert(Level { begin: value, end: value, least: value, most: value });
+                level.end = value;
+                level.least = level.least.min(value);
+                level.most = level.most.max(value);
+            }
+        }
+    }
 }
 
 /// A gauge from the first sample to the last.
@@ -176,6 +200,33 @@ impl Tally {
         }
     }
 
+    /// The means of a history over a bucket of time, in place of rows. Where there are none is a gap.
+    pub(crate) fn bucket(&mut self, bucket: Range<u64>, rates: &[Option<f64>]) {
+        if rates.iter().all(Option::is_none) {
+            return self.gap();
+        }
+        if self.last_time.is_none() {
+            self.start_courses(bucket.start);
+        }
+        let elapsed = bucket.end.saturating_sub(bucket.start);
+        let whole = &mut self.phases[0];
+        whole.samples += 1;
+        whole.intervals += 1;
+        whole.covered = whole.covered.saturating_add(elapsed);
+        for (at, rate) in rates.iter().enumerate() {
+            let Some(rate) = rate.filter(|&rate| rate >= 0.0) else { continue };
+            let moved = carried((rate * elapsed as f64) as u128, &mut self.rest[at]);
+            let sum = &mut whole.sums[at];
+            *sum = Some(sum.unwrap_or(0).saturating_add(moved.unwrap_or(u64::MAX)));
+        }
+        self.bottlenecks.iter_mut().for_each(|w| w.push(bucket.end, rates));
+        self.rules.iter_mut().for_each(|w| w.push(bucket.end, rates));
+        for (movement, rate) in self.movements.iter_mut().zip(rates) {
+            movement.add(bucket.end, rate.map(|level| level as u64), *rate);
+        }
+        (self.last_time, self.end) = (Some(bucket.end), bucket.end);
+    }
+
     /// Share of the ticks that came too late, in percent.
     pub(crate) fn lost_percent(&self) -> f64 {
         let Notes { lost, dropped, damaged, .. } = self.notes;
@@ -211,7 +262,7 @@ impl Tally {
         time.saturating_sub(self.first.unwrap_or(time))
     }
 
-    fn label(&mut self, time: u64, text: &str) {
+    pub(crate) fn label(&mut self, time: u64, text: &str) {
         let at = self.since_start(time);
         match RecorderEvent::parse(text) {
             None => self.current = self.begin(text),
@@ -273,6 +324,12 @@ impl Tally {
         self.last_time = None;
         self.slots.forget();
         self.end_courses();
+    }
+
+    /// The first values cover the time from here.
+    fn start_courses(&mut self, time: u64) {
+        self.bottlenecks.iter_mut().for_each(|w| w.start(time));
+        self.rules.iter_mut().for_each(|w| w.start(time));
     }
 
     /// No course spans a gap in the samples.
@@ -347,23 +404,7 @@ impl Tally {
         self.bottlenecks.iter_mut().for_each(|w| w.push(time, rates));
         self.rules.iter_mut().for_each(|w| w.push(time, rates));
         for ((movement, value), rate) in self.movements.iter_mut().zip(values).zip(rates) {
-            match movement {
-                Movement::Rates { rates, peak_at } => {
-                    let Some(rate) = rate.map(f64::abs) else { continue };
-                    if rates.largest().is_none_or(|largest| rate > largest) {
-                        *peak_at = time;
-                    }
-                    rates.add(rate);
-                }
-                Movement::Level(level) => {
-                    let Some(value) = *value else { continue };
-                    let level =
-                        level.get_or_insert(Level { begin: value, end: value, least: value, most: value });
-                    level.end = value;
-                    level.least = level.least.min(value);
-                    level.most = level.most.max(value);
-                }
-            }
+            movement.add(time, *value, *rate);
         }
     }
 }
@@ -375,7 +416,12 @@ fn added(rate: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
 
 /// The integral of a level over `elapsed` ns, in units and seconds.
 fn integral(level: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
-    let product = u128::from(level) * u128::from(elapsed) + *rest;
+    carried(u128::from(level) * u128::from(elapsed), rest)
+}
+
+/// An integral in units and ns in units and seconds; the fraction is carried on.
+fn carried(product: u128, rest: &mut u128) -> Option<u64> {
+    let product = product.saturating_add(*rest);
     *rest = product % 1_000_000_000;
     u64::try_from(product / 1_000_000_000).ok()
 }

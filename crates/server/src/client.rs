@@ -158,6 +158,9 @@ impl Client {
                 let range = Range { id, series, from: from_ns.0, to: to_ns.0, buckets: buckets as usize };
                 (id, self.fetch(source, range).await)
             }
+            ToServer::Findings { id, source, from_ns, to_ns } => {
+                (id, self.examine(id, source, from_ns.0, to_ns.0).await)
+            }
             ToServer::Order { id, line } => return self.command(id, &line),
             ToServer::Label { id, source, time_ns, text } => {
                 return self.add_label(id, source, time_ns, text);
@@ -221,6 +224,19 @@ impl Client {
                 Ok(frame) => queue.frame(frame),
                 Err(why) => reply(&queue, range.id, Err(why)),
             }
+            drop(permit);
+        });
+        Ok(Done::Silent)
+    }
+
+    /// Answers from another thread as well.
+    async fn examine(&self, id: u32, source: u32, from: u64, to: u64) -> Result<Done, ClientRequestError> {
+        let permit = Arc::clone(&self.fetches).acquire_owned().await;
+        let shown = self.hub.source(source)?;
+        let queue = Arc::clone(&self.queue);
+        tokio::task::spawn_blocking(move || {
+            let found = Box::new(shown.examiner.examine(shown.data.as_ref(), from, to));
+            queue.text(FromServer::Findings { id, source, found }.text());
             drop(permit);
         });
         Ok(Done::Silent)

@@ -3,6 +3,7 @@
 use crate::access::AccessKeys;
 use crate::client_request_error::ClientRequestError;
 use crate::connections::{oldest_of_largest_owner, owner_of};
+use crate::examiner::Examiner;
 use crate::queue::Queue;
 use crate::refusal_log::RefusalLog;
 use crate::results::{self, ShownResult};
@@ -100,6 +101,7 @@ impl Hub {
         info: SourceInfo,
         names: Vec<String>,
         data: Arc<dyn Source>,
+        examiner: Examiner,
     ) -> Result<u32, ClientRequestError> {
         let mut shared = self.lock();
         let id = shared.sources.len() as u32;
@@ -107,7 +109,12 @@ impl Hub {
             return Err(ClientRequestError::Sources(id));
         }
         let info = SourceInfo { id, ..info };
-        let shown = ShownSource { info: Arc::new(info.clone()), data, names: names.into() };
+        let shown = ShownSource {
+            info: Arc::new(info.clone()),
+            data,
+            names: names.into(),
+            examiner: Arc::new(examiner),
+        };
         shared.broadcast(&FromServer::Source { source: Box::new(info) });
         shared.broadcast(&FromServer::Labels { source: id, labels: shown.labels(), all: true });
         shared.sources.push(shown);

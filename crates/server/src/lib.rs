@@ -10,6 +10,7 @@ mod client;
 mod client_request_error;
 mod connections;
 pub mod csv;
+mod examiner;
 mod frame;
 mod http;
 mod hub;

@@ -1,6 +1,7 @@
 //! Recordings as sources.
 
 use crate::client_request_error::ClientRequestError;
+use crate::examiner::Examiner;
 use crate::hub::Hub;
 use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
@@ -34,6 +35,8 @@ pub struct OpenedRecording {
     pub names: Vec<String>,
     /// Its samples.
     pub data: Arc<dyn Source>,
+    /// Finds what is wrong in a range.
+    pub examiner: Examiner,
     /// The message about damage, if any.
     pub damage: Option<String>,
 }
@@ -53,14 +56,15 @@ pub fn read(
     let layout = SeriesLayout::new(recorded.header(), formulas);
     let info = layout.info(SourceKind::Recording, name, recorded.header());
     let info = SourceInfo { ended_ns: Some(Ns(last)), ..info };
-    Ok(OpenedRecording { info, names: layout.names().to_vec(), data: Arc::new(recorded), damage })
+    let examiner = Examiner::new(recorded.header(), &layout, formulas);
+    Ok(OpenedRecording { info, names: layout.names().to_vec(), data: Arc::new(recorded), examiner, damage })
 }
 
 /// Opens a recording and adds it as a source called `name`. All clients get a message if it is
 /// damaged.
 pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, RecordingError> {
-    let OpenedRecording { info, names, data, damage } = read(path, name, hub.budget, formulas)?;
-    let id = hub.add(info, names, data)?;
+    let OpenedRecording { info, names, data, examiner, damage } = read(path, name, hub.budget, formulas)?;
+    let id = hub.add(info, names, data, examiner)?;
     if let Some(text) = damage {
         hub.broadcast(&FromServer::Notice { text });
     }

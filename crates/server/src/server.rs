@@ -2,6 +2,7 @@
 
 use crate::access::AccessKeys;
 use crate::connections::{ConnectionSlot, Connections};
+use crate::examiner::Examiner;
 use crate::http::{CLOSED_FOR_NEWER, HttpHandler};
 use crate::hub::{ControlSender, Hub};
 use crate::ingest::Ingest;
@@ -266,7 +267,7 @@ impl Server {
     pub fn follow(
         &self,
         header: &Header,
-        formulas: &Catalog,
+        formulas: &Arc<Catalog>,
         ring: Arc<Ring>,
         cpus: CpuSet,
     ) -> io::Result<JoinHandle<()>> {
@@ -274,9 +275,10 @@ impl Server {
         let history = Arc::new(History::new(layout.series(), self.hub.budget));
         let name = if header.host.is_empty() { "live" } else { &header.host };
         let info = layout.info(SourceKind::Live, name, header);
+        let examiner = Examiner::new(header, &layout, formulas);
         let source = self
             .hub
-            .add(info, layout.names().to_vec(), Arc::clone(&history) as _)
+            .add(info, layout.names().to_vec(), Arc::clone(&history) as _, examiner)
             .map_err(io::Error::other)?;
         let columns = header.series.len();
         let rates = Rates::new(&header.series);

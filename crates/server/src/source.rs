@@ -1,6 +1,7 @@
 //! A source as clients see it.
 
 use crate::client_request_error::ClientRequestError;
+use crate::examiner::Examiner;
 use crate::frame::Frame;
 use crate::wire::{self, SourceInfo, VALUES};
 use numakit_history::{Label, Source};
@@ -15,6 +16,8 @@ pub struct ShownSource {
     pub data: Arc<dyn Source>,
     /// Names of its series.
     pub names: Arc<[String]>,
+    /// Finds what is wrong in a range.
+    pub examiner: Arc<Examiner>,
 }
 
 /// A fetch of a range.

@@ -136,6 +136,7 @@ fn contained(id: usize, source: &OpenedRecording) -> Contained {
     Contained {
         info: crate::wire::SourceInfo { id: id as u32, ..source.info.clone() },
         labels: source.data.labels().into_iter().map(crate::source::label).collect(),
+        found: source.examiner.examine(source.data.as_ref(), from, to.saturating_add(1)),
         from_ns: Ns(from),
         to_ns: Ns(to),
         step_ns: Ns(0),

@@ -41,5 +41,10 @@ pub fn shown(names: &[&str], rows: u64) -> crate::source::ShownSource {
         info: Arc::new(layout.info(crate::wire::SourceKind::Live, "test", &header)),
         data: Arc::new(history),
         names: layout.names().to_vec().into(),
+        examiner: Arc::new(crate::examiner::Examiner::new(
+            &header,
+            &layout,
+            &Arc::new(numakit_derived::Catalog::built_in().clone()),
+        )),
     }
 }

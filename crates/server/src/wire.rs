@@ -2,6 +2,10 @@
 //!
 //! Text is JSON, one message each; binary messages are frames (see `frame.rs`).
 
+mod findings;
+
+pub use findings::{EvidenceInfo, FindingInfo, RangeFindings, UntoldInfo};
+
 use crate::client_request_error::ClientRequestError;
 use serde::{Deserialize, Deserializer, Serialize};
 #[cfg(test)]
@@ -311,6 +315,15 @@ pub enum FromServer {
         /// The result or the error.
         text: String,
     },
+    /// The answer to [`ToServer::Findings`] with this number.
+    Findings {
+        /// The number.
+        id: u32,
+        /// The source.
+        source: u32,
+        /// What was found.
+        found: Box<RangeFindings>,
+    },
     /// A message for users.
     Notice {
         /// The text.
@@ -378,6 +391,17 @@ pub enum ToServer {
         to_ns: Ns,
         /// Maximum number of buckets.
         buckets: u32,
+    },
+    /// Judge a range: what is wrong in it, what it costs, and what to do.
+    Findings {
+        /// Number of the answer.
+        id: u32,
+        /// The source.
+        source: u32,
+        /// Start.
+        from_ns: Ns,
+        /// End.
+        to_ns: Ns,
     },
     /// A command as for `numa ctl`; controllers only.
     Order {

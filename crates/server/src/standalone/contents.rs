@@ -1,6 +1,6 @@
 //! The first block of a file, which describes the others.
 
-use crate::wire::{Ns, SourceInfo, WireLabel};
+use crate::wire::{Ns, RangeFindings, SourceInfo, WireLabel};
 use serde::Serialize;
 #[cfg(test)]
 use ts_rs::TS;
@@ -24,6 +24,8 @@ pub struct Contained {
     pub info: SourceInfo,
     /// Its labels.
     pub labels: Vec<WireLabel>,
+    /// What is found in all of it.
+    pub found: RangeFindings,
     /// Time of its first row.
     pub from_ns: Ns,
     /// Time of its last row.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::examiner::Examiner;
 use crate::layout::SeriesLayout;
 use crate::testing::header;
 use crate::wire::SourceKind;
@@ -33,7 +34,8 @@ pub fn opened(name: &str, rows: usize) -> OpenedRecording {
         history.push(SECOND + row as u64 * MS, &values);
     }
     let info = names.info(SourceKind::Recording, name, &header);
-    OpenedRecording { info, names: names.names().to_vec(), data: Arc::new(history), damage: None }
+    let examiner = Examiner::new(&header, &names, &Arc::default());
+    OpenedRecording { info, names: names.names().to_vec(), data: Arc::new(history), examiner, damage: None }
 }
 
 /// The blocks of a file, unpacked; the first as JSON.

@@ -2,19 +2,30 @@ use super::*;
 use crate::standalone::{Contained, Contents, Stretch};
 use std::path::Path;
 
-fn declarations() -> String {
-    fn one<T: TS>(out: &mut String) {
-        let doc = T::docs().unwrap_or_default();
-        // All JSON numbers are `number` in TypeScript.
-        let text = T::decl().replace("bigint", "number");
-        out.push_str(&format!("\n{doc}export {text}\n"));
-    }
-    let mut out = String::from(
-        "// Generated from crates/server/src/wire.rs; do not edit. To update it:\n\
-         // UPDATE=1 cargo test -p numakit-server wire\n",
-    );
-    macro_rules! all { ($($t:ty),* $(,)?) => { $(one::<$t>(&mut out);)* } }
-    all!(
+fn declaration<T: TS>() -> String {
+    let doc = T::docs().unwrap_or_default();
+    // All JSON numbers are `number` in TypeScript.
+    format!("\n{doc}export {}\n", T::decl().replace("bigint", "number"))
+}
+
+macro_rules! declarations { ($($t:ty),* $(,)?) => { [$(declaration::<$t>()),*].concat() } }
+
+/// A generated file of the page: its imports and its declarations.
+fn generated(from: &str, imports: &str, declarations: &str) -> String {
+    format!(
+        "// Generated from crates/server/src/{from}; do not edit. To update it:\n\
+         // UPDATE=1 cargo test -p numakit-server wire\n{imports}{declarations}"
+    )
+}
+
+fn findings() -> String {
+    let imports = "\nimport type { Ns } from \"./wire\";\n";
+    let declared = declarations!(RangeFindings, FindingInfo, EvidenceInfo, UntoldInfo);
+    generated("wire/findings.rs", imports, &declared)
+}
+
+fn messages() -> String {
+    let declared = declarations!(
         Ns,
         Role,
         SourceKind,
@@ -41,18 +52,19 @@ fn declarations() -> String {
         Contained,
         Contents,
     );
-    out
+    generated("wire.rs", "\nimport type { RangeFindings } from \"./wire-findings\";\n", &declared)
 }
 
 #[test]
 fn the_page_has_these_types() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/wire.ts");
-    let text = declarations();
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &text).unwrap();
+    for (file, text) in [("wire.ts", messages()), ("wire-findings.ts", findings())] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src").join(file);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let there = std::fs::read_to_string(&path).unwrap();
+        assert!(there == text, "web/src/{file} is stale; run: UPDATE=1 cargo test -p numakit-server wire");
     }
-    let there = std::fs::read_to_string(&path).unwrap();
-    assert!(there == text, "web/src/wire.ts is stale; run: UPDATE=1 cargo test -p numakit-server wire");
 }
 
 #[test]

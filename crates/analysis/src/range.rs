@@ -1,0 +1,140 @@
+//! The findings of a range of a history, live or recorded. Means over buckets take the place of rows, so that a range of any
+//! length costs the same and a live history needs no rows of its own for it.
+
+use crate::course::Watching;
+use crate::facts::Facts;
+use crate::findings::Findings;
+use crate::headline::{self, Extent};
+use crate::tally::{SLOT, Tally};
+use crate::{rules, series};
+use numakit_derived::Catalog;
+use numakit_recording::Header;
+use std::ops::Range;
+
+/// A range of a history in buckets of equal length.
+#[derive(Debug, Clone, Copy)]
+pub struct RangeMeans<'a> {
+    /// When the first bucket begins, ns since 1970.
+    pub from: u64,
+    /// Length of a bucket in ns.
+    pub step: u64,
+    /// Of each series of the header, in its order, the mean in each bucket as a history keeps it: counters per second, levels as
+    /// read. NaN: nothing was measured.
+    pub means: &'a [Vec<f32>],
+}
+
+/// How many buckets a range is best divided into, if there are to be at most `most`: shorter ones than a tenth of a second make
+/// one event a peak.
+pub fn bucket_count(range: Range<u64>, most: usize) -> usize {
+    let slots = range.end.saturating_sub(range.start) / SLOT.as_nanos() as u64;
+    usize::try_from(slots).unwrap_or(usize::MAX).clamp(1, most.max(1))
+}
+
+/// What is found in a range. `labels` are those of the range in the order of their times. Times of findings are seconds after
+/// the range begins.
+pub fn range_findings<'a>(
+    header: &Header,
+    range: &RangeMeans<'_>,
+    labels: impl IntoIterator<Item = (u64, &'a str)>,
+    formulas: &Catalog,
+) -> Findings {
+    let index = series::index(header);
+    let watching = Watching::new(header, &index, formulas);
+    let mut tally = Tally::new(header, None, Vec::new(), rules::watched(&watching));
+    let mut labels = labels.into_iter().peekable();
+    let buckets = range.means.iter().map(Vec::len).max().unwrap_or(0);
+    let mut rates = vec![None; range.means.len()];
+    tally.first = Some(range.from);
+    for bucket in 0..buckets {
+        let from = range.from.saturating_add(range.step.saturating_mul(bucket as u64));
+        let to = from.saturating_add(range.step);
+        while let Some((time, text)) = labels.next_if(|(time, _)| *time < to) {
+            tally.label(time, text);
+        }
+        let mean =
+            |means: &Vec<f32>| means.get(bucket).filter(|mean| mean.is_finite()).map(|&mean| f64::from(mean));
+        rates.iter_mut().zip(range.means).for_each(|(rate, means)| *rate = mean(means));
+        tally.bucket(from..to, &rates);
+    }
+    let facts = Facts::new(header, &index, formulas, &tally.phases[0]);
+    headline::findings(&facts, &index, &tally, Extent::Range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_model::{Instance, Kind, Metric, Series, Unit};
+    use std::sync::Arc;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn header(series: &[(&str, Instance)]) -> Header {
+        let series = series.iter().map(|(name, instance)| {
+            let metric = Metric {
+                name: (*name).to_owned(),
+                unit: Unit::Count,
+                kind: Kind::Counter { bits: 64 },
+                scope: instance.scope(),
+                help: String::new(),
+                source: String::new(),
+                resolution: std::time::Duration::ZERO,
+                confidence: None,
+                maximum: None,
+            };
+            Series::new(&Arc::new(metric), *instance)
+        });
+        Header { series: series.collect(), interval: 100_000_000, page_size: 4096, ..Header::default() }
+    }
+
+    fn nodes() -> Header {
+        let of_node = |node| ["node.local_node", "node.other_node"].map(|name| (name, Instance::Node(node)));
+        header(&[of_node(0), of_node(1)].concat())
+    }
+
+    /// Allocations per second on node 1: local ones, and from `since` on remote ones.
+    fn remote(since: usize, buckets: usize) -> Vec<Vec<f32>> {
+        let far = (0..buckets).map(|at| if at < since { 0.0 } else { 9000.0 });
+        vec![vec![5000.0; buckets], vec![0.0; buckets], vec![1000.0; buckets], far.collect()]
+    }
+
+    fn found(means: &[Vec<f32>], labels: &[(u64, &str)]) -> Findings {
+        let range = RangeMeans { from: 7 * SECOND, step: SECOND / 4, means };
+        range_findings(&nodes(), &range, labels.iter().copied(), Catalog::built_in())
+    }
+
+    #[test]
+    fn a_range_has_its_trouble_with_its_beginning() {
+        let findings = found(&remote(8, 40), &[]);
+        let finding = findings.problems.iter().find(|f| f.rule == "far-allocation").unwrap();
+        assert_eq!((finding.since_seconds, finding.until_seconds), (2.0, None));
+        assert!(findings.headline.verdict.contains("allocated by CPUs of other nodes"), "{findings:?}");
+        let quiet = found(&remote(40, 40), &[]);
+        assert!(quiet.problems.is_empty(), "{:?}", quiet.problems);
+        assert!(quiet.headline.verdict.starts_with("Nothing is wrong"), "{}", quiet.headline.verdict);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_a_gap() {
+        let mut means = remote(8, 40);
+        means.iter_mut().for_each(|column| column[20..30].fill(f32::NAN));
+        let finding = found(&means, &[]).problems.into_iter().find(|f| f.rule == "far-allocation").unwrap();
+        assert_eq!((finding.since_seconds, finding.until_seconds), (2.0, Some(5.0)));
+        let nothing = found(&[const { Vec::new() }; 4], &[]);
+        assert!(nothing.headline.verdict.contains("too short"), "{}", nothing.headline.verdict);
+        assert!(nothing.headline.action.contains("longer"), "{}", nothing.headline.action);
+    }
+
+    #[test]
+    fn labels_of_the_range_count() {
+        let means = remote(40, 40);
+        let status = found(&means, &[(8 * SECOND, "numakit:exit 3")]).headline.verdict;
+        assert!(status.contains("exit status 3"), "{status}");
+    }
+
+    #[test]
+    fn buckets_are_not_shorter_than_a_tenth_of_a_second() {
+        assert_eq!(bucket_count(0..10 * SECOND, 300), 100);
+        assert_eq!(bucket_count(0..100 * SECOND, 300), 300);
+        assert_eq!((bucket_count(0..1, 300), bucket_count(0..SECOND, 0)), (1, 1));
+    }
+}
