@@ -2,16 +2,17 @@
 
 use crate::machine::Machine;
 use crate::show::ScreenEvent;
+use numakit_analysis::findings::Findings;
 use numakit_analysis::range::{RangeMeans, range_findings};
 use numakit_derived::Catalog;
 use numakit_history::{History, Source};
 use numakit_recording::ring::RingEntry;
 use numakit_recording::{Header, Rates, Ring};
+use numakit_sys::clock;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::time::Duration;
 
 /// The time that findings are about, ns.
 const RANGE: u64 = 60_000_000_000;
@@ -25,8 +26,12 @@ const ROWS: usize = 1000;
 const HISTORY: usize = 64 << 20;
 /// Memory of the ring buffer, unless its rows are very long.
 const RING_BYTES: usize = 4 << 20;
-/// Findings cost more than a row, so they rest this many times as long as they take.
-const REST: u32 = 400;
+/// Findings cost more than a row, so they rest this many times as long as they take,
+const REST: u64 = 400;
+/// but not longer than this, ns,
+const LONGEST_REST: u64 = 10_000_000_000;
+/// nor shorter, and the first ones are about this time.
+const SHORTEST_REST: u64 = 1_000_000_000;
 
 /// A ring buffer for the rows of a header.
 pub fn ring(header: &Header) -> io::Result<Ring> {
@@ -94,19 +99,19 @@ impl Follower {
 
     fn findings(&self, history: &History, now: u64, labels: &VecDeque<(u64, String)>) {
         let labels = labels.iter().map(|(time, text)| (*time, text.as_str()));
-        let found = found(&self.header, &self.formulas, history, (now.saturating_sub(RANGE), now + 1), labels);
-        let _ = self.to.send(ScreenEvent::Findings(Box::new(found)));
+        let (found, range) = found(&self.header, &self.formulas, history, (now.saturating_sub(RANGE), now + 1), labels);
+        let _ = self.to.send(ScreenEvent::Findings(Box::new(found), range));
     }
 }
 
-/// The findings of a part of a history.
+/// The findings of a part of a history, and its seconds.
 pub fn found<'a>(
     header: &Header,
     formulas: &Catalog,
     source: &dyn Source,
     range: (u64, u64),
     labels: impl IntoIterator<Item = (u64, &'a str)>,
-) -> numakit_analysis::findings::Findings {
+) -> (Findings, f64) {
     let all: Vec<usize> = (0..header.series.len()).collect();
     let first = source.span().map_or(range.0, |(first, _)| first);
     let from = range.0.max(first);
@@ -114,24 +119,26 @@ pub fn found<'a>(
     let answer = source.buckets(&all, from, range.1, buckets);
     let means: Vec<Vec<f32>> = answer.columns.into_iter().map(|column| column.mean).collect();
     let range = RangeMeans { from: answer.from_ns, step: answer.step_ns, means: &means };
-    range_findings(header, &range, labels, formulas)
+    let seconds = answer.step_ns as f64 * buckets as f64 / 1e9;
+    (range_findings(header, &range, labels, formulas), seconds)
 }
 
 /// When findings are due.
 #[derive(Debug, Default)]
 struct Rested {
-    due: u64,
+    due: Option<u64>,
 }
 
 impl Rested {
-    fn is_due(&self, now: u64) -> bool {
-        now >= self.due
+    fn is_due(&mut self, now: u64) -> bool {
+        now >= *self.due.get_or_insert(now.saturating_add(SHORTEST_REST))
     }
 
     fn work(&mut self, now: u64, work: impl FnOnce()) {
-        let before = numakit_sys::clock::thread_cpu();
+        let before = clock::thread_cpu();
         work();
-        let took = Duration::from_nanos(numakit_sys::clock::thread_cpu().saturating_sub(before));
-        self.due = now.saturating_add(u64::try_from((took * REST).as_nanos()).unwrap_or(u64::MAX));
+        let took = clock::thread_cpu().saturating_sub(before);
+        let rest = took.saturating_mul(REST).clamp(SHORTEST_REST, LONGEST_REST);
+        self.due = Some(now.saturating_add(rest));
     }
 }

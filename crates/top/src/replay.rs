@@ -58,12 +58,12 @@ impl Player {
         let within = labels.iter().filter(|label| (from..=at).contains(&label.time_ns));
         let within = within.map(|label| (label.time_ns, label.text.as_str()));
         let header = self.recording.header();
-        let findings = found(header, &self.formulas, &self.recording, (from, at.saturating_add(1)), within);
+        let (findings, range) = found(header, &self.formulas, &self.recording, (from, at.saturating_add(1)), within);
         let events = [
             ScreenEvent::Playback(self.playback.clone()),
             ScreenEvent::Moment(Box::new(moment)),
             ScreenEvent::Processes(table),
-            ScreenEvent::Findings(Box::new(findings)),
+            ScreenEvent::Findings(Box::new(findings), range),
         ];
         events.into_iter().all(|event| self.to.send(event).is_ok())
     }

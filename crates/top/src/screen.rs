@@ -11,8 +11,9 @@ use ratatui::crossterm::terminal::{
     DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
+use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Write as _};
 use thiserror::Error;
 
 /// Why nothing can be drawn.
@@ -72,8 +73,7 @@ impl Screen {
     fn enter(&mut self) -> Result<(), ScreenError> {
         self.taken = true;
         enable_raw_mode()?;
-        let result = execute!(self.output(), EnterAlternateScreen, DisableLineWrap, Hide);
-        self.checked(result)?;
+        execute!(self.output(), EnterAlternateScreen, DisableLineWrap, Hide).map_err(OutputError::from)?;
         self.redraw()
     }
 
@@ -88,18 +88,20 @@ impl Screen {
 
     /// The next drawing draws every cell.
     pub fn redraw(&mut self) -> Result<(), ScreenError> {
-        let result = self.terminal.clear();
-        self.checked(result)
+        // Clearing it would ask the terminal where its cursor is, and wait for the answer.
+        let area = Rect::from((Position::ORIGIN, self.terminal.size()?));
+        Ok(self.terminal.resize(area).map_err(OutputError::from)?)
     }
 
     /// Draws what has changed.
     pub fn draw(&mut self, view: &mut View) -> Result<(), ScreenError> {
         let theme = self.theme;
-        let result = self.terminal.draw(|frame| {
+        let drawn = self.terminal.draw(|frame| {
             let area = frame.area();
             draw(view, theme, area, frame.buffer_mut());
         });
-        self.checked(result.map(|_| ()))
+        drawn.map_err(OutputError::from)?;
+        Ok(())
     }
 
     /// Stops the process as Ctrl-Z would; continues when it does.
@@ -116,16 +118,8 @@ impl Screen {
         self.enter()
     }
 
-    fn output(&mut self) -> &mut BufWriter<Stdout> {
-        self.terminal.backend_mut().writer_mut()
-    }
-
-    /// The error of standard output in its own words.
-    fn checked(&mut self, result: io::Result<()>) -> Result<(), ScreenError> {
-        result.map_err(|error| match self.output().get_ref().failure() {
-            Some(failure) => failure.into(),
-            None => error.into(),
-        })
+    fn output(&mut self) -> &mut CrosstermBackend<BufWriter<Stdout>> {
+        self.terminal.backend_mut()
     }
 }
 

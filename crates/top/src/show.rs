@@ -24,8 +24,8 @@ pub enum ScreenEvent {
     Resized,
     /// New values.
     Moment(Box<Moment>),
-    /// New findings.
-    Findings(Box<Findings>),
+    /// New findings, and the seconds that they are about.
+    Findings(Box<Findings>, f64),
     /// New processes.
     Processes(ProcessTable),
     /// The observed command runs.
@@ -97,6 +97,7 @@ fn handle(
         ScreenEvent::Key(key) => match view.key(&key) {
             Some(Request::Suspend) => signal::stop_group(),
             Some(Request::Redraw) => screen.redraw()?,
+            Some(Request::Quit) => return Ok(Next::End),
             Some(other) => request(other),
             None => {}
         },
@@ -124,8 +125,8 @@ fn handle(
             view.moment = Some(*moment);
             return Ok(if is_first { Next::DrawNow } else { Next::DrawSoon });
         }
-        ScreenEvent::Findings(findings) => {
-            view.findings = Some(*findings);
+        ScreenEvent::Findings(findings, range) => {
+            (view.findings, view.range) = (Some(*findings), range);
             return Ok(Next::DrawSoon);
         }
         ScreenEvent::Processes(table) => {

@@ -19,6 +19,8 @@ pub struct View {
     pub moment: Option<Moment>,
     /// The findings of the last minute.
     pub findings: Option<Findings>,
+    /// The seconds that they are about.
+    pub range: f64,
     /// The processes.
     pub processes: ProcessTable,
     /// Which processes are shown.
@@ -113,6 +115,7 @@ impl View {
             machine,
             moment: None,
             findings: None,
+            range: 0.0,
             processes: ProcessTable::default(),
             selection,
             page: Page::Overview,

@@ -2,8 +2,8 @@
 
 use super::canvas::{Canvas, wrapped};
 use crate::view::View;
-use numakit_analysis::cost_words;
 use numakit_analysis::findings::{Certainty, Finding, Findings};
+use numakit_model::numbers::duration;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -14,7 +14,7 @@ const LEAD: u16 = 8;
 pub(super) fn headline(canvas: &mut Canvas<'_>, area: Rect, view: &View, more: usize) -> u16 {
     let theme = canvas.theme();
     let Some(findings) = &view.findings else {
-        let text = "Findings: after three samples";
+        let text = "Findings: after a second";
         canvas.text(area.x, area.y, area.width, text, theme.faint());
         return 1.min(area.height);
     };
@@ -38,7 +38,7 @@ pub(super) fn headline(canvas: &mut Canvas<'_>, area: Rect, view: &View, more: u
     }
     for finding in findings.problems.iter().skip(1).take(more) {
         if row < area.height {
-            let text = format!("{}; {}", finding.says, cost_words(finding));
+            let text = format!("{}; {}", finding.says, finding.cost.words());
             canvas.text(area.x, area.y + row, LEAD, "Also", theme.faint());
             canvas.text(area.x + LEAD, area.y + row, area.width.saturating_sub(LEAD), &text, Style::new());
             row += 1;
@@ -62,8 +62,11 @@ pub(super) fn page(canvas: &mut Canvas<'_>, area: Rect, view: &mut View) {
     let theme = canvas.theme();
     let width = usize::from(area.width);
     let lines = match &view.findings {
-        None => vec![("Findings: after three samples".to_owned(), theme.faint())],
-        Some(findings) => text(findings, width, theme.verdict(!findings.problems.is_empty()), theme.strong()),
+        None => vec![("Findings: after a second".to_owned(), theme.faint())],
+        Some(findings) => {
+            let styles = (theme.verdict(!findings.problems.is_empty()), theme.strong());
+            text(findings, view.range, width, styles)
+        }
     };
     scrolled(canvas, area, view, &lines);
 }
@@ -78,7 +81,8 @@ pub(super) fn scrolled(canvas: &mut Canvas<'_>, area: Rect, view: &mut View, lin
     }
 }
 
-fn text(findings: &Findings, width: usize, verdict: Style, heading: Style) -> Vec<(String, Style)> {
+fn text(findings: &Findings, range: f64, width: usize, styles: (Style, Style)) -> Vec<(String, Style)> {
+    let (verdict, heading) = styles;
     let plain = Style::new();
     let mut lines = Vec::new();
     let headline = &findings.headline;
@@ -87,12 +91,12 @@ fn text(findings: &Findings, width: usize, verdict: Style, heading: Style) -> Ve
     hang(&mut lines, "Do      ", &headline.action, width, plain);
     for (at, problem) in findings.problems.iter().enumerate() {
         lines.push((String::new(), plain));
-        finding(&mut lines, &format!("{:>3}. ", at + 1), problem, width, heading);
+        finding(&mut lines, &format!("{:>3}. ", at + 1), (problem, range), width, heading);
     }
     if !findings.remarks.is_empty() {
         lines.push((String::new(), plain));
         lines.push(("Good to know".to_owned(), heading));
-        findings.remarks.iter().for_each(|remark| finding(&mut lines, "   - ", remark, width, plain));
+        findings.remarks.iter().for_each(|remark| finding(&mut lines, "   - ", (remark, range), width, plain));
     }
     if !findings.untold.is_empty() {
         lines.push((String::new(), plain));
@@ -104,7 +108,14 @@ fn text(findings: &Findings, width: usize, verdict: Style, heading: Style) -> Ve
     lines
 }
 
-fn finding(lines: &mut Vec<(String, Style)>, lead: &str, finding: &Finding, width: usize, style: Style) {
+/// A finding of a range of that length, in seconds.
+fn finding(
+    lines: &mut Vec<(String, Style)>,
+    lead: &str,
+    (finding, range): (&Finding, f64),
+    width: usize,
+    style: Style,
+) {
     let certainty = match finding.certainty {
         Certainty::Measured => "",
         Certainty::Likely => " (likely)",
@@ -112,13 +123,22 @@ fn finding(lines: &mut Vec<(String, Style)>, lead: &str, finding: &Finding, widt
     };
     let (plain, blank) = (Style::new(), " ".repeat(lead.len()));
     hang(lines, lead, &format!("{}{certainty}", finding.says), width, style);
-    hang(lines, &blank, &format!("cost: {}", cost_words(finding)), width, plain);
+    hang(lines, &blank, &format!("cost: {}; {}", finding.cost.words(), when(finding, range)), width, plain);
     for evidence in &finding.evidence {
         hang(lines, &blank, &format!("{}: {}", evidence.series, evidence.says), width, plain);
     }
     hang(lines, &blank, &finding.remedy.words, width, plain);
     for command in &finding.remedy.commands {
         lines.push((format!("{blank}  {command}"), style));
+    }
+}
+
+/// When it was, seen from the end of the range.
+fn when(finding: &Finding, range: f64) -> String {
+    let ago = |seconds: f64| duration((range - seconds).max(0.0).round());
+    match finding.until_seconds {
+        None => format!("for {} now", ago(finding.since_seconds)),
+        Some(until) => format!("from {} until {} ago", ago(finding.since_seconds), ago(until)),
     }
 }
 
