@@ -146,7 +146,8 @@ mod tests {
     fn a_command_prints_to_the_file_that_it_is_given() {
         use std::io::{Read, Seek};
         let mut file = crate::file::create_unnamed(&std::env::temp_dir()).unwrap();
-        let words: Vec<OsString> = ["sh", "-c", "cat; echo out; echo err >&2"].iter().map(OsString::from).collect();
+        let words: Vec<OsString> =
+            ["sh", "-c", "cat; echo out; echo err >&2"].iter().map(OsString::from).collect();
         let mut running = Running::start_to(&words, &[], Some(&file)).unwrap();
         while running.ended().unwrap().is_none() {
             std::thread::yield_now();

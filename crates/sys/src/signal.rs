@@ -99,10 +99,12 @@ pub fn stop_group() {
     unsafe { libc::kill(0, STOP) };
 }
 
-/// Stops this process until it gets [`CONTINUE`].
+/// Stops this process, and returns when it continues.
 pub fn stop_self() {
-    // The other signal to stop can be blocked or collected.
-    send_to_self(libc::SIGSTOP);
+    // The other signal to stop can be blocked or collected. Sent to the process, this one may reach another thread first, and
+    // this thread would go on for a while.
+    // SAFETY: plain integers.
+    unsafe { libc::raise(libc::SIGSTOP) };
 }
 
 /// Makes a write to a closed pipe an error. Commands that are started are not affected.

@@ -99,7 +99,8 @@ impl Follower {
 
     fn findings(&self, history: &History, now: u64, labels: &VecDeque<(u64, String)>) {
         let labels = labels.iter().map(|(time, text)| (*time, text.as_str()));
-        let (found, range) = found(&self.header, &self.formulas, history, (now.saturating_sub(RANGE), now + 1), labels);
+        let (found, range) =
+            found(&self.header, &self.formulas, history, (now.saturating_sub(RANGE), now + 1), labels);
         let _ = self.to.send(ScreenEvent::Findings(Box::new(found), range));
     }
 }

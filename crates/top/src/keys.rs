@@ -123,10 +123,24 @@ use Works::{Always, Live, Replay};
 
 /// All keys, in the order of the help.
 pub static KEYS: &[Key] = &[
-    key(&[C::Char('q'), C::Char('Q')], "q", "quit", A::Quit, Always, "quit; with a command: end it, as Ctrl-C does"),
+    key(
+        &[C::Char('q'), C::Char('Q')],
+        "q",
+        "quit",
+        A::Quit,
+        Always,
+        "quit; with a command: end it, as Ctrl-C does",
+    ),
     key(&[C::Char('h'), C::Char('?'), C::F(1)], "h ?", "help", A::Help, Always, "show or hide this help"),
     key(&[C::Char('1')], "1", "", A::Show(Page::Overview), Always, "overview"),
-    key(&[C::Char('2')], "2", "", A::Show(Page::Findings), Always, "findings with their evidence and remedies"),
+    key(
+        &[C::Char('2')],
+        "2",
+        "",
+        A::Show(Page::Findings),
+        Always,
+        "findings with their evidence and remedies",
+    ),
     key(&[C::Char('3')], "3", "", A::Show(Page::Nodes), Always, "all nodes and CPUs"),
     key(&[C::Char('4')], "4", "", A::Show(Page::Processes), Always, "processes only"),
     key(&[C::Tab], "Tab", "page", A::NextPage, Always, "the next of these pages"),
@@ -138,7 +152,14 @@ pub static KEYS: &[Key] = &[
     key(&[C::End, C::Char('G')], "End G", "", A::Last, Always, "the last line"),
     key(&[C::Char('s')], "s", "sort", A::NextSort, Always, "sort processes by the next key"),
     key(&[C::Char('r')], "r", "", A::Reverse, Always, "reverse the order"),
-    key(&[C::Char('/'), C::Char('f')], "/ f", "filter", A::Filter, Always, "only processes whose name or user contains a text"),
+    key(
+        &[C::Char('/'), C::Char('f')],
+        "/ f",
+        "filter",
+        A::Filter,
+        Always,
+        "only processes whose name or user contains a text",
+    ),
     key(&[C::Char('p')], "p", "pid", A::Pid, Always, "only a process and its descendants"),
     key(&[C::Char('a')], "a", "", A::All, Always, "all processes again"),
     key(&[C::Char('i')], "i", "interval", A::Interval, Live, "change the interval"),

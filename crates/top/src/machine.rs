@@ -126,7 +126,9 @@ impl Machine {
         let mut absent = Vec::new();
         match local {
             Some(_) => {}
-            None if alone => absent.push(("local share", "cannot tell, because the machine has one node".into())),
+            None if alone => {
+                absent.push(("local share", "cannot tell, because the machine has one node".into()))
+            }
             None => absent.push(("local share", bind.why("locality"))),
         }
         for (what, name) in [("CPU time", "idle"), ("memory", "free"), ("bandwidth", "dram_bandwidth")] {
@@ -154,7 +156,11 @@ impl Machine {
         let busy = |idle: &Option<BoundFormula>| Some(100.0 - idle.as_ref()?.value(row)?);
         Moment {
             time,
-            nodes: self.gauges.iter().map(|gauges| NodeMoment { busy: busy(&gauges.idle), ..gauges.read(row) }).collect(),
+            nodes: self
+                .gauges
+                .iter()
+                .map(|gauges| NodeMoment { busy: busy(&gauges.idle), ..gauges.read(row) })
+                .collect(),
             cpus: self.loads.iter().map(busy).collect(),
             observed: self.observed.as_ref().map(|gauges| gauges.read(row)),
         }
@@ -288,7 +294,10 @@ mod tests {
     fn a_row_becomes_meters_and_what_is_not_measured_stays_absent() {
         let header = header("package:2 node:1 core:2");
         let machine = machine_of(&header);
-        assert_eq!((machine.nodes.len(), machine.packages(), machine.cpus.as_slice()), (2, 2, &[0, 1, 2, 3][..]));
+        assert_eq!(
+            (machine.nodes.len(), machine.packages(), machine.cpus.as_slice()),
+            (2, 2, &[0, 1, 2, 3][..])
+        );
         assert_eq!((machine.nodes[1].cpus.clone(), machine.local_of), (2..4, "allocations"));
         let mut row = vec![None; header.series.len()];
         for (value, series) in row.iter_mut().zip(&header.series) {
@@ -313,10 +322,7 @@ mod tests {
     #[test]
     fn on_one_node_the_local_share_cannot_be_told() {
         let machine = machine_of(&header("node:1 core:2"));
-        assert_eq!(
-            machine.why_absent("local share"),
-            Some("cannot tell, because the machine has one node")
-        );
+        assert_eq!(machine.why_absent("local share"), Some("cannot tell, because the machine has one node"));
         let row = vec![Some(1.0); header("node:1 core:2").series.len()];
         assert_eq!(machine.moment(0, &row).nodes[0].local, None);
     }

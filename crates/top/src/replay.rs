@@ -58,7 +58,8 @@ impl Player {
         let within = labels.iter().filter(|label| (from..=at).contains(&label.time_ns));
         let within = within.map(|label| (label.time_ns, label.text.as_str()));
         let header = self.recording.header();
-        let (findings, range) = found(header, &self.formulas, &self.recording, (from, at.saturating_add(1)), within);
+        let (findings, range) =
+            found(header, &self.formulas, &self.recording, (from, at.saturating_add(1)), within);
         let events = [
             ScreenEvent::Playback(self.playback.clone()),
             ScreenEvent::Moment(Box::new(moment)),
@@ -74,7 +75,8 @@ impl Player {
         let step = u64::try_from(self.playback.step.as_nanos()).unwrap_or(u64::MAX);
         let end = at.saturating_add(1);
         let answer = self.recording.buckets(&all, end.saturating_sub(step).max(self.playback.first), end, 1);
-        let value = |mean: &Vec<f32>| mean.first().filter(|mean| mean.is_finite()).map(|mean| f64::from(*mean));
+        let value =
+            |mean: &Vec<f32>| mean.first().filter(|mean| mean.is_finite()).map(|mean| f64::from(*mean));
         let row: Vec<Option<f64>> = answer.columns.iter().map(|column| value(&column.mean)).collect();
         self.machine.moment(at, &row)
     }
@@ -83,10 +85,12 @@ impl Player {
 /// The observed program as the only process.
 fn table(machine: &Machine, moment: &Moment) -> ProcessTable {
     let Some(observed) = &moment.observed else {
-        let absent = "a recording has the processes of its command only; record with numa record -- COMMAND, or --pid";
+        let absent =
+            "a recording has the processes of its command only; record with numa record -- COMMAND, or --pid";
         return ProcessTable { absent: Some(absent.to_owned()), ..ProcessTable::default() };
     };
-    let known: Option<Vec<u64>> = observed.memory.iter().map(|bytes| bytes.map(|bytes| bytes as u64)).collect();
+    let known: Option<Vec<u64>> =
+        observed.memory.iter().map(|bytes| bytes.map(|bytes| bytes as u64)).collect();
     let row = ProcessRow {
         pid: 0,
         parent: 0,

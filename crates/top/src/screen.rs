@@ -8,7 +8,8 @@ use numakit_sys::{signal, tty};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::terminal::{
-    DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
 use ratatui::layout::{Position, Rect};
@@ -20,7 +21,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ScreenError {
     /// Standard input or output is not a terminal.
-    #[error("standard {stream} is not a terminal; run numa top in one, or use 'numa stat' and 'numa tasks', which print lines")]
+    #[error(
+        "standard {stream} is not a terminal; run numa top in one, or use 'numa stat' and 'numa tasks', which print lines"
+    )]
     NotATerminal {
         /// Which one.
         stream: &'static str,
@@ -115,7 +118,9 @@ impl Screen {
     pub fn retake(&mut self) -> Result<(), ScreenError> {
         // What is remembered of the terminal's state may be wrong, so it is set again.
         disable_raw_mode()?;
-        self.enter()
+        enable_raw_mode()?;
+        queue!(self.output(), DisableLineWrap, Hide).map_err(OutputError::from)?;
+        self.redraw()
     }
 
     fn output(&mut self) -> &mut CrosstermBackend<BufWriter<Stdout>> {

@@ -170,8 +170,11 @@ impl Stops {
         std::thread::Builder::new().name("stops".into()).spawn(move || {
             while poll::readable(&[self.0.as_fd()], None).is_ok() {
                 while let Some(signal) = self.0.next() {
-                    let event =
-                        if signal.number == signal::STOP { ScreenEvent::Stop } else { ScreenEvent::Continued };
+                    let event = if signal.number == signal::STOP {
+                        ScreenEvent::Stop
+                    } else {
+                        ScreenEvent::Continued
+                    };
                     if to.send(event).is_err() {
                         return;
                     }

@@ -48,9 +48,11 @@ impl NotRead {
         match self {
             Self::Denied => format!("cannot be read; {fix}"),
             Self::Waits => "not read yet: reading takes at most half a percent of a core".to_owned(),
-            Self::Refused => "not read: move_pages is refused here, and reading numa_maps would block a process \
+            Self::Refused => {
+                "not read: move_pages is refused here, and reading numa_maps would block a process \
                               of that size; numa tasks -p PID reads it"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::NotRecorded => "not in the recording; record with numa record -- COMMAND".to_owned(),
         }
     }
@@ -150,7 +152,8 @@ impl ProcessTable {
                 || row.user.to_lowercase().contains(&filter)
                 || row.pid.to_string() == filter
         };
-        let is_shown = |row: &ProcessRow| matches(row) && family.as_ref().is_none_or(|f| f.contains(&row.pid));
+        let is_shown =
+            |row: &ProcessRow| matches(row) && family.as_ref().is_none_or(|f| f.contains(&row.pid));
         let mut shown: Vec<usize> = (0..self.rows.len()).filter(|&at| is_shown(&self.rows[at])).collect();
         shown.sort_by(|&a, &b| {
             let (a, b) = (&self.rows[a], &self.rows[b]);
@@ -285,8 +288,11 @@ mod tests {
     }
 
     fn table() -> ProcessTable {
-        let samples =
-            vec![sample(1, 0, 10, memory()), sample(7, 1, 900, MemorySource::Late), sample(8, 7, 20, memory())];
+        let samples = vec![
+            sample(1, 0, 10, memory()),
+            sample(7, 1, 900, MemorySource::Late),
+            sample(8, 7, 20, memory()),
+        ];
         ProcessTable { rows: Memories::default().rows(samples, 2.0, 2), ..ProcessTable::default() }
     }
 
@@ -314,7 +320,10 @@ mod tests {
     fn memory_that_was_not_read_again_is_remembered() {
         let mut memories = Memories::default();
         let first = memories.rows(vec![sample(7, 1, 10, memory())], 1.0, 2);
-        assert_eq!((&first[0].memory, first[0].remote, first[0].cpu), (&Ok(vec![0, 4096]), Some(75.0), Some(1.0)));
+        assert_eq!(
+            (&first[0].memory, first[0].remote, first[0].cpu),
+            (&Ok(vec![0, 4096]), Some(75.0), Some(1.0))
+        );
         let late = memories.rows(vec![sample(7, 1, 10, MemorySource::Late)], 1.0, 2);
         assert_eq!((&late[0].memory, late[0].remote), (&first[0].memory, Some(75.0)));
         let new = memories.rows(vec![sample(9, 1, 10, MemorySource::Late)], 1.0, 2);

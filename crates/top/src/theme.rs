@@ -16,8 +16,7 @@ const RAMP: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "
 /// Tenths.
 const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 /// Backgrounds that neighbouring nodes of a bar have.
-const NODES: [Color; 6] =
-    [Color::Blue, Color::Yellow, Color::Magenta, Color::Cyan, Color::Red, Color::Green];
+const NODES: [Color; 6] = [Color::Blue, Color::Yellow, Color::Magenta, Color::Cyan, Color::Red, Color::Green];
 
 impl Theme {
     /// What is important.

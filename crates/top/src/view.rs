@@ -2,7 +2,7 @@
 
 use crate::keys::{self, Action, Page};
 use crate::machine::{Machine, Moment};
-use crate::playback::{Playback, PlayCommand};
+use crate::playback::{PlayCommand, Playback};
 use crate::table::{ProcessRow, ProcessTable, Selection};
 use numakit_analysis::findings::Findings;
 use numakit_session::interval;
@@ -230,7 +230,8 @@ impl View {
         }
         let shown = self.shown();
         let Some(last) = shown.len().checked_sub(1) else { return };
-        let at = self.selected.and_then(|pid| shown.iter().position(|&at| self.processes.rows[at].pid == pid));
+        let at =
+            self.selected.and_then(|pid| shown.iter().position(|&at| self.processes.rows[at].pid == pid));
         let to = match at {
             Some(at) => moved(at, last),
             None if lines > 1 => moved(0, last),
@@ -265,10 +266,17 @@ impl View {
             Question::Filter => {}
             Question::Pid if text.is_empty() => self.selection.of = None,
             Question::Pid => match text.parse::<u32>() {
-                Ok(pid) if self.processes.rows.iter().any(|row| row.pid == pid) => {
+                // Before the first measurement, nobody knows.
+                Ok(pid)
+                    if self.processes.rows.is_empty()
+                        || self.processes.rows.iter().any(|row| row.pid == pid) =>
+                {
                     (self.selection.of, self.selection.filter) = (Some(pid), String::new());
                 }
-                _ => self.message = Some(format!("there is no process '{text}'; the column PID has their numbers")),
+                _ => {
+                    self.message =
+                        Some(format!("there is no process '{text}'; the column PID has their numbers"))
+                }
             },
             Question::Interval | Question::Time if text.is_empty() => {}
             Question::Interval => match interval::parse(text) {
@@ -403,7 +411,10 @@ mod tests {
     #[test]
     fn times_after_the_start() {
         let seconds = |text| time_after_start(text).map(|time| time.as_secs_f64());
-        assert_eq!(["90", "90s", "1.5min", "2h", "100ms"].map(seconds), [90.0, 90.0, 90.0, 7200.0, 0.1].map(Some));
+        assert_eq!(
+            ["90", "90s", "1.5min", "2h", "100ms"].map(seconds),
+            [90.0, 90.0, 90.0, 7200.0, 0.1].map(Some)
+        );
         assert_eq!(["", "x", "-1s", "1e400s", "nans"].map(seconds), [None; 5]);
     }
 }

@@ -48,11 +48,13 @@ fn ns(time: Duration) -> u64 {
 
 /// Reads them until nobody receives them.
 pub fn start(root: SysRoot, topology: Topology, every: Interval, to: Sender<ScreenEvent>) -> io::Result<()> {
-    std::thread::Builder::new().name("processes".into()).spawn(move || match Survey::new(&root, &topology, None) {
-        Ok(survey) => run(survey, &every, &to),
-        Err(why) => {
-            let absent = Some(why.to_string());
-            let _ = to.send(ScreenEvent::Processes(ProcessTable { absent, ..ProcessTable::default() }));
+    std::thread::Builder::new().name("processes".into()).spawn(move || {
+        match Survey::new(&root, &topology, None) {
+            Ok(survey) => run(survey, &every, &to),
+            Err(why) => {
+                let absent = Some(why.to_string());
+                let _ = to.send(ScreenEvent::Processes(ProcessTable { absent, ..ProcessTable::default() }));
+            }
         }
     })?;
     Ok(())

@@ -118,8 +118,7 @@ impl TopArgs {
 
     fn live(&self, global: &GlobalArgs, formulas: Arc<Catalog>) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        let mut prepared =
-            self.observe.prepare(global, self.interval, &Sensors::default(), &self.command)?;
+        let mut prepared = self.observe.prepare(global, self.interval, &Sensors::default(), &self.command)?;
         prepared.settings.interval = self.interval.min(AT_START);
         let header = prepared.setup.header.clone();
         let machine = Arc::new(Machine::new(&header, &formulas));
@@ -146,7 +145,8 @@ impl TopArgs {
         show::read_keys(to.clone())?;
         let source = SourceState::Live { interval: self.interval, paused: false, ended: None };
         let of = program.pid();
-        let view = View::new(machine, source, Selection { sort: self.sort.key(), of, ..Selection::default() });
+        let view =
+            View::new(machine, source, Selection { sort: self.sort.key(), of, ..Selection::default() });
         let waker = Arc::new(waker);
         let shown = draw(view, theme(global), events, changing(Arc::clone(&waker), every))?;
         let mut is_starting = self.interval > AT_START;
@@ -169,8 +169,9 @@ impl TopArgs {
             return Ok(None);
         }
         let folder = std::env::temp_dir();
-        let file = file::create_unnamed(&folder)
-            .with_context(|| format!("the output of the command cannot be stored in {}; set TMPDIR", folder.display()))?;
+        let file = file::create_unnamed(&folder).with_context(|| {
+            format!("the output of the command cannot be stored in {}; set TMPDIR", folder.display())
+        })?;
         Ok(Some(file))
     }
 
@@ -179,7 +180,8 @@ impl TopArgs {
         let by_itself = ended.status.filter(|_| !self.command.is_empty() && !shown.is_finished());
         match by_itself {
             Some(status) => {
-                let _ = to.send(ScreenEvent::Ended(format!("the command ended with status {status}; q quits")));
+                let _ =
+                    to.send(ScreenEvent::Ended(format!("the command ended with status {status}; q quits")));
                 wait(to, shown)
             }
             None => {
@@ -202,8 +204,11 @@ impl TopArgs {
         let (to, events) = channel();
         let (commands, received) = channel();
         let source = SourceState::Replay(playback.clone());
-        let view =
-            View::new(Arc::clone(&machine), source, Selection { sort: self.sort.key(), ..Selection::default() });
+        let view = View::new(
+            Arc::clone(&machine),
+            source,
+            Selection { sort: self.sort.key(), ..Selection::default() },
+        );
         Player { recording, formulas, machine, playback, to: to.clone() }.start(received)?;
         stops.follow(to.clone())?;
         show::read_keys(to.clone())?;

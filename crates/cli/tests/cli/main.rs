@@ -37,6 +37,7 @@ mod runner;
 mod servers;
 mod stat;
 mod tasks;
+mod top;
 mod translations;
 mod usage;
 mod view;

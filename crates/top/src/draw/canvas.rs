@@ -45,7 +45,15 @@ impl<'a> Canvas<'a> {
     }
 
     /// A meter in brackets: `[||||      45 %]`. Each part is a share of the whole, from 0 to 1, with its character.
-    pub(super) fn meter(&mut self, x: u16, y: u16, width: u16, parts: &[(f64, char)], style: Style, text: &str) {
+    pub(super) fn meter(
+        &mut self,
+        x: u16,
+        y: u16,
+        width: u16,
+        parts: &[(f64, char)],
+        style: Style,
+        text: &str,
+    ) {
         let inner = width.saturating_sub(2);
         if inner == 0 {
             return;
@@ -115,7 +123,8 @@ mod tests {
 
     #[test]
     fn what_is_cut_is_marked_and_ascii_stays_ascii() {
-        let text = |unicode, words: &str| line(unicode, |canvas| _ = canvas.text(0, 0, 6, words, Style::new()));
+        let text =
+            |unicode, words: &str| line(unicode, |canvas| _ = canvas.text(0, 0, 6, words, Style::new()));
         assert_eq!(text(false, "é: many").trim_end(), "?: ma~");
         assert_eq!(text(true, "é: many").trim_end(), "é: ma…");
         assert_eq!(text(true, "exact!").trim_end(), "exact!");

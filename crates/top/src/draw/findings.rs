@@ -96,7 +96,10 @@ fn text(findings: &Findings, range: f64, width: usize, styles: (Style, Style)) -
     if !findings.remarks.is_empty() {
         lines.push((String::new(), plain));
         lines.push(("Good to know".to_owned(), heading));
-        findings.remarks.iter().for_each(|remark| finding(&mut lines, "   - ", (remark, range), width, plain));
+        findings
+            .remarks
+            .iter()
+            .for_each(|remark| finding(&mut lines, "   - ", (remark, range), width, plain));
     }
     if !findings.untold.is_empty() {
         lines.push((String::new(), plain));

@@ -33,7 +33,8 @@ pub(super) fn page(canvas: &mut Canvas<'_>, area: Rect, view: &mut View) {
     };
     let mut words: Vec<String> = WORDS.iter().map(|line| (*line).to_owned()).collect();
     words.extend(local);
-    words.push(format!("map: p0 n1 is node 1 of package 0; each character is a CPU, {}", theme.load_legend()));
+    words
+        .push(format!("map: p0 n1 is node 1 of package 0; each character is a CPU, {}", theme.load_legend()));
     section("What is shown", &words);
     scrolled(canvas, area, view, &lines);
 }

@@ -39,7 +39,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, view: &View, most: usize
     if per > 1 {
         let text = format!(" {per} CPUs a character, the busiest");
         let x = area.right().saturating_sub(u16::try_from(text.len()).unwrap_or(0));
-        let _ = canvas.text(x, area.y + u16::try_from(rows).unwrap_or(1) - 1, area.width, &text, Style::new());
+        let _ =
+            canvas.text(x, area.y + u16::try_from(rows).unwrap_or(1) - 1, area.width, &text, Style::new());
     }
     u16::try_from(rows).unwrap_or(most as u16)
 }

@@ -113,7 +113,9 @@ fn node_line(canvas: &mut Canvas<'_>, area: Rect, view: &View, at: usize) {
     let utilisation = values.utilisation.map(|share| format!(" {}", NumberStyle::Percent.words(share)));
     let bandwidth = match values.bandwidth {
         None => ABSENT.to_owned(),
-        Some(bytes) => format!("{}B/s{}", NumberStyle::Rate.field(Some(bytes), 5), utilisation.unwrap_or_default()),
+        Some(bytes) => {
+            format!("{}B/s{}", NumberStyle::Rate.field(Some(bytes), 5), utilisation.unwrap_or_default())
+        }
     };
     canvas.right(x + LOCAL, area.y, BANDWIDTH, &bandwidth, Style::new());
 }

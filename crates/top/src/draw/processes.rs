@@ -17,7 +17,12 @@ struct Column {
     text: fn(&ProcessRow) -> String,
 }
 
-const fn column(heading: &'static str, width: u16, sort: Option<SortKey>, text: fn(&ProcessRow) -> String) -> Column {
+const fn column(
+    heading: &'static str,
+    width: u16,
+    sort: Option<SortKey>,
+    text: fn(&ProcessRow) -> String,
+) -> Column {
     Column { heading, width, sort, text }
 }
 
@@ -26,7 +31,9 @@ static COLUMNS: [Column; 6] = [
     column("USER", 8, None, |p| p.user.clone()),
     column("CPU%", 6, Some(SortKey::Cpu), |p| NumberStyle::Percent.field(p.cpu, 5)),
     column("REM%", 6, Some(SortKey::Remote), |p| NumberStyle::Percent.field(p.remote, 5)),
-    column("MEM", 7, Some(SortKey::Memory), |p| NumberStyle::Bytes.field(p.resident.map(|bytes| bytes as f64), 6)),
+    column("MEM", 7, Some(SortKey::Memory), |p| {
+        NumberStyle::Bytes.field(p.resident.map(|bytes| bytes as f64), 6)
+    }),
     column("FLT/s", 6, Some(SortKey::Faults), |p| NumberStyle::Rate.field(p.faults, 5)),
 ];
 

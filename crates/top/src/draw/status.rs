@@ -29,7 +29,8 @@ pub(super) fn title(canvas: &mut Canvas<'_>, area: Rect, view: &View) {
         }
     };
     let style = canvas.theme().strong();
-    let room = area.width.saturating_sub(u16::try_from(right.chars().count()).unwrap_or(u16::MAX)).saturating_sub(1);
+    let room =
+        area.width.saturating_sub(u16::try_from(right.chars().count()).unwrap_or(u16::MAX)).saturating_sub(1);
     let used = canvas.text(area.x, area.y, room.max(area.width / 3), &left, style);
     canvas.right(area.x + used + 1, area.y, area.width.saturating_sub(used + 1), &right, style);
 }
@@ -81,9 +82,12 @@ fn words(view: &View, row: &ProcessRow) -> String {
     let on = view.machine.nodes.iter().zip(memory).filter(|(_, bytes)| **bytes > 0);
     let mut on: Vec<_> = on.map(|(node, bytes)| (*bytes, node.number)).collect();
     on.sort_by_key(|&(bytes, node)| (std::cmp::Reverse(bytes), node));
-    let places: Vec<String> =
-        on.iter().map(|(bytes, node)| format!("node {node} {}", NumberStyle::Bytes.words(*bytes as f64))).collect();
-    let moved = row.moved.map(|moved| format!("; {} pages moved on this machine", NumberStyle::Rate.words(moved)));
+    let places: Vec<String> = on
+        .iter()
+        .map(|(bytes, node)| format!("node {node} {}", NumberStyle::Bytes.words(*bytes as f64)))
+        .collect();
+    let moved =
+        row.moved.map(|moved| format!("; {} pages moved on this machine", NumberStyle::Rate.words(moved)));
     match places.is_empty() {
         true => format!("{name}: it has no memory of its own"),
         false => format!("{name}: {}{}", places.join(", "), moved.unwrap_or_default()),

@@ -40,7 +40,9 @@ fn moment(machine: &Machine) -> Moment {
     Moment {
         time: 1,
         nodes: (0..machine.nodes.len()).map(node).collect(),
-        cpus: (0..machine.cpus.len()).map(|cpu| Some(cpu as f64 * 100.0 / machine.cpus.len() as f64)).collect(),
+        cpus: (0..machine.cpus.len())
+            .map(|cpu| Some(cpu as f64 * 100.0 / machine.cpus.len() as f64))
+            .collect(),
         observed: None,
     }
 }
@@ -68,7 +70,10 @@ fn view(description: &str) -> View {
     let nodes = machine.nodes.len();
     let memory: Vec<u64> = (0..nodes).map(|at| if at == 0 { 3 << 28 } else { 3 << 26 }).collect();
     view.processes = ProcessTable {
-        rows: vec![process(4711, "ep.B", 380.0, Ok(memory)), process(1, "systemd", 0.0, Err(NotRead::Denied))],
+        rows: vec![
+            process(4711, "ep.B", 380.0, Ok(memory)),
+            process(1, "systemd", 0.0, Err(NotRead::Denied)),
+        ],
         absent: None,
         fix: "run as root".into(),
     };

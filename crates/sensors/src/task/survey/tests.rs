@@ -63,10 +63,8 @@ fn faults_are_those_since_the_last_scan_and_urgency_is_the_callers() {
     let steps = Cell::new(2u32);
     let time = || steps.replace(steps.get().saturating_sub(1)) > 0;
     let found = survey.measure_by(&|process| (u64::from(process.pid == 10), 0), &time);
-    let known: Vec<(u32, u32, Option<u64>, bool)> = found
-        .iter()
-        .map(|p| (p.pid, p.parent, p.faults, p.found != MemorySource::Late))
-        .collect();
+    let known: Vec<(u32, u32, Option<u64>, bool)> =
+        found.iter().map(|p| (p.pid, p.parent, p.faults, p.found != MemorySource::Late)).collect();
     let rest = [(11, 1, Some(11), false), (14, 1, Some(0), false), (15, 10, None, false)];
     assert_eq!(known, [&[(10, 1, Some(0), true)][..], &rest].concat());
 }
