@@ -7,14 +7,16 @@ use numakit_sys::stdio::{OutputError, Stdout};
 use numakit_sys::{signal, tty};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{
     DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode,
 };
-use ratatui::crossterm::{execute, queue};
 use ratatui::layout::{Position, Rect};
 use ratatui::{Terminal, TerminalOptions, Viewport};
-use std::io::{self, BufWriter, Write as _};
+use std::cell::RefCell;
+use std::io::{self, BufWriter, Write};
+use std::rc::Rc;
 use thiserror::Error;
 
 /// Why nothing can be drawn.
@@ -56,9 +58,38 @@ pub fn check(term: Option<&str>) -> Result<(), ScreenError> {
     }
 }
 
+/// Standard output, whose errors are kept until they are asked for: what draws would print them, and panic if that fails too.
+#[derive(Debug, Default, Clone)]
+struct Output(Rc<RefCell<Option<OutputError>>>);
+
+impl Output {
+    fn check(&self) -> Result<(), OutputError> {
+        match &*self.0.borrow() {
+            Some(failure) => Err(failure.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.borrow().is_none()
+            && let Err(error) = Stdout::default().write_all(bytes)
+        {
+            *self.0.borrow_mut() = Some(error.into());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The terminal while the screen is drawn on it. When this is dropped, it is as it was before.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
+    output: Output,
     theme: Theme,
     taken: bool,
 }
@@ -66,9 +97,10 @@ pub struct Screen {
 impl Screen {
     /// Takes the terminal.
     pub fn take(theme: Theme) -> Result<Self, ScreenError> {
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, Stdout::default()));
+        let output = Output::default();
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, output.clone()));
         let terminal = Terminal::with_options(backend, TerminalOptions { viewport: Viewport::Fullscreen })?;
-        let mut screen = Self { terminal, theme, taken: false };
+        let mut screen = Self { terminal, output, theme, taken: false };
         screen.enter()?;
         Ok(screen)
     }
@@ -76,15 +108,15 @@ impl Screen {
     fn enter(&mut self) -> Result<(), ScreenError> {
         self.taken = true;
         enable_raw_mode()?;
-        execute!(self.output(), EnterAlternateScreen, DisableLineWrap, Hide).map_err(OutputError::from)?;
+        queue!(self.writer(), EnterAlternateScreen, DisableLineWrap, Hide)?;
         self.redraw()
     }
 
     /// Gives the terminal back. Its errors are ignored: it may be gone.
     pub fn leave(&mut self) {
         if std::mem::take(&mut self.taken) {
-            let _ = queue!(self.output(), EnableLineWrap, LeaveAlternateScreen, Show);
-            let _ = self.output().flush();
+            let _ = queue!(self.writer(), EnableLineWrap, LeaveAlternateScreen, Show);
+            let _ = self.writer().flush();
             let _ = disable_raw_mode();
         }
     }
@@ -93,18 +125,18 @@ impl Screen {
     pub fn redraw(&mut self) -> Result<(), ScreenError> {
         // Clearing it would ask the terminal where its cursor is, and wait for the answer.
         let area = Rect::from((Position::ORIGIN, self.terminal.size()?));
-        Ok(self.terminal.resize(area).map_err(OutputError::from)?)
+        self.terminal.resize(area)?;
+        Ok(self.output.check()?)
     }
 
     /// Draws what has changed.
     pub fn draw(&mut self, view: &mut View) -> Result<(), ScreenError> {
         let theme = self.theme;
-        let drawn = self.terminal.draw(|frame| {
+        self.terminal.draw(|frame| {
             let area = frame.area();
             draw(view, theme, area, frame.buffer_mut());
-        });
-        drawn.map_err(OutputError::from)?;
-        Ok(())
+        })?;
+        Ok(self.output.check()?)
     }
 
     /// Stops the process as Ctrl-Z would; continues when it does.
@@ -119,11 +151,11 @@ impl Screen {
         // What is remembered of the terminal's state may be wrong, so it is set again.
         disable_raw_mode()?;
         enable_raw_mode()?;
-        queue!(self.output(), DisableLineWrap, Hide).map_err(OutputError::from)?;
+        queue!(self.writer(), DisableLineWrap, Hide)?;
         self.redraw()
     }
 
-    fn output(&mut self) -> &mut CrosstermBackend<BufWriter<Stdout>> {
+    fn writer(&mut self) -> &mut CrosstermBackend<BufWriter<Output>> {
         self.terminal.backend_mut()
     }
 }

@@ -8,7 +8,7 @@ use crate::theme::Theme;
 use crate::view::{Request, SourceState, View};
 use numakit_analysis::findings::Findings;
 use numakit_sys::signal::{self, Signals};
-use numakit_sys::{poll, stdio};
+use numakit_sys::{poll, stdio, tty};
 use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};
 use std::io;
 use std::os::fd::AsFd;
@@ -28,14 +28,10 @@ pub enum ScreenEvent {
     Findings(Box<Findings>, f64),
     /// New processes.
     Processes(ProcessTable),
-    /// The observed command runs.
-    Started(u32),
     /// The place in a recording.
     Playback(Playback),
     /// The observation ended; nothing new comes.
     Ended(String),
-    /// A message to the user.
-    Message(String),
     /// Ctrl-Z, or a signal like it.
     Stop,
     /// The process continued after a stop.
@@ -105,8 +101,6 @@ fn handle(
         ScreenEvent::Stop => screen.suspend()?,
         ScreenEvent::Continued => screen.retake()?,
         ScreenEvent::End => return Ok(Next::End),
-        ScreenEvent::Started(pid) => view.selection.of = Some(pid),
-        ScreenEvent::Message(text) => view.message = Some(text),
         ScreenEvent::Ended(how) => {
             if let SourceState::Live { ended, .. } = &mut view.source {
                 *ended = Some(how);
@@ -137,14 +131,24 @@ fn handle(
     Ok(Next::DrawNow)
 }
 
+/// How often it is checked whether the terminal is still there.
+const CHECK: Duration = Duration::from_secs(1);
+
 /// Reads keys and changes of size in a thread of its own, until the terminal is gone.
 pub fn read_keys(to: Sender<ScreenEvent>) -> io::Result<()> {
     std::thread::Builder::new().name("keys".into()).spawn(move || {
-        while let Ok(event) = event::read() {
+        loop {
+            // After a hangup, reading would try again and again.
+            let event = match event::poll(CHECK) {
+                Ok(true) => event::read(),
+                Ok(false) if tty::is_input() => continue,
+                Ok(false) | Err(_) => break,
+            };
             let event = match event {
-                event::Event::Key(key) if key.kind != KeyEventKind::Release => ScreenEvent::Key(key),
-                event::Event::Resize(..) => ScreenEvent::Resized,
-                _ => continue,
+                Ok(event::Event::Key(key)) if key.kind != KeyEventKind::Release => ScreenEvent::Key(key),
+                Ok(event::Event::Resize(..)) => ScreenEvent::Resized,
+                Ok(_) => continue,
+                Err(_) => break,
             };
             if to.send(event).is_err() {
                 return;

@@ -144,6 +144,18 @@ fn every_way_out_gives_the_terminal_back() {
 }
 
 #[test]
+fn it_ends_with_its_terminal() {
+    let folder = Folder::new("top-gone");
+    for arguments in ["top", "top -- sleep 1000"] {
+        let mut top = AtTerminal::start(&folder, 80, 24, arguments, &[]);
+        top.shows("CPU time");
+        let AtTerminal { pty, mut child, .. } = top;
+        drop(pty);
+        until!(child.try_wait().unwrap().is_some());
+    }
+}
+
+#[test]
 fn a_stopped_process_gives_the_terminal_back_and_takes_it_again() {
     let folder = Folder::new("top-stops");
     let mut top = AtTerminal::start(&folder, 80, 24, "top", &[]);
