@@ -10,7 +10,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use crate::keys::Page;
+use crate::keys::ScreenPage;
 use crate::theme::Theme;
 use crate::view::View;
 use canvas::Canvas;
@@ -34,10 +34,10 @@ pub fn draw(view: &mut View, theme: Theme, area: Rect, buffer: &mut Buffer) {
     let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
     match (view.help, view.page) {
         (true, _) => help::page(&mut canvas, body, view),
-        (_, Page::Overview) => overview(&mut canvas, body, view),
-        (_, Page::Findings) => findings::page(&mut canvas, body, view),
-        (_, Page::Nodes) => node_page(&mut canvas, body, view),
-        (_, Page::Processes) => {
+        (_, ScreenPage::Overview) => overview(&mut canvas, body, view),
+        (_, ScreenPage::Findings) => findings::page(&mut canvas, body, view),
+        (_, ScreenPage::Nodes) => node_page(&mut canvas, body, view),
+        (_, ScreenPage::Processes) => {
             let rest = split(body, body.height - 1);
             processes::draw(&mut canvas, rest.0, view);
             status::detail(&mut canvas, rest.1, view);

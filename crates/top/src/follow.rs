@@ -1,6 +1,6 @@
 //! Live values: from the ring buffer into the history, to the meters and to the findings.
 
-use crate::machine::Machine;
+use crate::machine::MachineMeters;
 use crate::show::ScreenEvent;
 use numakit_analysis::findings::Findings;
 use numakit_analysis::range::{RangeMeans, range_findings};
@@ -27,9 +27,9 @@ const HISTORY: usize = 64 << 20;
 /// Memory of the ring buffer, unless its rows are very long.
 const RING_BYTES: usize = 4 << 20;
 /// Findings cost more than a row, so they rest this many times as long as they take,
-const REST: u64 = 400;
+const REST: u64 = 1000;
 /// but not longer than this, ns,
-const LONGEST_REST: u64 = 10_000_000_000;
+const LONGEST_REST: u64 = 20_000_000_000;
 /// nor shorter, and the first ones are about this time.
 const SHORTEST_REST: u64 = 1_000_000_000;
 
@@ -46,7 +46,7 @@ pub struct Follower {
     /// The formulas of findings.
     pub formulas: Arc<Catalog>,
     /// What the meters show.
-    pub machine: Arc<Machine>,
+    pub machine: Arc<MachineMeters>,
     /// Receives values and findings.
     pub to: Sender<ScreenEvent>,
 }

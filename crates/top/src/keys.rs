@@ -10,7 +10,7 @@ pub enum Action {
     /// Shows or hides the help.
     Help,
     /// Shows a page.
-    Show(Page),
+    Show(ScreenPage),
     /// Shows the next page.
     NextPage,
     /// Moves the selection by lines, or the text of the page.
@@ -51,7 +51,7 @@ pub enum Action {
 
 /// What the screen shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Page {
+pub enum ScreenPage {
     /// A part of everything.
     #[default]
     Overview,
@@ -63,7 +63,7 @@ pub enum Page {
     Processes,
 }
 
-impl Page {
+impl ScreenPage {
     /// All, in the order of their keys.
     pub const ALL: [Self; 4] = [Self::Overview, Self::Findings, Self::Nodes, Self::Processes];
 
@@ -132,17 +132,17 @@ pub static KEYS: &[Key] = &[
         "quit; with a command: end it, as Ctrl-C does",
     ),
     key(&[C::Char('h'), C::Char('?'), C::F(1)], "h ?", "help", A::Help, Always, "show or hide this help"),
-    key(&[C::Char('1')], "1", "", A::Show(Page::Overview), Always, "overview"),
+    key(&[C::Char('1')], "1", "", A::Show(ScreenPage::Overview), Always, "overview"),
     key(
         &[C::Char('2')],
         "2",
         "",
-        A::Show(Page::Findings),
+        A::Show(ScreenPage::Findings),
         Always,
         "findings with their evidence and remedies",
     ),
-    key(&[C::Char('3')], "3", "", A::Show(Page::Nodes), Always, "all nodes and CPUs"),
-    key(&[C::Char('4')], "4", "", A::Show(Page::Processes), Always, "processes only"),
+    key(&[C::Char('3')], "3", "", A::Show(ScreenPage::Nodes), Always, "all nodes and CPUs"),
+    key(&[C::Char('4')], "4", "", A::Show(ScreenPage::Processes), Always, "processes only"),
     key(&[C::Tab], "Tab", "page", A::NextPage, Always, "the next of these pages"),
     key(&[C::Up, C::Char('k')], "Up k", "", A::Move(-1), Always, "select the process above; scroll up"),
     key(&[C::Down, C::Char('j')], "Down j", "", A::Move(1), Always, "select the process below; scroll down"),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// A machine as the screen shows it.
 #[derive(Debug)]
-pub struct Machine {
+pub struct MachineMeters {
     /// Its name.
     pub host: String,
     /// The observed command.
@@ -114,7 +114,7 @@ const LOCAL: [(&str, &str); 4] = [
     ("locality", "allocations"),
 ];
 
-impl Machine {
+impl MachineMeters {
     /// The machine of rows with this header.
     pub fn new(header: &Header, formulas: &Catalog) -> Self {
         let index = index(header);

@@ -1,7 +1,7 @@
 //! A recording instead of this machine: the same meters and findings at any of its times.
 
 use crate::follow::found;
-use crate::machine::{Machine, Moment};
+use crate::machine::{MachineMeters, Moment};
 use crate::playback::{PlayCommand, Playback};
 use crate::show::ScreenEvent;
 use crate::table::{NotRead, ProcessRow, ProcessTable};
@@ -22,7 +22,7 @@ pub struct Player {
     /// The formulas of findings.
     pub formulas: Arc<Catalog>,
     /// What the meters show.
-    pub machine: Arc<Machine>,
+    pub machine: Arc<MachineMeters>,
     /// The place.
     pub playback: Playback,
     /// Receives what is shown.
@@ -83,7 +83,7 @@ impl Player {
 }
 
 /// The observed program as the only process.
-fn table(machine: &Machine, moment: &Moment) -> ProcessTable {
+fn table(machine: &MachineMeters, moment: &Moment) -> ProcessTable {
     let Some(observed) = &moment.observed else {
         let absent =
             "a recording has the processes of its command only; record with numa record -- COMMAND, or --pid";

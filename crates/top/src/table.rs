@@ -47,13 +47,13 @@ impl NotRead {
     pub fn words(self, fix: &str) -> String {
         match self {
             Self::Denied => format!("cannot be read; {fix}"),
-            Self::Waits => "not read yet: reading takes at most half a percent of a core".to_owned(),
+            Self::Waits => "is not read yet: reading memory takes at most 0.15 % of a core".to_owned(),
             Self::Refused => {
-                "not read: move_pages is refused here, and reading numa_maps would block a process \
+                "is not read: move_pages is refused here, and reading numa_maps would block a process \
                               of that size; numa tasks -p PID reads it"
                     .to_owned()
             }
-            Self::NotRecorded => "not in the recording; record with numa record -- COMMAND".to_owned(),
+            Self::NotRecorded => "is not in the recording; record with numa record -- COMMAND".to_owned(),
         }
     }
 }
@@ -71,7 +71,7 @@ pub struct ProcessTable {
 
 /// The order of processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SortKey {
+pub enum ProcessOrder {
     /// CPU time.
     #[default]
     Cpu,
@@ -87,7 +87,7 @@ pub enum SortKey {
     Name,
 }
 
-impl SortKey {
+impl ProcessOrder {
     /// All, in the order in which a key selects them.
     pub const ALL: [Self; 6] = [Self::Cpu, Self::Remote, Self::Memory, Self::Faults, Self::Pid, Self::Name];
 
@@ -130,9 +130,9 @@ impl SortKey {
 
 /// Which processes are shown, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct ProcessSelection {
     /// The order.
-    pub sort: SortKey,
+    pub sort: ProcessOrder,
     /// Whether it is reversed.
     pub reversed: bool,
     /// Only those whose command, user or number contains this.
@@ -143,7 +143,7 @@ pub struct Selection {
 
 impl ProcessTable {
     /// The positions of the rows that are shown, in their order.
-    pub fn shown(&self, selection: &Selection) -> Vec<usize> {
+    pub fn shown(&self, selection: &ProcessSelection) -> Vec<usize> {
         let family = selection.of.map(|pid| self.family(pid));
         let filter = selection.filter.to_lowercase();
         let matches = |row: &ProcessRow| {
@@ -296,24 +296,26 @@ mod tests {
         ProcessTable { rows: Memories::default().rows(samples, 2.0, 2), ..ProcessTable::default() }
     }
 
-    fn shown(selection: &Selection) -> Vec<u32> {
+    fn shown(selection: &ProcessSelection) -> Vec<u32> {
         let table = table();
         table.shown(selection).into_iter().map(|at| table.rows[at].pid).collect()
     }
 
     #[test]
     fn processes_are_sorted_and_filtered() {
-        let sorted = |sort| shown(&Selection { sort, ..Selection::default() });
-        assert_eq!(sorted(SortKey::Cpu), [7, 8, 1]);
-        assert_eq!(sorted(SortKey::Remote), [8, 1, 7], "the unknown is last");
-        assert_eq!((sorted(SortKey::Memory), sorted(SortKey::Pid)), (vec![8, 7, 1], vec![1, 7, 8]));
-        let reversed = Selection { sort: SortKey::Pid, reversed: true, ..Selection::default() };
+        let sorted = |sort| shown(&ProcessSelection { sort, ..ProcessSelection::default() });
+        assert_eq!(sorted(ProcessOrder::Cpu), [7, 8, 1]);
+        assert_eq!(sorted(ProcessOrder::Remote), [8, 1, 7], "the unknown is last");
+        assert_eq!((sorted(ProcessOrder::Memory), sorted(ProcessOrder::Pid)), (vec![8, 7, 1], vec![1, 7, 8]));
+        let reversed =
+            ProcessSelection { sort: ProcessOrder::Pid, reversed: true, ..ProcessSelection::default() };
         assert_eq!(shown(&reversed), [8, 7, 1]);
-        let filter = |text: &str| shown(&Selection { filter: text.into(), ..Selection::default() });
+        let filter =
+            |text: &str| shown(&ProcessSelection { filter: text.into(), ..ProcessSelection::default() });
         assert_eq!((filter("program7"), filter("8"), filter("ME").len()), (vec![7], vec![8], 3));
-        assert_eq!(shown(&Selection { of: Some(7), ..Selection::default() }), [7, 8]);
-        assert_eq!(SortKey::ALL.map(SortKey::next).len(), 6);
-        assert_eq!(SortKey::Name.next(), SortKey::Cpu);
+        assert_eq!(shown(&ProcessSelection { of: Some(7), ..ProcessSelection::default() }), [7, 8]);
+        assert_eq!(ProcessOrder::ALL.map(ProcessOrder::next).len(), 6);
+        assert_eq!(ProcessOrder::Name.next(), ProcessOrder::Cpu);
     }
 
     #[test]

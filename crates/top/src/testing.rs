@@ -1,6 +1,6 @@
 //! Headers of generated machines, for unit tests.
 
-use crate::machine::Machine;
+use crate::machine::MachineMeters;
 use numakit_derived::Catalog;
 use numakit_recording::Header;
 use numakit_sensors::{Probe, Scene};
@@ -26,6 +26,6 @@ pub fn header(description: &str) -> Header {
 }
 
 /// Its machine.
-pub fn machine_of(header: &Header) -> Machine {
-    Machine::new(header, Catalog::built_in())
+pub fn machine_of(header: &Header) -> MachineMeters {
+    MachineMeters::new(header, Catalog::built_in())
 }

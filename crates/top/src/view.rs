@@ -1,9 +1,9 @@
 //! What the screen shows, and what keys change about it. Pure: no clock, no terminal.
 
-use crate::keys::{self, Action, Page};
-use crate::machine::{Machine, Moment};
+use crate::keys::{self, Action, ScreenPage};
+use crate::machine::{MachineMeters, Moment};
 use crate::playback::{PlayCommand, Playback};
-use crate::table::{ProcessRow, ProcessTable, Selection};
+use crate::table::{ProcessRow, ProcessSelection, ProcessTable};
 use numakit_analysis::findings::Findings;
 use numakit_session::interval;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct View {
     /// The machine.
-    pub machine: Arc<Machine>,
+    pub machine: Arc<MachineMeters>,
     /// The newest values.
     pub moment: Option<Moment>,
     /// The findings of the last minute.
@@ -24,9 +24,9 @@ pub struct View {
     /// The processes.
     pub processes: ProcessTable,
     /// Which processes are shown.
-    pub selection: Selection,
+    pub selection: ProcessSelection,
     /// The page.
-    pub page: Page,
+    pub page: ScreenPage,
     /// Whether the help covers it.
     pub help: bool,
     /// A question that the user answers.
@@ -110,7 +110,7 @@ pub enum Request {
 
 impl View {
     /// An empty view of a machine.
-    pub fn new(machine: Arc<Machine>, source: SourceState, selection: Selection) -> Self {
+    pub fn new(machine: Arc<MachineMeters>, source: SourceState, selection: ProcessSelection) -> Self {
         Self {
             machine,
             moment: None,
@@ -118,7 +118,7 @@ impl View {
             range: 0.0,
             processes: ProcessTable::default(),
             selection,
-            page: Page::Overview,
+            page: ScreenPage::Overview,
             help: false,
             prompt: None,
             source,
@@ -184,8 +184,8 @@ impl View {
             Action::Help => (self.help, self.scroll) = (!self.help, 0),
             Action::Show(page) => self.show(page),
             Action::NextPage => {
-                let at = Page::ALL.iter().position(|page| *page == self.page).unwrap_or(0);
-                self.show(Page::ALL[(at + 1) % Page::ALL.len()]);
+                let at = ScreenPage::ALL.iter().position(|page| *page == self.page).unwrap_or(0);
+                self.show(ScreenPage::ALL[(at + 1) % ScreenPage::ALL.len()]);
             }
             Action::Move(lines) => self.travel(i64::from(lines)),
             Action::MoveScreens(screens) => {
@@ -204,7 +204,7 @@ impl View {
         None
     }
 
-    fn show(&mut self, page: Page) {
+    fn show(&mut self, page: ScreenPage) {
         (self.page, self.help, self.scroll) = (page, false, 0);
     }
 
@@ -215,7 +215,7 @@ impl View {
 
     /// Whether the selection moves; on other pages, the text does.
     pub fn selects(&self) -> bool {
-        !self.help && matches!(self.page, Page::Overview | Page::Processes)
+        !self.help && matches!(self.page, ScreenPage::Overview | ScreenPage::Processes)
     }
 
     fn travel(&mut self, lines: i64) {
@@ -308,13 +308,13 @@ fn time_after_start(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{NotRead, SortKey};
+    use crate::table::{NotRead, ProcessOrder};
     use crate::testing::{header, machine_of};
 
     fn view() -> View {
         let machine = Arc::new(machine_of(&header("node:2 core:2")));
         let source = SourceState::Live { interval: Duration::from_secs(1), paused: false, ended: None };
-        let mut view = View::new(machine, source, Selection::default());
+        let mut view = View::new(machine, source, ProcessSelection::default());
         view.processes.rows = [(5, 30.0, "five"), (6, 20.0, "six"), (7, 10.0, "seven")]
             .map(|(pid, cpu, name)| ProcessRow {
                 pid,
@@ -394,12 +394,12 @@ mod tests {
     fn pages_sort_keys_and_the_end() {
         let mut view = view();
         press(&mut view, KeyCode::Tab);
-        assert_eq!((view.page, view.selects()), (Page::Findings, false));
+        assert_eq!((view.page, view.selects()), (ScreenPage::Findings, false));
         press(&mut view, KeyCode::Char('h'));
         assert!(view.help);
         assert_eq!((press(&mut view, KeyCode::Char('q')), view.help), (None, false));
         press(&mut view, KeyCode::Char('s'));
-        assert_eq!(view.selection.sort, SortKey::Remote);
+        assert_eq!(view.selection.sort, ProcessOrder::Remote);
         press(&mut view, KeyCode::Char(' '));
         assert!(!view.follows());
         assert_eq!(press(&mut view, KeyCode::Char('q')), Some(Request::Quit));

@@ -8,18 +8,18 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use numakit_derived::Catalog;
 use numakit_history::{RecordedHistory, Source, plain};
-use numakit_sensors::Selection as Sensors;
+use numakit_sensors::Selection;
 use numakit_session::{ControlCommand, Ended, SessionHandle};
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::print;
 use numakit_sys::{file, poll};
 use numakit_top::follow::{self, Follower};
-use numakit_top::machine::Machine;
+use numakit_top::machine::MachineMeters;
 use numakit_top::playback::Playback;
 use numakit_top::replay::Player;
 use numakit_top::screen::{self, ScreenError};
 use numakit_top::show::{self, ScreenEvent, Stops};
-use numakit_top::table::{Selection, SortKey};
+use numakit_top::table::{ProcessOrder, ProcessSelection};
 use numakit_top::theme::Theme;
 use numakit_top::view::{Request, SourceState, View};
 use numakit_top::watch::{self, Interval};
@@ -40,7 +40,7 @@ use std::time::Duration;
 /// as meters, the CPUs as a map, and the processes with their memory by node. The key h shows all keys.
 ///
 /// A value that is unknown is shown as '-'; the last lines and the help say why. Reading processes takes at
-/// most one percent of a core, so on a large machine their numbers are older than the interval.
+/// most 0.35 % of a core, so with hundreds of processes their numbers are older than the interval.
 ///
 /// With a command, only its processes are shown at first (the key a shows all), and its output is printed
 /// when numa top ends.
@@ -81,14 +81,14 @@ enum Sort {
 }
 
 impl Sort {
-    fn key(self) -> SortKey {
+    fn key(self) -> ProcessOrder {
         match self {
-            Self::Cpu => SortKey::Cpu,
-            Self::Remote => SortKey::Remote,
-            Self::Memory => SortKey::Memory,
-            Self::Faults => SortKey::Faults,
-            Self::Pid => SortKey::Pid,
-            Self::Name => SortKey::Name,
+            Self::Cpu => ProcessOrder::Cpu,
+            Self::Remote => ProcessOrder::Remote,
+            Self::Memory => ProcessOrder::Memory,
+            Self::Faults => ProcessOrder::Faults,
+            Self::Pid => ProcessOrder::Pid,
+            Self::Name => ProcessOrder::Name,
         }
     }
 }
@@ -118,10 +118,11 @@ impl TopArgs {
 
     fn live(&self, global: &GlobalArgs, formulas: Arc<Catalog>) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        let mut prepared = self.observe.prepare(global, self.interval, &Sensors::default(), &self.command)?;
+        let mut prepared =
+            self.observe.prepare(global, self.interval, &Selection::default(), &self.command)?;
         prepared.settings.interval = self.interval.min(AT_START);
         let header = prepared.setup.header.clone();
-        let machine = Arc::new(Machine::new(&header, &formulas));
+        let machine = Arc::new(MachineMeters::new(&header, &formulas));
         signal::ignore_broken_pipe();
         let stops = Stops::collect().context("cannot collect signals")?;
         let (mut session, waker) = prepared.open()?;
@@ -145,8 +146,11 @@ impl TopArgs {
         show::read_keys(to.clone())?;
         let source = SourceState::Live { interval: self.interval, paused: false, ended: None };
         let of = program.pid();
-        let view =
-            View::new(machine, source, Selection { sort: self.sort.key(), of, ..Selection::default() });
+        let view = View::new(
+            machine,
+            source,
+            ProcessSelection { sort: self.sort.key(), of, ..ProcessSelection::default() },
+        );
         let waker = Arc::new(waker);
         let shown = draw(view, theme(global), events, changing(Arc::clone(&waker), every))?;
         let mut is_starting = self.interval > AT_START;
@@ -196,7 +200,7 @@ impl TopArgs {
         let recording = RecordedHistory::open(file, LEVELS, plain())?;
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         let span = recording.span().with_context(|| format!("{} has no samples", file.display()))?;
-        let machine = Arc::new(Machine::new(recording.header(), &formulas));
+        let machine = Arc::new(MachineMeters::new(recording.header(), &formulas));
         let playback = Playback::new(name, span, self.interval);
         signal::ignore_broken_pipe();
         let stops = Stops::collect().context("cannot collect signals")?;
@@ -207,7 +211,7 @@ impl TopArgs {
         let view = View::new(
             Arc::clone(&machine),
             source,
-            Selection { sort: self.sort.key(), ..Selection::default() },
+            ProcessSelection { sort: self.sort.key(), ..ProcessSelection::default() },
         );
         Player { recording, formulas, machine, playback, to: to.clone() }.start(received)?;
         stops.follow(to.clone())?;

@@ -168,7 +168,11 @@ fn a_stopped_process_gives_the_terminal_back_and_takes_it_again() {
         }
         until!(top.state() == 'T');
         top.read();
-        assert!(top.pty.is_cooked().unwrap() && !top.seen.screen().alternate_screen(), "{stop:?} {:?}", top.raw());
+        assert!(
+            top.pty.is_cooked().unwrap() && !top.seen.screen().alternate_screen(),
+            "{stop:?} {:?}",
+            top.raw()
+        );
         top.signal("-CONT");
         until!({
             top.read();

@@ -14,7 +14,7 @@ pub(super) fn lines(view: &View, width: u16, theme: Theme) -> usize {
     laid_out(view, width, theme, 1).len()
 }
 
-/// Draws it in at most `most` rows: if it is longer, one character stands for several CPUs. Returns the rows that it takes.
+/// Draws it in at most `most` rows: if it is longer, one character is the busiest of several CPUs. Returns the rows that it takes.
 pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, view: &View, most: usize) -> u16 {
     let theme = canvas.theme();
     let most = most.min(usize::from(area.height));

@@ -1,7 +1,7 @@
 //! Processes with their memory per node.
 
 use super::canvas::Canvas;
-use crate::table::{ProcessRow, SortKey};
+use crate::table::{ProcessOrder, ProcessRow};
 use crate::theme::node_letter;
 use crate::view::View;
 use numakit_model::numbers::{ABSENT, NumberStyle};
@@ -12,7 +12,7 @@ use ratatui::style::Style;
 struct Column {
     heading: &'static str,
     width: u16,
-    sort: Option<SortKey>,
+    sort: Option<ProcessOrder>,
     /// The number of the row, right-aligned.
     text: fn(&ProcessRow) -> String,
 }
@@ -20,22 +20,25 @@ struct Column {
 const fn column(
     heading: &'static str,
     width: u16,
-    sort: Option<SortKey>,
+    sort: Option<ProcessOrder>,
     text: fn(&ProcessRow) -> String,
 ) -> Column {
     Column { heading, width, sort, text }
 }
 
-static COLUMNS: [Column; 6] = [
-    column("PID", 7, Some(SortKey::Pid), |p| if p.pid == 0 { ABSENT.to_owned() } else { p.pid.to_string() }),
-    column("USER", 8, None, |p| p.user.clone()),
-    column("CPU%", 6, Some(SortKey::Cpu), |p| NumberStyle::Percent.field(p.cpu, 5)),
-    column("REM%", 6, Some(SortKey::Remote), |p| NumberStyle::Percent.field(p.remote, 5)),
-    column("MEM", 7, Some(SortKey::Memory), |p| {
-        NumberStyle::Bytes.field(p.resident.map(|bytes| bytes as f64), 6)
-    }),
-    column("FLT/s", 6, Some(SortKey::Faults), |p| NumberStyle::Rate.field(p.faults, 5)),
-];
+static COLUMNS: [Column; 6] =
+    [
+        column("PID", 7, Some(ProcessOrder::Pid), |p| {
+            if p.pid == 0 { ABSENT.to_owned() } else { p.pid.to_string() }
+        }),
+        column("USER", 8, None, |p| p.user.clone()),
+        column("CPU%", 6, Some(ProcessOrder::Cpu), |p| NumberStyle::Percent.field(p.cpu, 5)),
+        column("REM%", 6, Some(ProcessOrder::Remote), |p| NumberStyle::Percent.field(p.remote, 5)),
+        column("MEM", 7, Some(ProcessOrder::Memory), |p| {
+            NumberStyle::Bytes.field(p.resident.map(|bytes| bytes as f64), 6)
+        }),
+        column("FLT/s", 6, Some(ProcessOrder::Faults), |p| NumberStyle::Rate.field(p.faults, 5)),
+    ];
 
 /// The bar of nodes, and where it begins.
 fn bar_width(area: Rect) -> u16 {
@@ -78,7 +81,7 @@ fn heading(canvas: &mut Canvas<'_>, area: Rect, view: &View, count: usize) {
     let style = theme.heading();
     canvas.paint(Rect { height: 1, ..area }, style);
     let direction = if view.selection.reversed { theme.ascending() } else { theme.descending() };
-    let name = |heading: &str, sort: Option<SortKey>| match sort == Some(view.selection.sort) {
+    let name = |heading: &str, sort: Option<ProcessOrder>| match sort == Some(view.selection.sort) {
         true => format!("{heading}{direction}"),
         false => heading.to_owned(),
     };
@@ -102,7 +105,7 @@ fn heading(canvas: &mut Canvas<'_>, area: Rect, view: &View, count: usize) {
         of.push(format!("with '{}'", view.selection.filter));
     }
     let which = if of.is_empty() { String::new() } else { format!(": {count} {}", of.join(" ")) };
-    let text = format!("{}{which}", name("COMMAND", Some(SortKey::Name)));
+    let text = format!("{}{which}", name("COMMAND", Some(ProcessOrder::Name)));
     canvas.text(x, area.y, area.right().saturating_sub(x), &text, style);
 }
 
@@ -112,7 +115,7 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, view: &View, process: &ProcessRow) {
     for column in &COLUMNS {
         let text = (column.text)(process);
         let style = match (column.sort, process.remote) {
-            (Some(SortKey::Remote), Some(remote)) => theme.amount(remote),
+            (Some(ProcessOrder::Remote), Some(remote)) => theme.amount(remote),
             _ => Style::new(),
         };
         match column.heading {

@@ -1,7 +1,7 @@
 //! The first line, the last line, and the line about the selected process.
 
 use super::canvas::Canvas;
-use crate::keys::{self, Page};
+use crate::keys::{self, ScreenPage};
 use crate::table::ProcessRow;
 use crate::view::{SourceState, View};
 use numakit_model::numbers::{NumberStyle, clock, duration};
@@ -65,7 +65,7 @@ pub(super) fn detail(canvas: &mut Canvas<'_>, area: Rect, view: &View) {
         return;
     }
     let shown = view.shown();
-    let text = match view.selected_row(&shown).filter(|_| view.page != Page::Nodes) {
+    let text = match view.selected_row(&shown).filter(|_| view.page != ScreenPage::Nodes) {
         Some(row) => words(view, row),
         None => absent(view),
     };

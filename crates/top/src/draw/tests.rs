@@ -1,9 +1,9 @@
 //! Screens as text.
 
 use super::*;
-use crate::machine::{Machine, Moment, NodeMoment};
+use crate::machine::{MachineMeters, Moment, NodeMoment};
 use crate::playback::Playback;
-use crate::table::{NotRead, ProcessRow, ProcessTable, Selection};
+use crate::table::{NotRead, ProcessRow, ProcessSelection, ProcessTable};
 use crate::testing::{header, machine_of};
 use crate::view::{Prompt, Question, SourceState};
 use numakit_analysis::findings::{Findings, Headline, Untold};
@@ -27,7 +27,7 @@ fn screen(view: &mut View, theme: Theme, columns: u16, rows: u16) -> Vec<String>
     cells.chunks(usize::from(columns)).map(|row| line(row).trim_end().to_owned()).collect()
 }
 
-fn moment(machine: &Machine) -> Moment {
+fn moment(machine: &MachineMeters) -> Moment {
     let node = |at: usize| NodeMoment {
         busy: Some(10.0 * at as f64 + 5.0),
         total: Some(8e9),
@@ -65,7 +65,7 @@ fn process(pid: u32, command: &str, cpu: f64, memory: Result<Vec<u64>, NotRead>)
 fn view(description: &str) -> View {
     let machine = Arc::new(machine_of(&header(description)));
     let source = SourceState::Live { interval: Duration::from_secs(1), paused: false, ended: None };
-    let mut view = View::new(Arc::clone(&machine), source, Selection::default());
+    let mut view = View::new(Arc::clone(&machine), source, ProcessSelection::default());
     view.moment = Some(moment(&machine));
     let nodes = machine.nodes.len();
     let memory: Vec<u64> = (0..nodes).map(|at| if at == 0 { 3 << 28 } else { 3 << 26 }).collect();
@@ -105,12 +105,12 @@ fn a_machine_of_four_nodes_fits_80_by_24() {
 fn ascii_stays_ascii_and_unicode_has_bars() {
     let mut named = view("package:2 node:2 core:4");
     named.processes.rows[0].command = "tür".into();
-    for page in Page::ALL {
+    for page in ScreenPage::ALL {
         named.page = page;
         let text = screen(&mut named, ASCII, 100, 30).concat();
         assert!(text.is_ascii(), "{text}");
     }
-    named.page = Page::Overview;
+    named.page = ScreenPage::Overview;
     let text = screen(&mut named, Theme { color: true, unicode: true }, 100, 30).concat();
     assert!(text.contains('▅') && text.contains("tür"), "{text}");
 }
@@ -133,7 +133,7 @@ fn a_machine_of_32_nodes_shows_those_that_stand_out_and_all_on_its_page() {
     assert!(lines.iter().any(|line| line.contains("ep.B")), "{text}");
     let wide = screen(&mut view, ASCII, 200, 50).join("\n");
     assert!(wide.contains(" 31 ") && wide.contains("n31 "), "{wide}");
-    view.page = Page::Nodes;
+    view.page = ScreenPage::Nodes;
     let all = screen(&mut view, ASCII, 200, 50).join("\n");
     assert!(!all.contains("more nodes") && !all.contains("CPUs a character"), "{all}");
 }
@@ -189,7 +189,7 @@ fn a_recording_shows_its_place_and_a_question_its_answer() {
 fn no_size_is_a_failure() {
     for description in ["node:1 core:2", "package:8 node:4 core:32"] {
         let mut view = view(description);
-        for page in Page::ALL {
+        for page in ScreenPage::ALL {
             view.page = page;
             for (columns, rows) in [(1, 1), (39, 9), (40, 10), (41, 13), (80, 24), (300, 11), (400, 120)] {
                 screen(&mut view, ASCII, columns, rows);
