@@ -20,8 +20,8 @@ pub struct MachineMeters {
     pub cpus: Vec<u32>,
     /// What is not shown, and why.
     pub absent: Vec<(&'static str, String)>,
-    /// What the column of local shares is about.
-    pub local_of: &'static str,
+    /// What the column of local shares is about: the first of these that has a value.
+    pub local_of: Vec<&'static str>,
     gauges: Vec<NodeGauges>,
     loads: Vec<Option<BoundFormula>>,
     observed: Option<ObservedGauges>,
@@ -44,7 +44,8 @@ struct NodeGauges {
     total: Option<BoundFormula>,
     free: Option<BoundFormula>,
     file: Option<BoundFormula>,
-    local: Option<BoundFormula>,
+    /// The first one that has a value.
+    local: Vec<BoundFormula>,
     bandwidth: Option<BoundFormula>,
     utilisation: Option<BoundFormula>,
 }
@@ -122,21 +123,21 @@ impl MachineMeters {
         let (nodes, cpus) = places(header);
         let alone = nodes.len() == 1;
         let works = |name: &str| nodes.iter().any(|n| bind.formula(name, Instance::Node(n.number)).is_some());
-        let local = LOCAL.into_iter().find(|(name, _)| works(name)).filter(|_| !alone);
+        let local: Vec<_> = LOCAL.into_iter().filter(|(name, _)| !alone && works(name)).collect();
         let mut absent = Vec::new();
-        match local {
-            Some(_) => {}
-            None if alone => {
+        match local.is_empty() {
+            false => {}
+            true if alone => {
                 absent.push(("local share", "cannot tell, because the machine has one node".into()))
             }
-            None => absent.push(("local share", bind.why("locality"))),
+            true => absent.push(("local share", bind.why("locality"))),
         }
         for (what, name) in [("CPU time", "idle"), ("memory", "free"), ("bandwidth", "dram_bandwidth")] {
             if !works(name) {
                 absent.push((what, bind.why(name)));
             }
         }
-        let gauges = nodes.iter().map(|n| bind.node(Instance::Node(n.number), local.map(|l| l.0))).collect();
+        let gauges = nodes.iter().map(|n| bind.node(Instance::Node(n.number), &local)).collect();
         let loads = cpus.iter().map(|&cpu| bind.formula("idle", Instance::Cpu(cpu))).collect();
         Self {
             host: header.host.clone(),
@@ -145,7 +146,7 @@ impl MachineMeters {
             nodes,
             cpus,
             absent,
-            local_of: local.map_or("", |l| l.1),
+            local_of: local.iter().map(|(_, of)| *of).collect(),
             gauges,
             loads,
         }
@@ -187,7 +188,7 @@ impl NodeGauges {
             total,
             used: used.map(|used| used.max(0.0)),
             file,
-            local: value(&self.local),
+            local: self.local.iter().find_map(|formula| formula.value(row)),
             bandwidth: value(&self.bandwidth),
             utilisation: value(&self.utilisation),
         }
@@ -223,13 +224,13 @@ impl Binder<'_> {
         bind_metric(self.index, metric, NumberStyle::Bytes, place)
     }
 
-    fn node(&self, place: Instance, local: Option<&str>) -> NodeGauges {
+    fn node(&self, place: Instance, local: &[(&str, &str)]) -> NodeGauges {
         NodeGauges {
             idle: self.formula("idle", place),
             total: self.bytes("node.MemTotal", place),
             free: self.bytes("node.MemFree", place),
             file: self.bytes("node.FilePages", place),
-            local: local.and_then(|name| self.formula(name, place)),
+            local: local.iter().filter_map(|(name, _)| self.formula(name, place)).collect(),
             bandwidth: self.formula("dram_bandwidth", place),
             utilisation: self.formula("dram_util", place),
         }
@@ -298,7 +299,7 @@ mod tests {
             (machine.nodes.len(), machine.packages(), machine.cpus.as_slice()),
             (2, 2, &[0, 1, 2, 3][..])
         );
-        assert_eq!((machine.nodes[1].cpus.clone(), machine.local_of), (2..4, "allocations"));
+        assert_eq!((machine.nodes[1].cpus.clone(), &machine.local_of), (2..4, &vec!["allocations"]));
         let mut row = vec![None; header.series.len()];
         for (value, series) in row.iter_mut().zip(&header.series) {
             *value = match series.name().as_str() {

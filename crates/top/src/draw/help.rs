@@ -27,10 +27,10 @@ pub(super) fn page(canvas: &mut Canvas<'_>, area: Rect, view: &mut View) {
         let processes = view.processes.absent.iter().map(|why| format!("processes: {why}"));
         section("What '-' means here", &machine.chain(processes).collect::<Vec<_>>());
     }
-    let local = match view.machine.local_of {
-        "" => Vec::new(),
-        of => vec![format!("local %: the share of {of} on the node's own memory")],
-    };
+    let local = (!view.machine.local_of.is_empty()).then(|| {
+        let of = view.machine.local_of.join(", otherwise of ");
+        format!("local %: on the node's own memory, the share of {of}")
+    });
     let mut words: Vec<String> = WORDS.iter().map(|line| (*line).to_owned()).collect();
     words.extend(local);
     words
