@@ -88,6 +88,13 @@ pub struct ObservedProgram {
     samples: Option<CommandSamples>,
 }
 
+impl ObservedProgram {
+    /// The observed process, if it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.target.as_ref().and_then(Target::pid)
+    }
+}
+
 /// The sensor of samples of instructions.
 const ACCESS: &str = "access";
 

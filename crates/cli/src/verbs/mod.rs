@@ -19,5 +19,6 @@ pub mod report;
 pub mod run;
 pub mod stat;
 pub mod tasks;
+pub mod top;
 pub mod topo;
 pub mod view;

@@ -39,6 +39,7 @@ mod runner;
 mod servers;
 mod stat;
 mod tasks;
+mod top;
 mod translations;
 mod usage;
 mod view;

@@ -31,6 +31,10 @@ pub enum MemorySource {
 pub struct ProcessSample {
     /// Its number.
     pub pid: u32,
+    /// The number of its parent.
+    pub parent: u32,
+    /// Its start time, in ticks since boot; together with the number, it identifies a process.
+    pub start: u64,
     /// Its user: the name if known, otherwise the number.
     pub user: String,
     /// The name of its program.
@@ -39,6 +43,8 @@ pub struct ProcessSample {
     pub threads: u64,
     /// CPU time in ns.
     pub ran: u64,
+    /// Page faults; `None` in the first scan that finds the process.
+    pub faults: Option<u64>,
     /// CPU time on known nodes, times the share of memory on the same node, and times the share
     /// elsewhere. If the process did not run, all its threads have equal weight. `None` if the
     /// memory or all CPUs are unknown.
@@ -61,8 +67,29 @@ pub struct Survey {
     page_size: u64,
     only: Option<Vec<u32>>,
     users: HashMap<u32, String>,
-    known: HashMap<u32, (u64, Threads)>,
+    known: HashMap<u32, KnownProcess>,
     scanned: bool,
+}
+
+/// A process as the last scan saw it.
+#[derive(Debug)]
+struct KnownProcess {
+    start: u64,
+    faults: u64,
+    threads: Threads,
+}
+
+/// What decides when the memory of a process is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WalkCandidate {
+    /// Its number.
+    pub pid: u32,
+    /// Its start time.
+    pub start: u64,
+    /// CPU time since the last scan, in ns.
+    pub ran: u64,
+    /// Resident memory in pages.
+    pub resident: u64,
 }
 
 impl Survey {
@@ -101,8 +128,17 @@ impl Survey {
     /// Scans again, and walks the memory of as many processes as there is time for: those that ran
     /// most come first, then those with most memory.
     pub fn measure(&mut self, time: &dyn Fn() -> bool) -> Vec<ProcessSample> {
+        self.measure_by(&|process| (process.ran, process.resident), time)
+    }
+
+    /// The same; the processes with the greatest urgency come first.
+    pub fn measure_by(
+        &mut self,
+        urgency: &dyn Fn(&WalkCandidate) -> (u64, u64),
+        time: &dyn Fn() -> bool,
+    ) -> Vec<ProcessSample> {
         let mut scanned = self.scan();
-        scanned.sort_by_key(|s| (std::cmp::Reverse((s.ran(), s.stat.resident)), s.pid));
+        scanned.sort_by_key(|s| (std::cmp::Reverse(urgency(&s.candidate())), s.pid));
         let mut processes: Vec<ProcessSample> = scanned.iter().map(|s| self.process(s, time)).collect();
         processes.sort_by_key(|p| p.pid);
         processes
@@ -118,13 +154,15 @@ impl Survey {
         for pid in pids {
             let stat = TaskDir::of(&self.root, pid).stat().ok();
             let Some(stat) = stat.filter(|s| s.runs() && !s.kernel) else { continue };
-            let same = self.known.remove(&pid).filter(|(start, _)| *start == stat.start);
-            let (_, mut threads) = same.unwrap_or((stat.start, Threads::default()));
-            let mut scanned = ScannedProcess { pid, stat, threads: Vec::new() };
+            let same = self.known.remove(&pid).filter(|known| known.start == stat.start);
+            let all = stat.own[0].saturating_add(stat.own[1]);
+            let faults = same.as_ref().map(|known| all.saturating_sub(known.faults));
+            let mut threads = same.map(|known| known.threads).unwrap_or_default();
+            let mut scanned = ScannedProcess { pid, stat, faults, threads: Vec::new() };
             threads.scan(&scan, pid, &scanned.stat, &mut |_, thread| {
                 scanned.threads.push((thread.node, thread.ran.unwrap_or(0)));
             });
-            known.insert(pid, (scanned.stat.start, threads));
+            known.insert(pid, KnownProcess { start: scanned.stat.start, faults: all, threads });
             found.push(scanned);
         }
         self.known = known;
@@ -139,6 +177,9 @@ impl Survey {
         };
         ProcessSample {
             pid: scanned.pid,
+            parent: scanned.stat.parent,
+            start: scanned.stat.start,
+            faults: scanned.faults,
             user: self.user(scanned.pid),
             command: scanned.stat.name(),
             threads: scanned.threads.len() as u64,
@@ -187,11 +228,17 @@ impl Survey {
 struct ScannedProcess {
     pid: u32,
     stat: TaskStat,
+    faults: Option<u64>,
     /// Node and CPU time since the last scan of each thread.
     threads: Vec<(Option<usize>, u64)>,
 }
 
 impl ScannedProcess {
+    fn candidate(&self) -> WalkCandidate {
+        let TaskStat { start, resident, .. } = self.stat;
+        WalkCandidate { pid: self.pid, start, ran: self.ran(), resident }
+    }
+
     fn ran(&self) -> u64 {
         self.threads.iter().fold(0, |sum, (_, ran)| sum.saturating_add(*ran))
     }

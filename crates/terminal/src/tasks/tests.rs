@@ -12,6 +12,9 @@ fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u
     }
     ProcessSample {
         pid,
+        parent: 1,
+        start: 0,
+        faults: None,
         user: "me".into(),
         command: command.into(),
         threads: 2,

@@ -52,6 +52,24 @@ fn processes_without_time_are_late_and_the_busiest_come_first() {
 }
 
 #[test]
+fn faults_are_those_since_the_last_scan_and_urgency_is_the_callers() {
+    let root = machine();
+    let mut survey = Survey::new(&root, &topology(), None).unwrap();
+    let faulting = Made { counts: [9, 0, 2, 0, 0, 0, 0, 0], ..Made::new(11, 1, 2).maps("heap", &[(1, 8)]) };
+    root.change(|files| {
+        faulting.put(files);
+        Made::new(15, 10, 0).put(files);
+    });
+    let steps = Cell::new(2u32);
+    let time = || steps.replace(steps.get().saturating_sub(1)) > 0;
+    let found = survey.measure_by(&|process| (u64::from(process.pid == 10), 0), &time);
+    let known: Vec<(u32, u32, Option<u64>, bool)> =
+        found.iter().map(|p| (p.pid, p.parent, p.faults, p.found != MemorySource::Late)).collect();
+    let rest = [(11, 1, Some(11), false), (14, 1, Some(0), false), (15, 10, None, false)];
+    assert_eq!(known, [&[(10, 1, Some(0), true)][..], &rest].concat());
+}
+
+#[test]
 fn a_kernel_without_nodes_is_reported() {
     let root = machine();
     root.change(|files| [10, 11, 14].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/numa_maps"))));
