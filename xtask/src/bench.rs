@@ -114,7 +114,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
         bail!("no benchmark '{word}'; there are: {}", known.join(", "));
     }
-    //build::everything()?;
+    build::everything()?;
     let mut results = Results::open()?;
     for benchmark in BENCHMARKS.iter().filter(|b| words.is_empty() || words.iter().any(|w| w == b.name)) {
         results.begin(benchmark.name, benchmark.question)?;
