@@ -9,6 +9,8 @@ import type { ClientLimits, SourceInfo, ObservationState } from "./wire";
 import type { View } from "./view";
 
 const MIN_MS = 10;
+/** A range that grows with the history begins with this length. */
+const FIRST_MS = 5000;
 /** Ranges exclude their end, but the last sample of a recording must be inside. */
 const AFTER_MS = 0.001;
 const ASK_PAUSE_MS = 70;
@@ -39,6 +41,9 @@ export class Timeline {
   private dropped = 0;
   private filling = 0;
   private watchedSeries = "";
+  private watchedSpan = 0;
+  /** When the first history began; that of a restarted server begins later. */
+  private begun = Infinity;
   private back: [number, number, boolean][] = [];
 
   constructor(
@@ -77,7 +82,13 @@ export class Timeline {
     const { view } = this;
     if (!view.follow) return [view.from, view.to];
     const to = this.shownEnd || this.limits()[1];
-    return [to - view.spanMs, to];
+    return [to - this.following(to), to];
+  }
+
+  /** The length of the range while following: it grows with the history up to the chosen one. */
+  private following(to: number): number {
+    this.begun = Math.min(this.begun, this.limits()[0]);
+    return Math.min(this.view.spanMs, Math.max(to - this.begun, FIRST_MS));
   }
 
   /** The numbers of the requested series. */
@@ -115,14 +126,17 @@ export class Timeline {
 
   private watch(): void {
     const interval = (this.state?.interval_ns ?? this.source.interval_ns) / NS_PER_MS;
-    const stepMs = stepFor(this.view.spanMs, this.buckets, Math.max(1, interval));
+    const to = this.limits()[1];
+    const length = this.following(to);
+    // A grid of another step would lose what was received before the server was restarted.
+    const kept = this.grid && this.limits()[0] > this.begun && this.watchedSpan === this.view.spanMs;
+    const stepMs = kept && this.grid ? this.grid.stepMs : stepFor(length, this.buckets, Math.max(1, interval));
     const key = `${stepMs} ${this.series.join()}`;
     if (key === this.watched) return;
     const maxBuckets = Math.ceil((this.view.spanMs * 1.5) / stepMs) + 64;
-    const to = this.limits()[1];
     const from = Math.max(0, to - this.view.spanMs * 1.15);
     if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) this.grid = new Grid(stepMs, maxBuckets);
-    this.watchedSeries = this.series.join();
+    [this.watchedSeries, this.watchedSpan] = [this.series.join(), this.view.spanMs];
     const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS_PER_MS), from_ns: Math.round(from * NS_PER_MS), partial: true } as const;
     if (this.connection.send(message)) this.watched = key;
   }

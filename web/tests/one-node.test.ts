@@ -8,11 +8,20 @@ import { memoryNodes } from "../src/topology";
 const WHY = "Cannot tell: this machine has one memory node.";
 const one = new Catalog(sourceInfo(1, 0));
 
-test("on one node no panel claims that all memory is local; one says that it cannot be told", () => {
+test("on one node no panel claims that all memory is local: the findings say that it cannot be told", () => {
   const panels = defaultPanels(one);
-  assert.deepEqual(panels.filter(({ lines }) => lines.length === 0).map(({ id, help }) => [id, help]), [["locality", WHY]]);
-  assert.ok(!panels.some(({ id }) => id === "remote" || id === "far" || id === "far-pages"));
+  assert.ok(panels.length > 3 && panels.every(({ lines }) => lines.length > 0));
+  assert.ok(!panels.some(({ id }) => ["locality", "remote", "far", "far-pages"].includes(id)));
   assert.ok(panels.some(({ id, lines }) => id === "memory" && lines.length === 1));
+});
+
+test("the CPUs of the only node say more than the node", () => {
+  const info = sourceInfo(1, 0);
+  const idle = info.formulas.find(({ name }) => name === "idle")!;
+  const catalog = (cpus: number) => new Catalog({ ...info, formulas: [{ ...idle, instances: ["", "node0", ...Array.from({ length: cpus }, (_, cpu) => `cpu${cpu}`)] }] });
+  const lines = (cpus: number) => panelOf(catalog(cpus), "cpu")?.lines.map(({ label }) => label);
+  assert.deepEqual(lines(3), ["CPU 0", "CPU 1", "CPU 2"]);
+  assert.deepEqual([lines(1), lines(0)], [["node 0"], ["node 0"]]);
 });
 
 test("a panel that is asked for says it, too, and keeps what can be told", () => {

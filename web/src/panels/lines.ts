@@ -125,10 +125,9 @@ const DEFAULTS: Default[] = [
 const MAX_LINES = 512;
 const LOW_IS_BAD = new Set(["locality", "local", "local_share", "use_locality", "page_locality", "hint_locality", "hint_local", "idle", "cpu.idle", "free", "node.MemFree"]);
 
-/** The default panels that this source has data for. Of those that one node leaves nothing to tell for, one says so, as the last panel. */
+/** The default panels that this source has data for. What one node leaves nothing to tell for is left to the findings. */
 export function defaultPanels(catalog: Catalog): PanelSpec[] {
-  const specs = DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0 || spec.untold);
-  return [...specs.filter((spec) => !spec.untold), ...specs.filter((spec) => spec.untold).slice(0, 1)];
+  return DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0);
 }
 
 function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
@@ -149,9 +148,11 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
   return { id: wanted.id, title: wanted.title, help: untold ?? wanted.help, lines, adds: wanted.adds === true, lowIsBad: wanted.lowIsBad === true, untold: untold !== null };
 }
 
-/** A formula may have nodes and packages; a panel shows one kind. */
+/** A formula may have nodes, packages and CPUs; a panel shows one kind. The only node says no more than the machine: its CPUs do. */
 function nodesFirst(series: Series[]): Series[] {
-  const nodes = series.filter((s) => s.instance.startsWith("node"));
+  const of = (kind: string) => series.filter((s) => numberOf(s.instance, kind) >= 0);
+  const [nodes, cpus] = [of("node"), of("cpu")];
+  if (nodes.length === 1 && cpus.length > 1) return cpus;
   return nodes.length > 0 ? nodes : series;
 }
 
