@@ -1,6 +1,7 @@
 // The visible time range and its data: a growing grid while the page follows live data, otherwise the
 // answers to fetches of the past.
 
+import { coarseSeries, known } from "./coarse";
 import type { Connection } from "./connection";
 import type { Frame } from "./frame";
 import { keepInside, stepFor, zoomed } from "./steps";
@@ -44,6 +45,7 @@ export class Timeline {
   private watchedSpan = 0;
   /** When the first history began; that of a restarted server begins later. */
   private begun = Infinity;
+  private readonly coarse: Map<number, number>;
   private back: [number, number, boolean][] = [];
 
   constructor(
@@ -55,6 +57,7 @@ export class Timeline {
     private readonly changed: () => void,
   ) {
     if (source.kind === "recording") view.follow = false;
+    this.coarse = coarseSeries(source);
   }
 
   buckets = 600;
@@ -177,7 +180,7 @@ export class Timeline {
     }
     if (id !== this.asked) return false;
     // A restarted server does not have the earlier samples; keep those that the page has.
-    if (rows > 0) this.slice = sliceOf(frame);
+    if (rows > 0) this.slice = known(sliceOf(frame), this.coarse);
     this.changed();
     return true;
   }
@@ -209,7 +212,7 @@ export class Timeline {
   /** The range ends at the last drawn sample, not at the last received one, so that range and chart match. */
   private showNewest(): void {
     if (!this.grid || this.grid.length === 0) return;
-    this.slice = this.grid.slice();
+    this.slice = known(this.grid.slice(), this.coarse);
     this.shownEnd = this.grid.end;
   }
 
