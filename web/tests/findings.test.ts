@@ -106,7 +106,7 @@ test("the strip tells a problem of the program, one of others, none, and too lit
 });
 
 test("a line has the cost, the time within the range, and what the verdict does not say", () => {
-  assert.deepEqual([far, threads].map(costOf), ["18.6 %", "cost unknown"]);
+  assert.deepEqual([far, faults, threads, { ...faults, cost: "little" }].map(costOf), ["18.6 %", "6.1 %", "cost unknown", "6.10 %"]);
   assert.deepEqual([costWords(far.cost), costWords("none; not known: far memory")], ["costs 18.6 % of the CPU time (15.2 % to 22.1 %)", "cost: none; not known: far memory"]);
   assert.match(whenOf(far, found), /^since \d\d:\d\d:\d\d$/);
   assert.match(whenOf(faults, found), /^\d\d:\d\d:\d\d to \d\d:\d\d:\d\d$/);

@@ -28,8 +28,9 @@ export function nameOf({ rule, subject }: FindingInfo): string {
 }
 
 /** What it costs in short: `34 %`. */
-export function costOf({ percent }: FindingInfo): string {
-  return percent === null ? "cost unknown" : `${digits(percent)} %`;
+export function costOf({ percent, cost }: FindingInfo): string {
+  if (percent === null) return "cost unknown";
+  return /^[\d.]+ %/.exec(cost)?.[0] ?? `${digits(percent)} %`;
 }
 
 /** `costs 34 % of the CPU time`, or `cost: none; not known: far memory`. */

@@ -18,32 +18,49 @@ export class Lane {
   private readonly none = h("span", { class: "quiet lane-none" }, "no events in this range");
   private readonly tip = h("div", { class: "lane-tip", hidden: true, role: "tooltip" });
   readonly element = h("section", { class: "lane", "aria-label": "Events" }, h("h2", {}, "Events"), this.track, this.tip);
+  private labels: readonly WireLabel[] | null = null;
   private events: RecorderEvent[] = [];
   private range: [number, number] = [0, 1];
-  private marks: HTMLButtonElement[] = [];
+  /** The mark of each cluster by its first event, so that a mark keeps its events, and the focus, while time passes. */
+  private readonly marks = new Map<string, HTMLButtonElement>();
   private spans: HTMLElement[] = [];
   private clusters: Cluster[] = [];
-  private pointed = -1;
+  /** The cluster that is told. */
+  private pointed = "";
 
   constructor(private readonly zoom: (from: number, to: number) => void) {
     this.track.append(this.none);
   }
 
+  /** Takes all labels. A sampler that is behind writes hundreds a second: they are read with the next drawing. */
   take(labels: readonly WireLabel[]): void {
-    this.events = eventsOf(labels);
-    this.show(...this.range);
+    this.labels = labels;
   }
 
   show(from: number, to: number): void {
     this.range = [from, to];
     const width = this.track.clientWidth;
     if (width <= 0 || to <= from) return;
+    if (this.labels) this.events = eventsOf(this.labels);
+    this.labels = null;
     this.clusters = clusters(this.events, from, to, Math.max(1, width - MARK_PIXELS), MARK_PIXELS);
     this.none.hidden = this.clusters.length > 0;
     this.showSpans(width);
-    while (this.marks.length < this.clusters.length) this.marks.push(this.mark(this.marks.length));
-    this.marks.forEach((mark, at) => this.fill(mark, this.clusters[at]));
-    if (this.pointed >= 0) this.point(this.pointed < this.clusters.length ? this.pointed : -1);
+    const keys = this.clusters.map(keyOf);
+    for (const [key, mark] of this.marks) {
+      if (keys.includes(key)) continue;
+      mark.remove();
+      this.marks.delete(key);
+    }
+    let place: Element | null = this.none;
+    for (const cluster of this.clusters) {
+      const mark = this.markOf(keyOf(cluster));
+      // Only what is at another place is moved, as that takes its focus.
+      if (place.nextElementSibling !== mark) place.after(mark);
+      place = mark;
+      this.fill(mark, cluster);
+    }
+    this.point(this.pointed);
   }
 
   /** What lasts is a bar: a pause, or a sensor without values. */
@@ -66,16 +83,16 @@ export class Lane {
     });
   }
 
-  private mark(at: number): HTMLButtonElement {
-    const leave = () => this.pointed === at && this.point(-1);
-    const mark = h("button", { type: "button", class: "lane-mark", click: () => this.open(at), pointerenter: () => this.point(at), focus: () => this.point(at), pointerleave: leave, blur: leave });
-    this.track.append(mark);
+  private markOf(key: string): HTMLButtonElement {
+    const known = this.marks.get(key);
+    if (known) return known;
+    const leave = () => this.pointed === key && this.point("");
+    const mark = h("button", { type: "button", class: "lane-mark", click: () => this.open(key), pointerenter: () => this.point(key), focus: () => this.point(key), pointerleave: leave, blur: leave });
+    this.marks.set(key, mark);
     return mark;
   }
 
-  private fill(mark: HTMLButtonElement, cluster: Cluster | undefined): void {
-    mark.hidden = cluster === undefined;
-    if (!cluster) return;
+  private fill(mark: HTMLButtonElement, cluster: Cluster): void {
     const { kind, at, events } = cluster;
     mark.style.left = `${at}px`;
     const count = events.length > 1 ? String(events.length) : "";
@@ -89,10 +106,14 @@ export class Lane {
     if (mark.getAttribute("aria-label") !== name) mark.setAttribute("aria-label", name);
   }
 
-  /** Tells what a mark stands for; -1: none. */
-  private point(at: number): void {
-    this.pointed = at;
-    const cluster = this.clusters[at];
+  private cluster(key: string): Cluster | undefined {
+    return this.clusters.find((cluster) => keyOf(cluster) === key);
+  }
+
+  /** Tells what a mark stands for; empty: none. */
+  private point(key: string): void {
+    const cluster = this.cluster(key);
+    this.pointed = cluster ? key : "";
     this.tip.hidden = cluster === undefined;
     if (!cluster) return;
     const text = linesOf(cluster.events, clock).join("\n");
@@ -102,12 +123,18 @@ export class Lane {
   }
 
   /** Shows the time of its events. */
-  private open(at: number): void {
-    const events = this.clusters[at]?.events ?? [];
+  private open(key: string): void {
+    const events = this.cluster(key)?.events ?? [];
+    if (events.length === 0) return;
     const [low, high] = this.range;
     const from = Math.min(...events.map((event) => event.from));
     const to = Math.max(...events.map((event) => event.to ?? high));
     const around = Math.max((to - from) * SHOWN_AROUND, Math.min(LEAST_MS, (high - low) / 4) / 2);
     this.zoom(from - around, to + around);
   }
+}
+
+/** The first event of a cluster; its text changes when it ends. */
+function keyOf({ events: [first] }: Cluster): string {
+  return first ? `${first.from} ${first.kind}` : "";
 }
