@@ -15,15 +15,6 @@ test("on one node no panel claims that all memory is local: the findings say tha
   assert.ok(panels.some(({ id, lines }) => id === "memory" && lines.length === 1));
 });
 
-test("the CPUs of the only node say more than the node", () => {
-  const info = sourceInfo(1, 0);
-  const idle = info.formulas.find(({ name }) => name === "idle")!;
-  const catalog = (cpus: number) => new Catalog({ ...info, formulas: [{ ...idle, instances: ["", "node0", ...Array.from({ length: cpus }, (_, cpu) => `cpu${cpu}`)] }] });
-  const lines = (cpus: number) => panelOf(catalog(cpus), "cpu")?.lines.map(({ label }) => label);
-  assert.deepEqual(lines(3), ["CPU 0", "CPU 1", "CPU 2"]);
-  assert.deepEqual([lines(1), lines(0)], [["node 0"], ["node 0"]]);
-});
-
 test("a panel that is asked for says it, too, and keeps what can be told", () => {
   for (const id of ["remote", "locality", "m:locality", "m:locality@node0", "m:locality+remote_allocations"]) {
     const spec = panelOf(one, id);

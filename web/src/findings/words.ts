@@ -35,6 +35,7 @@ export function costOf({ percent, cost }: FindingInfo): string {
 
 /** `costs 34 % of the CPU time`, or `cost: none; not known: far memory`. */
 export function costWords(cost: string): string {
+  if (cost.startsWith("meanwhile")) return cost;
   return /^\d/.test(cost) ? `costs ${cost}` : `cost: ${cost}`;
 }
 

@@ -107,12 +107,19 @@ export function clusters(events: readonly RecorderEvent[], from: number, to: num
     if (event.from > to || (event.to ?? to) < from) continue;
     const at = (Math.max(0, event.from - from) / (to - from)) * pixels;
     const last = out[out.length - 1];
-    if (last && at - last.at < apart) {
+    if (last && at - last.at < apart + widthOf(last)) {
       last.events.push(event);
       if (ORDER.indexOf(event.kind) < ORDER.indexOf(last.kind)) last.kind = event.kind;
     } else out.push({ kind: event.kind, at, events: [event] });
   }
   return out;
+}
+
+const DIGIT = 7;
+
+/** Width of the number of its events, in pixels. */
+function widthOf({ events }: Cluster): number {
+  return events.length > 1 ? DIGIT * String(events.length).length : 0;
 }
 
 const LISTED = 6;

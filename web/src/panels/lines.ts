@@ -148,11 +148,9 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
   return { id: wanted.id, title: wanted.title, help: untold ?? wanted.help, lines, adds: wanted.adds === true, lowIsBad: wanted.lowIsBad === true, untold: untold !== null };
 }
 
-/** A formula may have nodes, packages and CPUs; a panel shows one kind. The only node says no more than the machine: its CPUs do. */
+/** A formula may have nodes and packages; a panel shows one kind. */
 function nodesFirst(series: Series[]): Series[] {
-  const of = (kind: string) => series.filter((s) => numberOf(s.instance, kind) >= 0);
-  const [nodes, cpus] = [of("node"), of("cpu")];
-  if (nodes.length === 1 && cpus.length > 1) return cpus;
+  const nodes = series.filter((s) => s.instance.startsWith("node"));
   return nodes.length > 0 ? nodes : series;
 }
 
