@@ -180,8 +180,6 @@ export class Screen {
     view.spanMs = view.to - view.from;
   }
 
-  // ---- user actions ----
-
   private orders() {
     const { page } = this;
     return {
@@ -299,8 +297,6 @@ export class Screen {
   private saveAll(): HTMLElement {
     return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines));
   }
-
-  // ---- drawing ----
 
   private assemble(): void {
     const main = h("main", { class: "main" }, this.board.element);
