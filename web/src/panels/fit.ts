@@ -1,4 +1,4 @@
-// How many columns of panels: so many that all fit into the window without scrolling, if they can.
+// How many columns of panels: the number with which all fit into the window without scrolling, if there is one.
 
 /** Smaller panels have no room for their charts. */
 const LEAST_WIDTH = 270;

@@ -110,7 +110,7 @@ export class Lane {
     return this.clusters.find((cluster) => keyOf(cluster) === key);
   }
 
-  /** Tells what a mark stands for; empty: none. */
+  /** Tells what a mark means; empty: none. */
   private point(key: string): void {
     const cluster = this.cluster(key);
     this.pointed = cluster ? key : "";
