@@ -13,6 +13,7 @@ mod perf;
 mod placing;
 mod planning;
 mod recorder;
+mod reports;
 mod results;
 mod sampler;
 mod samples;
@@ -45,6 +46,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: sampler::run,
     },
     Benchmark { name: "size", question: "how large a recording is", run: size::run },
+    Benchmark {
+        name: "reports",
+        question: "how long the report of half an hour at 1 kHz takes",
+        run: reports::run,
+    },
     Benchmark { name: "start", question: "how long until the first sample", run: start::run },
     Benchmark { name: "memory", question: "how much memory recording takes", run: memory::run },
     Benchmark { name: "perf", question: "the cost of counting with perf", run: perf::run },

@@ -10,6 +10,7 @@ pub mod list;
 pub mod live;
 pub mod man;
 pub mod mark;
+pub mod mcp;
 pub mod plan;
 pub mod ps;
 pub mod record;
