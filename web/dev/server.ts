@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { FromServer, ObservationState, SourceInfo, ToServer, WireLabel } from "../src/wire";
 import { encodeFrame, type Columns } from "./encode";
+import { foundIn } from "./findings";
 import { signal, sourceInfo } from "./machine";
 
 const INTERVAL_MS = 10;
@@ -17,6 +18,14 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
 const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
 
+/** What a recorder notes. */
+function recorded(now: number): WireLabel[] {
+  const labels: [number, string][] = [
+    [52_000, "command solver --steps 900"], [34_000, "lost 3"], [33_900, "lost 12"], [25_000, "absent pressure: /proc/pressure/cpu was removed"], [19_000, "back pressure"], [8000, "interval 10000000ns"],
+  ];
+  return labels.map(([before, text], at) => ({ id: 100 + at, time_ns: (now - before) * 1e6, text: `numakit:${text}` }));
+}
+
 export interface Made {
   nodes: number;
   port?: number;
@@ -24,6 +33,8 @@ export interface Made {
   more?: number;
   /** Whether there is a recording, too. */
   two?: boolean;
+  /** Whether nothing is wrong. */
+  fine?: boolean;
 }
 
 interface Watch {
@@ -63,6 +74,7 @@ export class FakeServer {
     this.labels = [
       { id: 1, time_ns: (Date.now() - 41_000) * 1e6, text: "phase 2: interleave off" },
       { id: 2, time_ns: (Date.now() - 320_000) * 1e6, text: "job started" },
+      ...recorded(Date.now()),
     ];
     this.server = createServer((request, response) => void this.file((request.url ?? "/").split("?")[0] ?? "/").then(({ status, type, body }) => {
       response.writeHead(status, { "Content-Security-Policy": POLICY, "Content-Type": type }).end(body);
@@ -146,6 +158,7 @@ export class FakeServer {
         watches.set(message.id, watch);
         this.grow(socket, seq, message.id, watch, watches.size);
       } else if (message.type === "unwatch") watches.delete(message.id);
+      else if (message.type === "findings") send(socket, { type: "findings", id: message.id, source: message.source, found: foundIn(this.made, message.from_ns, Math.min(message.to_ns, Date.now() * 1e6)) });
       else if (message.type === "fetch") this.answer(socket, seq, message);
       else this.change(socket, message);
     });

@@ -9,12 +9,15 @@ import { openWatched, textsOf, type DrawnText } from "./infra/texts";
 import { until } from "./infra/until";
 
 let fake: FakeServer;
+let client: Client;
 
 before(async () => {
   fake = await FakeServer.start({ nodes: 4 });
+  client = await openWatched(`${fake.url}#panels=faults`);
 });
 
 after(async () => {
+  await client.close();
   await fake.close();
   await closeBrowser();
 });
@@ -23,14 +26,24 @@ const TIME = /^\d\d:\d\d:\d\d(\.\d+)?$/;
 /** Text on canvases has the size of 11 pixels; the browser's fonts may be a little wider than expected. */
 const NEAR = 0.75;
 
-/** Opens a held range of some ms, and returns its labels of times and of values once it is drawn. */
-async function held(from: number, ms: number, viewport = { width: 1440, height: 900 }): Promise<{ client: Client; times: DrawnText[]; values: DrawnText[]; width: number; height: number }> {
-  const client = await openWatched(`${fake.url}#from=${from}&to=${from + ms}&panels=faults`, { viewport });
+/** Shows a range of some ms; returns its labels of times and of values once it is drawn. */
+async function held(from: number, ms: number): Promise<{ times: DrawnText[]; values: DrawnText[]; width: number; height: number }> {
+  await client.page.evaluate(([from, to]) => window.numakit?.["screen"]?.["timeline"].showRange(from, to), [from, from + ms] as const);
   const { texts, width, height } = await until("labels", async () => {
+    const [chart] = await charts(client, "faults");
     const found = await textsOf(client.page, "faults");
-    return found.texts.some(({ text }) => TIME.test(text)) && found.texts.length > 3 ? found : null;
+    const drawn = chart?.from === from && Math.abs(chart.to - from - ms) < 0.01 && (await measured(from, ms));
+    return drawn && found.texts.some(({ text }) => TIME.test(text)) && found.texts.length > 3 ? found : null;
   });
-  return { client, times: texts.filter(({ text }) => TIME.test(text)), values: texts.filter(({ text }) => !TIME.test(text) && text !== ""), width, height };
+  return { times: texts.filter(({ text }) => TIME.test(text)), values: texts.filter(({ text }) => !TIME.test(text) && text !== ""), width, height };
+}
+
+/** Whether the samples of a range have arrived. */
+function measured(from: number, ms: number): Promise<boolean> {
+  return client.page.evaluate(([from, ms]) => {
+    const slice = window.numakit?.["screen"]?.["timeline"].slice;
+    return slice !== undefined && slice.stepMs < ms && (slice.x[0] ?? Infinity) <= from + ms / 2 && (slice.x[slice.x.length - 1] ?? 0) >= from + ms / 2;
+  }, [from, ms] as const);
 }
 
 /** The times that labels name, in ms after midnight of local time. */
@@ -43,7 +56,7 @@ test("a label stands at the time that it names, whatever fraction of a ms the ra
   const second = Math.floor((fake.started + 60_000) / 1000) * 1000;
   for (const fraction of [0.2, 0.5, 0.731]) {
     const from = second - 3000 + fraction;
-    const { client, times } = await held(from, 60_000);
+    const { times } = await held(from, 60_000);
     const [chart] = await charts(client, "faults");
     const over = await client.page.locator("[data-panel=faults] .u-over").evaluate((one) => ({ left: (one as HTMLElement).offsetLeft, width: one.clientWidth }));
     const midnight = new Date(from).setHours(0, 0, 0, 0);
@@ -52,14 +65,14 @@ test("a label stands at the time that it names, whatever fraction of a ms the ra
       const pixel = 60_000 / over.width;
       assert.ok(Math.abs(midnight + named(label) - at) <= NEAR * pixel, `${label.text} is drawn at ${new Date(at).toISOString()}`);
     }
-    await client.close();
   }
 });
 
 test("labels of values are 38 to 95 pixels apart, those of times do not touch, and none is cut", async () => {
   for (const [width, height] of [[1920, 1080], [1440, 900], [390, 844]] as const) {
+    await client.page.setViewportSize({ width, height });
     for (const ms of [60_000, 80_000, 7777, 130]) {
-      const { client, times, values, ...size } = await held(fake.started + 30_000.6, ms, { width, height });
+      const { times, values, ...size } = await held(fake.started + 30_000.6, ms);
       const about = `${width}x${height}, ${ms} ms: ${times.map(({ text }) => text)}; ${values.map(({ text }) => text)}`;
       const axis = values.filter(({ right }) => right < 60);
       const ys = axis.map(({ y }) => y).sort((a, b) => a - b);
@@ -69,7 +82,6 @@ test("labels of values are 38 to 95 pixels apart, those of times do not touch, a
       const xs = times.sort((a, b) => a.x - b.x);
       xs.slice(1).forEach((label, at) => assert.ok(label.left - (xs[at] as DrawnText).right >= 3, about));
       assert.ok(xs.every(({ left, right }) => left >= 0 && right <= size.width), `${about}: ${xs.map(({ right }) => right)} of ${size.width}`);
-      await client.close();
     }
   }
 });

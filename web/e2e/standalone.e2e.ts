@@ -72,6 +72,13 @@ describe("every sample", () => {
     assert.equal(await client.page.locator("dialog[open]").count(), 0);
   });
 
+  test("the findings of the whole recording are on the strip", async () => {
+    const client = await open(`#from=${known.timeMs(2200)}&to=${known.timeMs(2400)}&${panels}`);
+    const strip = client.page.getByRole("region", { name: "Findings" });
+    await until("the verdict", async () => /^Page faults wait for storage/.test((await strip.locator(".verdict").textContent()) ?? ""));
+    assert.match((await strip.locator(".cost").textContent()) ?? "", /all of the recording, whatever is on screen$/);
+  });
+
   test("zoom reaches single samples, the cursor shows them, and both are saved", async () => {
     const [from, to] = [known.timeMs(2200), known.timeMs(2400)];
     const client = await open(`#from=${from}&to=${to}&${panels}`);

@@ -44,7 +44,9 @@ async function whole(): Promise<Range> {
   await s.one.page.locator("h2").first().click();
   await s.one.page.keyboard.press("a");
   const { from_ns } = (await s.one.state())?.history ?? { from_ns: 0 };
-  return shows("all the history", (now) => near(now[0], from_ns / 1e6, 50));
+  const [view, live] = [await s.one.view(), await range(s.one, ID)];
+  assert.ok(view && !view.follow && near(view.from, from_ns / 1e6, 50) && view.to >= live[1] - 1);
+  return shows("all the history", (now) => alike(now, [view.from, view.to], 1));
 }
 
 /** A frozen range with room on both sides. */

@@ -64,6 +64,12 @@ export const ICONS = {
   download: "M8 2v8M5 7l3 3 3-3M3 13h10",
   open: "M2 4h4l2 2h6v7H2z",
   menu: "M2 4h12M2 8h12M2 12h12",
+  warning: "M8 2l6.5 11.5h-13zM8 6.5v3.2M8 11.6v.1",
+  check: "M8 1.5a6.5 6.5 0 1 0 .01 0zM5 8.2l2.2 2.2L11 6",
+  copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
+  back: "M7 4L3 8l4 4M3 8h7a3.5 3.5 0 0 1 3 4",
+  down: "M4 6l4 4 4-4",
+  event: "M8 3.5l4.5 4.5L8 12.5 3.5 8z",
   more: "M3 8h.01M8 8h.01M13 8h.01",
   out: "M7 7m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0M10 10l4 4M5 7h4",
 } as const;

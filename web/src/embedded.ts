@@ -53,6 +53,7 @@ export class Embedded implements Connection {
 
   /** Answers asynchronously, like a server. There are no commands without one. */
   send(message: ToServer): boolean {
+    if (message.type === "findings") return this.findings(message.id, message.source);
     if (message.type !== "watch" && message.type !== "fetch") return message.type === "unwatch";
     void this.answer(message);
     return true;
@@ -70,6 +71,13 @@ export class Embedded implements Connection {
       ...this.sources.map(({ contained }) => ({ type: "labels" as const, source: contained.info.id, labels: contained.labels, all: true })),
     ];
     for (const message of messages) this.listener.message(message);
+  }
+
+  /** The findings of the whole recording: those of other ranges would need the rules. */
+  private findings(id: number, source: number): boolean {
+    const contained = this.sources[source]?.contained;
+    if (contained) queueMicrotask(() => this.listener.message({ type: "findings", id, source, found: contained.found }));
+    return contained !== undefined;
   }
 
   private async answer(message: Extract<ToServer, { type: "watch" | "fetch" }>): Promise<void> {

@@ -67,7 +67,11 @@ export class Page {
         return this.screen?.stateChanged();
       case "labels":
         return this.keepLabels(message.source, message.labels, message.all);
+      case "findings":
+        this.screen?.findings.take(message);
+        return;
       case "reply":
+        if (this.screen?.findings.take(message)) return;
         if (!message.ok) notify(message.text, true);
         else if (this.waiting.has(message.id) && message.text && message.text !== "done") notify(message.text);
         this.waiting.delete(message.id);

@@ -5,9 +5,12 @@ import { ask, notify, showKeys } from "./dialogs";
 import { savePng, saveSvg } from "./download";
 import { h } from "./elements";
 import { Files } from "./files";
+import { Findings } from "./findings/findings";
 import type { Frame } from "./frame";
 import { listenToKeys, type KeyEvents } from "./keys";
 import { Board } from "./panels/board";
+import { Lane } from "./panels/lane";
+import { RESERVED } from "./panels/events";
 import type { Mark } from "./panels/marks";
 import type { Panel } from "./panels/panel";
 import type { Page } from "./page";
@@ -29,8 +32,6 @@ const WATCH = 1;
 const ADDRESS_PAUSE_MS = 300;
 /** Half the width of a finger. */
 const FINGER_PIXELS = 12;
-/** Labels with this prefix were written by the recorder. */
-const RESERVED = "numakit:";
 
 let current: Screen | null = null;
 let listening = false;
@@ -46,6 +47,8 @@ export class Screen {
   private readonly sides: SideColumn;
   private readonly comparing: Comparing;
   private readonly files: Files;
+  private readonly lane: Lane;
+  readonly findings: Findings;
   private cursor: number | null = null;
   /** The labels that users made, newest first. */
   private labels: WireLabel[] = [];
@@ -90,6 +93,8 @@ export class Screen {
     });
     this.slider = new Slider({ show: (from, to) => this.slide(from, to), zoom: (factor, around) => this.timeline.zoom(factor, view.follow ? undefined : around) });
     this.sides = this.sideColumn();
+    this.lane = new Lane((from, to) => this.timeline.showRange(from, to));
+    this.findings = new Findings({ view, connection: page.connection, ids: page.ids, catalog: this.catalog, timeline: this.timeline, panels: () => this.board.list, arrange: () => this.panelsChanged() });
     this.assemble();
     if (page.role === "controller") this.files.listen(document.body);
     current = this;
@@ -104,6 +109,7 @@ export class Screen {
     window.removeEventListener("resize", this.onResize);
     this.unfollow();
     this.timeline.stop();
+    this.findings.stop();
   }
 
   /** Whether these sources equal the current ones, so that received data can be kept. */
@@ -117,6 +123,7 @@ export class Screen {
     this.timeline.reconnected();
     this.comparing.reconnected();
     this.overview.reconnected();
+    this.findings.reconnected();
     this.stateChanged();
   }
 
@@ -143,7 +150,9 @@ export class Screen {
   labelsChanged(source: number): void {
     this.comparing.labelsChanged();
     if (source !== this.source.id) return;
-    this.labels = this.page.labelsOf(source).filter((label) => !label.text.startsWith(RESERVED)).sort((a, b) => b.time_ns - a.time_ns);
+    const all = this.page.labelsOf(source);
+    this.labels = all.filter((label) => !label.text.startsWith(RESERVED)).sort((a, b) => b.time_ns - a.time_ns);
+    this.lane.take(all);
     this.marks = this.labels.map((label) => ({ time: label.time_ns / 1e6, text: label.text })).reverse();
     this.board.setMarks(this.marks);
     this.changed();
@@ -170,8 +179,6 @@ export class Screen {
     [view.from, view.to] = this.timeline.limits();
     view.spanMs = view.to - view.from;
   }
-
-  // ---- user actions ----
 
   private orders() {
     const { page } = this;
@@ -291,14 +298,12 @@ export class Screen {
     return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines));
   }
 
-  // ---- drawing ----
-
   private assemble(): void {
     const main = h("main", { class: "main" }, this.board.element);
     const tabs = h("nav", { class: "tabs", "aria-label": "Page sections" },
       ...([["charts", "Charts"], ["side", "Machine"], ["tree", "Metrics"]] as const).map(([name, text]) =>
         h("button", { type: "button", click: () => this.tab(name), "data-tab": name }, text)));
-    document.body.replaceChildren(this.controls.element, this.tree.element, main, this.sides.element, this.slider.element, tabs);
+    document.body.replaceChildren(this.controls.element, this.findings.strip.element, this.tree.element, this.lane.element, main, this.sides.element, this.slider.element, tabs);
     this.tab("charts");
   }
 
@@ -320,6 +325,7 @@ export class Screen {
   }
 
   private resized(): void {
+    this.board.fit();
     const buckets = Math.round(Math.max(200, this.board.chartWidth()) / 50) * 50;
     if (buckets !== this.timeline.buckets) {
       this.timeline.buckets = buckets;
@@ -358,6 +364,8 @@ export class Screen {
     this.comparing.want();
     this.board.compare(this.comparing.other);
     this.board.show(slice, ...range);
+    this.lane.show(...range);
+    this.findings.changed();
     this.showSides();
     this.drawSlider();
     this.controls.show(this.page.link, this.page.state, this.page.view);

@@ -1,6 +1,7 @@
 // A second source that is compared with the first: its series of the same names, shifted in time so
 // that both start, or have a label, at the same position.
 
+import { coarseSeries, known } from "./coarse";
 import type { Connection } from "./connection";
 import type { Frame, Track } from "./frame";
 import { Catalog } from "./series";
@@ -90,7 +91,7 @@ export class SecondSource {
 
   take(frame: Frame): boolean {
     if (frame.header.id !== this.asked) return false;
-    this.slice = sliceOf(frame);
+    this.slice = known(sliceOf(frame), coarseSeries(this.source));
     this.last = null;
     this.changed();
     return true;

@@ -1,6 +1,7 @@
 // The visible time range and its data: a growing grid while the page follows live data, otherwise the
 // answers to fetches of the past.
 
+import { coarseSeries, known } from "./coarse";
 import type { Connection } from "./connection";
 import type { Frame } from "./frame";
 import { keepInside, stepFor, zoomed } from "./steps";
@@ -9,6 +10,8 @@ import type { ClientLimits, SourceInfo, ObservationState } from "./wire";
 import type { View } from "./view";
 
 const MIN_MS = 10;
+/** A range that grows with the history begins with this length. */
+const FIRST_MS = 5000;
 /** Ranges exclude their end, but the last sample of a recording must be inside. */
 const AFTER_MS = 0.001;
 const ASK_PAUSE_MS = 70;
@@ -39,6 +42,10 @@ export class Timeline {
   private dropped = 0;
   private filling = 0;
   private watchedSeries = "";
+  private watchedSpan = 0;
+  /** When the first history began; that of a restarted server begins later. */
+  private begun = Infinity;
+  private readonly coarse: Map<number, number>;
   private back: [number, number, boolean][] = [];
 
   constructor(
@@ -50,6 +57,7 @@ export class Timeline {
     private readonly changed: () => void,
   ) {
     if (source.kind === "recording") view.follow = false;
+    this.coarse = coarseSeries(source);
   }
 
   buckets = 600;
@@ -77,7 +85,13 @@ export class Timeline {
     const { view } = this;
     if (!view.follow) return [view.from, view.to];
     const to = this.shownEnd || this.limits()[1];
-    return [to - view.spanMs, to];
+    return [to - this.following(to), to];
+  }
+
+  /** The length of the range while following: it grows with the history up to the chosen one. */
+  private following(to: number): number {
+    this.begun = Math.min(this.begun, this.limits()[0]);
+    return Math.min(this.view.spanMs, Math.max(to - this.begun, FIRST_MS));
   }
 
   /** The numbers of the requested series. */
@@ -115,14 +129,17 @@ export class Timeline {
 
   private watch(): void {
     const interval = (this.state?.interval_ns ?? this.source.interval_ns) / NS_PER_MS;
-    const stepMs = stepFor(this.view.spanMs, this.buckets, Math.max(1, interval));
+    const to = this.limits()[1];
+    const length = this.following(to);
+    // A grid of another step would lose what was received before the server was restarted.
+    const kept = this.grid && this.limits()[0] > this.begun && this.watchedSpan === this.view.spanMs;
+    const stepMs = kept && this.grid ? this.grid.stepMs : stepFor(length, this.buckets, Math.max(1, interval));
     const key = `${stepMs} ${this.series.join()}`;
     if (key === this.watched) return;
     const maxBuckets = Math.ceil((this.view.spanMs * 1.5) / stepMs) + 64;
-    const to = this.limits()[1];
     const from = Math.max(0, to - this.view.spanMs * 1.15);
     if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) this.grid = new Grid(stepMs, maxBuckets);
-    this.watchedSeries = this.series.join();
+    [this.watchedSeries, this.watchedSpan] = [this.series.join(), this.view.spanMs];
     const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS_PER_MS), from_ns: Math.round(from * NS_PER_MS), partial: true } as const;
     if (this.connection.send(message)) this.watched = key;
   }
@@ -163,7 +180,7 @@ export class Timeline {
     }
     if (id !== this.asked) return false;
     // A restarted server does not have the earlier samples; keep those that the page has.
-    if (rows > 0) this.slice = sliceOf(frame);
+    if (rows > 0) this.slice = known(sliceOf(frame), this.coarse);
     this.changed();
     return true;
   }
@@ -195,7 +212,7 @@ export class Timeline {
   /** The range ends at the last drawn sample, not at the last received one, so that range and chart match. */
   private showNewest(): void {
     if (!this.grid || this.grid.length === 0) return;
-    this.slice = this.grid.slice();
+    this.slice = known(this.grid.slice(), this.coarse);
     this.shownEnd = this.grid.end;
   }
 

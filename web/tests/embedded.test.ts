@@ -209,3 +209,12 @@ test("a truncated file is reported", async () => {
   for (let tries = 0; tries < 100 && lacking.messages.length < 3; tries++) await new Promise((done) => setTimeout(done, 10));
   assert.equal(lacking.messages[2]?.type, "notice");
 });
+
+test("the findings of a file are those of the whole recording, whatever range is asked for", async () => {
+  const found = { from_ns: START, to_ns: START + 9e9, verdict: "Nothing is wrong", cost: "none", action: "nothing", problems: [], remarks: [], untold: [] };
+  const opened = await Opened.of(contained({ found }, 1), []);
+  assert.ok(opened.embedded.send({ type: "findings", id: 12, source: 0, from_ns: START, to_ns: START + 5 }));
+  assert.ok(!opened.embedded.send({ type: "findings", id: 13, source: 7, from_ns: START, to_ns: START + 5 }));
+  await Promise.resolve();
+  assert.deepEqual(opened.messages.filter(({ type }) => type === "findings"), [{ type: "findings", id: 12, source: 0, found }]);
+});

@@ -9,6 +9,7 @@ import type { Other } from "./columns";
 import type { Mark } from "./marks";
 import { defaultPanels, missingPanel, panelOf, type PanelSpec } from "./lines";
 import { Panel, usualMode, type PanelEvents } from "./panel";
+import { columnsFor, firstSpan } from "./fit";
 import { listenToGestures, type Gestures } from "./gestures";
 
 /** In a view: no panel at all. An empty list means the default panels. */
@@ -66,7 +67,16 @@ export class Board {
       panel.compare(this.other);
       this.seen.observe(panel.element);
     }
+    this.fit();
     if (this.slice) this.show(this.slice, ...this.range);
+  }
+
+  /** Chooses the number of columns with which the panels fit into the window. */
+  fit(): void {
+    const { clientWidth, clientHeight } = this.element.parentElement ?? this.element;
+    const columns = columnsFor(this.panels.length, clientWidth, clientHeight);
+    this.element.style.gridTemplateColumns = columns > 0 ? `repeat(${columns}, minmax(0, 1fr))` : "";
+    this.element.style.setProperty("--first", String(firstSpan(this.panels.length, columns)));
   }
 
   /** The numbers of all series that the panels show. */

@@ -5,7 +5,7 @@ import { roundUp } from "../steps";
 import type { Slice } from "../store";
 import type { Quantity } from "../units";
 import { timeAxis, valueAxis } from "./axes";
-import { besides, drawnOf, extremes, holes, rowsAround, stacked, totalOf, type Other } from "./columns";
+import { besides, distanceOf, drawnOf, extremes, holes, rowsAround, stacked, totalOf, type Other } from "./columns";
 import type { Line } from "./lines";
 import { currentTheme, lineColour, type Theme } from "./palette";
 import { paintHoles, paintMarks, type Mark } from "./marks";
@@ -35,6 +35,7 @@ const DENSE_LINES = 24;
 /** With more lines, lines are one pixel wide: without a GPU, wider ones cost a hundred times as much. */
 const WIDE_LINES = 4;
 const SCALES = ["y", "second"];
+const NONE = new Float64Array(0);
 
 /** A line as it is on screen. */
 export interface Shown {
@@ -102,7 +103,8 @@ export class Chart extends PlotView {
     const { lines, look } = this;
     this.x = slice.x;
     this.span = [from, to];
-    this.gapMs = Math.max(slice.stepMs * 2.6, slice.raw ? typicalGap(slice.x) * 3 : 0);
+    const apart = lines.map((line) => distanceOf(slice.x, slice.track(line.series.number)?.mean ?? NONE));
+    this.gapMs = Math.max(slice.stepMs * 2.6, slice.raw ? typicalGap(slice.x) * 3 : 0, ...apart.map((ms) => ms * 2.6));
     this.drawn = look.stacked ? stacked(lines, slice, this.hidden) : lines.map((line) => {
       const track = slice.track(line.series.number);
       return track && drawnOf(line, track);

@@ -61,8 +61,26 @@ export function totalOf(lines: Line[], other: Other | undefined, hidden: Set<num
   return mean && { min: mean, max: mean, mean, floor: null };
 }
 
+const DISTANCES = 15;
+const MAX_DISTANCE_MS = 3000;
+
+/** The typical time between two values of a line, which may be read less often than others; 0 if it has few. */
+export function distanceOf(x: Float64Array, values: Float64Array): number {
+  const distances: number[] = [];
+  let later = NaN;
+  for (let row = x.length - 1; row >= 0 && distances.length < DISTANCES; row--) {
+    if (Number.isNaN(values[row])) continue;
+    const time = x[row] as number;
+    if (!Number.isNaN(later)) distances.push(later - time);
+    later = time;
+  }
+  if (distances.length < 4) return 0;
+  return Math.min(MAX_DISTANCE_MS, distances.sort((a, b) => a - b)[distances.length >> 1] as number);
+}
+
 /** Times longer than `gapMs` in which no line has a value. */
 export function holes(x: Float64Array, drawn: (Drawn | undefined)[], gapMs: number): [number, number][] {
+  // Also the last one: a source that stopped.
   const out: [number, number][] = [];
   const lines = drawn.filter((one) => one !== undefined);
   let last = NaN;
@@ -72,6 +90,8 @@ export function holes(x: Float64Array, drawn: (Drawn | undefined)[], gapMs: numb
     if (time - last > gapMs) out.push([last, time]);
     last = time;
   }
+  const end = x[x.length - 1] ?? NaN;
+  if (end - last > gapMs) out.push([last, end]);
   return out;
 }
 

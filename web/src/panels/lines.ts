@@ -125,10 +125,9 @@ const DEFAULTS: Default[] = [
 const MAX_LINES = 512;
 const LOW_IS_BAD = new Set(["locality", "local", "local_share", "use_locality", "page_locality", "hint_locality", "hint_local", "idle", "cpu.idle", "free", "node.MemFree"]);
 
-/** The default panels that this source has data for. Of those that one node leaves nothing to tell for, one says so, as the last panel. */
+/** The default panels that this source has data for. What one node leaves nothing to tell for is left to the findings. */
 export function defaultPanels(catalog: Catalog): PanelSpec[] {
-  const specs = DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0 || spec.untold);
-  return [...specs.filter((spec) => !spec.untold), ...specs.filter((spec) => spec.untold).slice(0, 1)];
+  return DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0);
 }
 
 function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {

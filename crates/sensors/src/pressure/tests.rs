@@ -70,3 +70,17 @@ fn totals_are_parsed_with_care() {
         assert_eq!(total(bad.as_bytes(), "some"), None, "{bad:?}");
     }
 }
+
+#[test]
+fn it_is_read_ten_times_a_second_at_most() {
+    let root = root(&[("/proc/pressure/cpu", BOTH)]);
+    let mut sensor = sensor(&ENTRY, &root, &nodes(&[]));
+    let mut is_read = |ms: u64| {
+        let mut out = [None; 2];
+        sensor.read(&Tick { due: ms * 1_000_000, ..Tick::default() }, &mut out);
+        out == [Some(8062), Some(77)]
+    };
+    let read: Vec<u64> = (1000..1310).filter(|&ms| is_read(ms)).collect();
+    assert_eq!(read, [1000, 1100, 1200, 1300]);
+    assert!(is_read(2000) && is_read(3000), "ticks that are further apart");
+}
