@@ -88,6 +88,13 @@ pub struct ObservedProgram {
     samples: Option<CommandSamples>,
 }
 
+impl ObservedProgram {
+    /// The root of its processes.
+    pub fn target(&self) -> Option<&Target> {
+        self.target.as_ref()
+    }
+}
+
 /// The sensor of samples of instructions.
 const ACCESS: &str = "access";
 

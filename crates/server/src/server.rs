@@ -5,6 +5,7 @@ use crate::connections::{ConnectionSlot, Connections};
 use crate::examiner::Examiner;
 use crate::http::{CLOSED_FOR_NEWER, HttpHandler};
 use crate::hub::{ControlSender, Hub};
+use crate::processes::{ProcessSurveyor, ProcessWatch};
 use crate::ingest::Ingest;
 use crate::layout::SeriesLayout;
 use crate::listen_options::ListenOptions;
@@ -283,6 +284,12 @@ impl Server {
         let columns = header.series.len();
         let rates = Rates::new(&header.series);
         Ingest { ring, history, hub: Arc::clone(&self.hub), layout, rates, source, columns }.start(cpus)
+    }
+
+    /// Shows the processes of the machine to clients that look at them, measured in a thread on these CPUs
+    /// (empty: any).
+    pub fn show_processes(&self, surveyor: ProcessSurveyor, cpus: CpuSet) {
+        self.hub.show_processes(ProcessWatch::new(surveyor, cpus));
     }
 
     /// Sends a message to all users.

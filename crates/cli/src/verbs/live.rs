@@ -4,6 +4,7 @@ use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::observe::{self, ObserveArgs};
 use crate::page::{self, ServeArgs};
+use crate::processes;
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::Selection;
@@ -65,6 +66,8 @@ impl LiveArgs {
         let control: ControlSender = Box::new(move |order, answer| waker.send(order, answer));
         let server =
             listener.start(Some(control), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
+        let surveyor = processes::surveyor(global.root()?, &header, prepared.program.target());
+        server.show_processes(surveyor, cpus.clone());
         let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;
         session.start(prepared.setup.sensors, prepared.settings, Some(ring))?;
         let session = match observe::spawn(session, &self.command, &prepared.program) {

@@ -10,7 +10,7 @@ use super::walk::{self, Walk, WalkFindings, WalkStep, WalkTarget};
 use crate::sensor::fix_for;
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
-use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
+use numakit_sys::proc::{self, Counts, TaskDir, TaskStat, printable};
 use std::collections::HashMap;
 
 /// The memory of a process by node, or why it is unknown.
@@ -31,6 +31,8 @@ pub enum MemorySource {
 pub struct ProcessSample {
     /// Its number.
     pub pid: u32,
+    /// Its parent.
+    pub parent: u32,
     /// Its user: the name if known, otherwise the number.
     pub user: String,
     /// The name of its program.
@@ -39,6 +41,10 @@ pub struct ProcessSample {
     pub threads: u64,
     /// CPU time in ns.
     pub ran: u64,
+    /// Minor and major faults; `None` at the first scan of the process.
+    pub faults: Option<[u64; 2]>,
+    /// Pages that NUMA balancing moved; `None` unless they are counted.
+    pub moved: Option<u64>,
     /// CPU time on known nodes, times the share of memory on the same node, and times the share
     /// elsewhere. If the process did not run, all its threads have equal weight. `None` if the
     /// memory or all CPUs are unknown.
@@ -61,8 +67,17 @@ pub struct Survey {
     page_size: u64,
     only: Option<Vec<u32>>,
     users: HashMap<u32, String>,
-    known: HashMap<u32, (u64, Threads)>,
+    known: HashMap<u32, Known>,
     scanned: bool,
+    counts_moved: bool,
+}
+
+/// What is remembered of a process until the next scan.
+#[derive(Debug)]
+struct Known {
+    start: u64,
+    threads: Threads,
+    counts: Counts,
 }
 
 impl Survey {
@@ -79,6 +94,7 @@ impl Survey {
             users: users(&root.text("/etc/passwd").unwrap_or_default()),
             known: HashMap::new(),
             scanned: false,
+            counts_moved: false,
         };
         let pids = survey.scan();
         if !pids.is_empty() && !pids.iter().any(|p| TaskDir::of(root, p.pid).has("numa_maps")) {
@@ -86,6 +102,11 @@ impl Survey {
             return Err(Unavailable::new(MISSING, "there is no /proc/PID/numa_maps", fix));
         }
         Ok(survey)
+    }
+
+    /// Also counts the pages that NUMA balancing moves, which costs a file per thread and scan.
+    pub fn counting_moved(self) -> Self {
+        Self { counts_moved: true, ..self }
     }
 
     /// The node numbers, in the order of a [`MemoryByUse`].
@@ -110,7 +131,7 @@ impl Survey {
 
     fn scan(&mut self) -> Vec<ScannedProcess> {
         let pids = self.only.clone().unwrap_or_else(|| proc::processes(&self.root).unwrap_or_default());
-        let wanted = ThreadFields { cpu_time: true, scheduling: false };
+        let wanted = ThreadFields { cpu_time: true, scheduling: self.counts_moved };
         let scan = ThreadScan { root: &self.root, nodes: &self.nodes, wanted, from_start: self.scanned };
         self.scanned = true;
         let mut known = HashMap::new();
@@ -118,13 +139,22 @@ impl Survey {
         for pid in pids {
             let stat = TaskDir::of(&self.root, pid).stat().ok();
             let Some(stat) = stat.filter(|s| s.runs() && !s.kernel) else { continue };
-            let same = self.known.remove(&pid).filter(|(start, _)| *start == stat.start);
-            let (_, mut threads) = same.unwrap_or((stat.start, Threads::default()));
-            let mut scanned = ScannedProcess { pid, stat, threads: Vec::new() };
+            let before = self.known.remove(&pid).filter(|known| known.start == stat.start);
+            let (mut threads, counts) = match before {
+                Some(known) => (known.threads, Some(known.counts)),
+                // It started after the last scan.
+                None => (Threads::default(), scan.from_start.then(Counts::default)),
+            };
+            let now = stat.own;
+            let faults =
+                counts.map(|before| [0, 1].map(|kind: usize| now[kind].saturating_sub(before[kind])));
+            let start = stat.start;
+            let mut scanned = ScannedProcess { pid, stat, threads: Vec::new(), faults, moved: None };
             threads.scan(&scan, pid, &scanned.stat, &mut |_, thread| {
                 scanned.threads.push((thread.node, thread.ran.unwrap_or(0)));
+                scanned.moved = thread.moved.map(|pages| pages + scanned.moved.unwrap_or(0)).or(scanned.moved);
             });
-            known.insert(pid, (scanned.stat.start, threads));
+            known.insert(pid, Known { start, threads, counts: now });
             found.push(scanned);
         }
         self.known = known;
@@ -139,10 +169,13 @@ impl Survey {
         };
         ProcessSample {
             pid: scanned.pid,
+            parent: scanned.stat.parent,
             user: self.user(scanned.pid),
             command: scanned.stat.name(),
             threads: scanned.threads.len() as u64,
             ran: scanned.ran(),
+            faults: scanned.faults,
+            moved: scanned.moved,
             near_far,
             resident: scanned.stat.resident.saturating_mul(self.page_size),
             found,
@@ -189,6 +222,8 @@ struct ScannedProcess {
     stat: TaskStat,
     /// Node and CPU time since the last scan of each thread.
     threads: Vec<(Option<usize>, u64)>,
+    faults: Option<[u64; 2]>,
+    moved: Option<u64>,
 }
 
 impl ScannedProcess {

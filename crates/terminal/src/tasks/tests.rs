@@ -12,10 +12,13 @@ fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u
     }
     ProcessSample {
         pid,
+        parent: 1,
         user: "me".into(),
         command: command.into(),
         threads: 2,
         ran: ran_ms * 1_000_000,
+        faults: None,
+        moved: None,
         near_far: Some(near_far),
         resident: 77 << 20,
         found: MemorySource::Memory(found),
