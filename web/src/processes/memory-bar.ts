@@ -5,7 +5,8 @@ import { lineColour } from "../panels/palette";
 import { format } from "../units";
 
 export class MemoryBar {
-  readonly element = h("i", { class: "memory-bar" });
+  private readonly bar = h("i");
+  readonly element = h("span", { class: "memory-bar" }, this.bar);
   private shown = "";
 
   /** `memory`: position and bytes of each node; `largest`: the memory that fills the bar. */
@@ -22,8 +23,8 @@ export class MemoryBar {
     const text = width + stops.join();
     if (text === this.shown) return;
     this.shown = text;
-    this.element.style.width = width;
-    this.element.style.background = stops.length > 0 ? `linear-gradient(to right, ${stops.join(", ")})` : "none";
+    this.bar.style.width = width;
+    this.bar.style.background = stops.length > 0 ? `linear-gradient(to right, ${stops.join(", ")})` : "none";
   }
 }
 

@@ -83,7 +83,7 @@ export class ProcessTable {
       const open = process.observed ? this.events.panel(column) : null;
       const holder = open ? h("button", { type: "button", class: "to-panel", click: open }) : h("span");
       const cell = h("td", { class: column.number ? "number" : column.id }, holder);
-      if (column.id === "memory") cell.append(bar.element);
+      if (column.id === "memory") cell.prepend(bar.element);
       return { holder, cell, text: "", title: "" };
     });
     const element = h("tr", { class: process.observed ? "observed" : "" }, ...cells.map(({ cell }) => cell));

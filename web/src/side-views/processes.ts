@@ -32,7 +32,7 @@ class Processes implements SideView {
     this.parts = [this.filter, this.table.element];
     this.filter.value = context.view.processes.filter;
     this.element = h("section", { class: "side processes", "aria-label": "Processes" },
-      h("header", {}, h("h2", {}, "Processes"), this.live ? this.toggle : null), ...this.parts, this.note);
+      h("header", {}, h("h2", {}, "Processes"), this.live ? this.toggle : null), this.filter, this.note, this.table.element);
     this.mark();
   }
 
