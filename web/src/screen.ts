@@ -161,6 +161,7 @@ export class Screen {
       processes: page.processes,
       jump: (ms) => this.jump(ms),
       openPanel: (id) => this.board.add(id),
+      showNode: (node) => this.board.showNode(node),
       addLabel: () => void this.addLabel(),
       editLabel: (label, text) => page.order({ type: "edit_label", source: source.id, label: label.id, text }),
       removeLabel: (label) => page.order({ type: "remove_label", source: source.id, label: label.id }),
@@ -296,7 +297,7 @@ export class Screen {
   // ---- drawing ----
 
   private assemble(): void {
-    const main = h("main", { class: "main" }, this.board.element);
+    const main = h("main", { class: "main" }, this.board.chip.element, this.board.element);
     const tabs = h("nav", { class: "tabs", "aria-label": "Page sections" },
       ...([["charts", "Charts"], ["side", "Machine"], ["tree", "Metrics"]] as const).map(([name, text]) =>
         h("button", { type: "button", click: () => this.tab(name), "data-tab": name }, text)));

@@ -19,6 +19,8 @@ export interface View {
   colour: string;
   /** What the cells of the nodes show: the use of memory where the source has it, or distances. */
   nodes: "use" | "distances";
+  /** The node that panels show alone; null: all. */
+  node: number | null;
   /** The list of processes: whether it is shown, the column that it is sorted by (`-`: reversed), its filter. */
   processes: { open: boolean; sort: string; filter: string };
   /** Number of the shown source, which the server may not have. */
@@ -32,7 +34,7 @@ export interface View {
 export const SPANS = [10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
 
 export function freshView(): View {
-  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", nodes: "use", processes: { open: false, sort: "", filter: "" }, source: 0, beside: null, at: "" };
+  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", nodes: "use", node: null, processes: { open: false, sort: "", filter: "" }, source: 0, beside: null, at: "" };
 }
 
 /** The view as the fragment of an address. Default values are left out. */
@@ -50,6 +52,7 @@ export function writeView(view: View): string {
   if (modes.length > 0) out.set("modes", modes.map(([id, mode]) => `${id}=${mode}`).join(","));
   if (view.colour !== fresh.colour) out.set("colour", view.colour);
   if (view.nodes !== fresh.nodes) out.set("nodes", view.nodes);
+  if (view.node !== null) out.set("node", String(view.node));
   if (view.processes.open) out.set("processes", view.processes.sort || "cpu");
   if (view.processes.open && view.processes.filter) out.set("process", view.processes.filter);
   if (view.source !== 0) out.set("source", String(view.source));
@@ -81,6 +84,7 @@ export function readView(fragment: string): View {
   }
   view.colour = from.get("colour") ?? view.colour;
   if (from.get("nodes") === "distances") view.nodes = "distances";
+  view.node = index(number("node"));
   const processes = from.get("processes");
   if (processes !== null) view.processes = { open: true, sort: /^-?[a-z]+$/.test(processes) ? processes : "", filter: (from.get("process") ?? "").slice(0, 100) };
   view.source = index(number("source")) ?? 0;

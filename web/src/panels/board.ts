@@ -1,9 +1,11 @@
 // All panels: creates them and passes on changes. Only visible panels are drawn.
 
 import { h } from "../elements";
+import { catalogOf, NodeChip } from "../node-filter";
 import type { Catalog } from "../series";
 import type { Presence } from "../presence";
 import type { Slice } from "../store";
+import { readMachine, type Machine } from "../topology";
 import type { Mode, View } from "../view";
 import type { Other } from "./columns";
 import type { Mark } from "./marks";
@@ -18,6 +20,8 @@ const LOOK_PAUSE_MS = 400;
 
 export class Board {
   readonly element = h("div", { class: "board" });
+  readonly chip = new NodeChip(() => this.showNode(null));
+  private readonly machine: Machine | null;
   private panels: Panel[] = [];
   private readonly seen: IntersectionObserver;
   private slice: Slice | null = null;
@@ -36,6 +40,7 @@ export class Board {
     private readonly changed: () => void,
     private readonly defaults: () => void,
   ) {
+    this.machine = readMachine(catalog.source.topology);
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
         const panel = this.panels.find((p) => p.element === entry.target);
@@ -53,14 +58,15 @@ export class Board {
   /** Makes the panels of the view and keeps those that are open already. */
   arrange(): void {
     const specs = this.specs();
+    this.chip.show(this.view.node);
     const old = new Map(this.panels.map((panel) => [panel.spec.id, panel]));
-    this.panels = specs.map((spec) => old.get(spec.id) ?? this.make(spec));
+    this.panels = specs.map((spec) => kept(old.get(spec.id), spec) ?? this.make(spec));
     for (const panel of old.values()) {
       if (!this.panels.includes(panel)) this.seen.unobserve(panel.element);
     }
     this.element.replaceChildren(...(this.panels.length > 0 ? this.panels.map((panel) => panel.element) : [this.empty()]));
     for (const panel of this.panels) {
-      if (old.has(panel.spec.id)) continue;
+      if (old.get(panel.spec.id) === panel) continue;
       panel.setMarks(this.marks);
       panel.build();
       panel.compare(this.other);
@@ -100,6 +106,12 @@ export class Board {
     const ids = this.panels.map((panel) => panel.spec.id);
     const left = ids.includes(id) ? ids.filter((other) => other !== id) : ids.map((other) => (other.startsWith("m:") ? `m:${without(other)}` : other));
     this.view.panels = left.length > 0 ? left : [NONE];
+    this.changed();
+  }
+
+  /** Shows one node alone, again or with null all nodes. */
+  showNode(node: number | null): void {
+    this.view.node = node === this.view.node ? null : node;
     this.changed();
   }
 
@@ -146,8 +158,15 @@ export class Board {
   }
 
   private specs(): PanelSpec[] {
-    if (this.view.panels.length === 0) return defaultPanels(this.catalog);
-    return this.view.panels.filter((id) => id !== NONE).map((id) => panelOf(this.catalog, id) ?? missingPanel(this.catalog, id));
+    const { node } = this.view;
+    const catalog = node === null ? this.catalog : catalogOf(this.catalog, this.machine, node);
+    if (this.view.panels.length === 0) return defaultPanels(catalog);
+    return this.view.panels.filter((id) => id !== NONE).map((id) => {
+      const spec = panelOf(catalog, id);
+      if (spec && (spec.lines.length > 0 || spec.untold)) return spec;
+      const whole = node === null ? null : panelOf(this.catalog, id);
+      return whole && whole.lines.length > 0 ? { ...whole, lines: [], help: `None of its series is of node ${node}.` } : missingPanel(this.catalog, id);
+    });
   }
 
   private make(spec: PanelSpec): Panel {
@@ -166,4 +185,10 @@ export class Board {
     listenToGestures(panel.element, this.element, this.gestures);
     return panel;
   }
+}
+
+/** A panel that is open already, if it would have the same lines. */
+function kept(panel: Panel | undefined, spec: PanelSpec): Panel | undefined {
+  const series = ({ lines }: PanelSpec) => lines.map((line) => line.series.number).join();
+  return panel && series(panel.spec) === series(spec) ? panel : undefined;
 }

@@ -11,6 +11,7 @@ import { HeatChart } from "./heat";
 import { Legend } from "./legend";
 import type { Line, PanelSpec } from "./lines";
 import type { Mark } from "./marks";
+import { NearList, type Pointed } from "./near";
 import { currentTheme, lineColour } from "./palette";
 import { scaleBar } from "./scale";
 import { signed, ValueTable } from "./table";
@@ -59,8 +60,8 @@ export class Panel {
   private readonly table = new ValueTable(() => this.fillTable());
   private readonly buttons = new Map<Mode, HTMLButtonElement>();
   private charts: (Chart | HeatChart)[] = [];
-  /** The line under the pointer in a heat map. */
-  private cell: number | null = null;
+  private readonly near = new NearList();
+  private pointed: Pointed | null = null;
   private sorted = false;
   private readonly sortButton = iconButton("sort", "Sort by worst", () => this.sort());
   private readonly scale = h("span", { class: "heat-scale", hidden: true });
@@ -115,7 +116,8 @@ export class Panel {
     this.scale.hidden = this.sortButton.hidden = mode !== "heat";
     this.scale.replaceChildren(scaleBar(), h("span"));
     this.sortButton.setAttribute("aria-pressed", String(this.sorted));
-    this.legend.point((this.cell = null));
+    this.pointNear(null);
+    this.body.append(this.near.element);
     const groups = small ? lines.slice(0, this.allCharts ? lines.length : MAX_CHARTS).map((line) => [line]) : lines.length > 0 ? [lines] : [];
     this.cells = [];
     this.charts = groups.map((group) => {
@@ -142,21 +144,35 @@ export class Panel {
   }
 
   private chart(host: HTMLElement, lines: Line[], mode: Mode): Chart | HeatChart {
+    const events = { ...this.events, near: (at: Pointed | null) => this.pointNear(mode === "multiples" ? null : at) };
     if (mode !== "heat") {
-      const chart = new Chart(host, lines, { compared: this.other !== undefined, stacked: mode === "stack", small: mode === "multiples", colours: this.colours() }, this.events);
+      const chart = new Chart(host, lines, { compared: this.other !== undefined, stacked: mode === "stack", small: mode === "multiples", colours: this.colours() }, events);
       if (mode !== "multiples") chart.hidden = this.hidden;
       return chart;
     }
-    const chart = new HeatChart(host, lines, this.spec.lowIsBad ? "low" : "high", { ...this.events, cell: (line) => this.pointAtCell(line) });
+    const chart = new HeatChart(host, lines, this.spec.lowIsBad ? "low" : "high", events);
     chart.hidden = this.hidden;
     chart.sorted = this.sorted;
     return chart;
   }
 
-  private pointAtCell(line: number | null): void {
-    if (line === this.cell) return;
-    this.cell = line;
-    if (this.cursor !== null) this.pointAt(this.cursor);
+  /** The pointer is on the chart of this panel, or has left it. */
+  private pointNear(at: Pointed | null): void {
+    this.pointed = at;
+    if (at && this.cursor !== null) this.pointAt(this.cursor);
+    else this.near.hide();
+  }
+
+  /** Lists the values near the pointer. */
+  private listNear(values: number[], ms: number): void {
+    const { pointed, slice } = this;
+    if (!pointed) return this.near.hide();
+    const box = this.body.getBoundingClientRect();
+    const shown = pointed.around.flatMap((at) => {
+      const line = this.spec.lines[at];
+      return line ? [{ name: line.label, value: format(values[at], line.quantity), colour: this.drawnMode === "heat" ? null : this.colour(line), chosen: at === pointed.line }] : [];
+    });
+    this.near.show(clock(ms, slice?.stepMs), shown, { ...pointed, x: pointed.x - box.left, y: pointed.y - box.top });
   }
 
   private sort(): void {
@@ -185,9 +201,8 @@ export class Panel {
     const { other } = this;
     const texts = other ? this.spec.lines.map((line, at) => this.differenceAt(other, line, values[at] ?? NaN, ms)) : [];
     this.legend.show(values, texts, this.absent);
-    const { cell } = this;
-    const line = cell === null || ms === null ? undefined : this.spec.lines[cell];
-    this.legend.point(line ? `${line.label}, ${clock(ms ?? 0)}: ${format(values[cell ?? -1], line.quantity)}` : null);
+    if (ms === null) this.near.hide();
+    else this.listNear(values, ms);
   }
 
   private showScale(): void {

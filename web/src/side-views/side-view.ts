@@ -40,6 +40,8 @@ export interface SideContext {
   /** The processes of the machine; null if there is no server. */
   readonly processes: ProcessFeed | null;
   jump(ms: number): void;
+  /** Shows a node alone in all panels; the one that is shown so, or null: all nodes. */
+  showNode(node: number | null): void;
   /** Opens a panel. */
   openPanel(id: string): void;
   addLabel(): void;
