@@ -12,6 +12,7 @@ import type { Mark } from "./panels/marks";
 import type { Panel } from "./panels/panel";
 import type { Page } from "./page";
 import { Comparing } from "./comparing";
+import { Conclusion } from "./compare/conclusion";
 import { Presence } from "./presence";
 import { Catalog } from "./series";
 import { SideColumn } from "./side-views/column";
@@ -45,6 +46,7 @@ export class Screen {
   private readonly slider: Slider;
   private readonly sides: SideColumn;
   private readonly comparing: Comparing;
+  private readonly conclusion: Conclusion;
   private readonly files: Files;
   private cursor: number | null = null;
   /** The labels that users made, newest first. */
@@ -70,12 +72,14 @@ export class Screen {
     if (source.kind === "recording" && view.to <= view.from) this.showAll();
     this.overview = new Overview(source, connection, ids, () => requestAnimationFrame(() => this.drawSlider()));
     this.comparing = new Comparing(page.surroundings(), this.catalog, this.timeline, () => this.changed());
+    this.conclusion = new Conclusion(view, { reveal: (panel) => this.board.reveal(panel), changed: () => this.changed() });
     this.controls = new Controls(sources, source, page.role, { compare: this.comparing.element, save: this.saveAll() }, this.orders());
     this.board = new Board(this.catalog, view, {
       cursor: (ms) => this.pointAt(ms),
       select: (from, to) => this.timeline.showRange(from, to),
       back: () => this.timeline.undo(),
       menu: (panel) => this.saveMenu(panel),
+      ownName: () => this.nameOf(source),
       otherName: () => this.comparing.name,
     }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share), tap: (at, pixels) => this.tapped(at, pixels) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged(), () => this.defaults());
     this.tree = new Tree(this.catalog, {
@@ -290,6 +294,10 @@ export class Screen {
     return [...where, timesOf(from, to), comparing.name ? `dashed: ${comparing.name}` : ""].filter(Boolean).join(" · ");
   }
 
+  private nameOf(source: SourceInfo): string {
+    return source.kind === "live" ? `${source.host}, live` : source.name;
+  }
+
   private saveAll(): HTMLElement {
     return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines));
   }
@@ -297,7 +305,7 @@ export class Screen {
   // ---- drawing ----
 
   private assemble(): void {
-    const main = h("main", { class: "main" }, this.board.chip.element, this.board.element);
+    const main = h("main", { class: "main" }, this.board.chip.element, this.conclusion.element, this.board.element);
     const tabs = h("nav", { class: "tabs", "aria-label": "Page sections" },
       ...([["charts", "Charts"], ["side", "Machine"], ["tree", "Metrics"]] as const).map(([name, text]) =>
         h("button", { type: "button", click: () => this.tab(name), "data-tab": name }, text)));
@@ -359,7 +367,8 @@ export class Screen {
     const { slice } = this.timeline;
     const range = this.timeline.range();
     this.comparing.want();
-    this.board.compare(this.comparing.other);
+    this.board.compare(this.comparing.other, this.comparing.origin);
+    this.conclusion.show({ first: this.nameOf(this.source), second: this.comparing.name, panels: this.board.list.map(({ spec }) => spec), slice, other: this.comparing.other, range });
     this.board.show(slice, ...range);
     this.showSides();
     this.drawSlider();

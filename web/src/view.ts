@@ -27,6 +27,8 @@ export interface View {
   source: number;
   /** Number of the second source to compare with, if any. */
   beside: number | null;
+  /** Whether the two are drawn next to each other. */
+  columns: boolean;
   /** The label at which the two are aligned; empty: at their starts. */
   at: string;
 }
@@ -34,7 +36,7 @@ export interface View {
 export const SPANS = [10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
 
 export function freshView(): View {
-  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", nodes: "use", node: null, processes: { open: false, sort: "", filter: "" }, source: 0, beside: null, at: "" };
+  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", nodes: "use", node: null, processes: { open: false, sort: "", filter: "" }, source: 0, beside: null, columns: false, at: "" };
 }
 
 /** The view as the fragment of an address. Default values are left out. */
@@ -57,6 +59,7 @@ export function writeView(view: View): string {
   if (view.processes.open && view.processes.filter) out.set("process", view.processes.filter);
   if (view.source !== 0) out.set("source", String(view.source));
   if (view.beside !== null) out.set("beside", String(view.beside));
+  if (view.beside !== null && view.columns) out.set("columns", "2");
   if (view.beside !== null && view.at !== "") out.set("at", view.at);
   return out.toString();
 }
@@ -89,6 +92,7 @@ export function readView(fragment: string): View {
   if (processes !== null) view.processes = { open: true, sort: /^-?[a-z]+$/.test(processes) ? processes : "", filter: (from.get("process") ?? "").slice(0, 100) };
   view.source = index(number("source")) ?? 0;
   view.beside = index(number("beside"));
+  view.columns = view.beside !== null && from.get("columns") === "2";
   if (view.beside !== null) view.at = from.get("at") ?? "";
   return view;
 }

@@ -5,7 +5,7 @@ import { keepInside, roundUp, stepFor, zoomed } from "../src/steps";
 import { freshView, readView, writeView } from "../src/view";
 
 test("a view can be written to an address and read again", () => {
-  const view = { ...freshView(), follow: false, from: 1.7e12, to: 1.7e12 + 500.25, spanMs: 500.25, panels: ["cpu", "m:node.Active(anon)+node.MemFree"], modes: { cpu: "stack" as const }, colour: "memory", nodes: "distances" as const, node: 3, processes: { open: true, sort: "-pid", filter: "a & b" }, source: 1, beside: 0, at: "phase 2 & more" };
+  const view = { ...freshView(), follow: false, from: 1.7e12, to: 1.7e12 + 500.25, spanMs: 500.25, panels: ["cpu", "m:node.Active(anon)+node.MemFree"], modes: { cpu: "stack" as const }, colour: "memory", nodes: "distances" as const, node: 3, processes: { open: true, sort: "-pid", filter: "a & b" }, source: 1, beside: 0, columns: true, at: "phase 2 & more" };
   assert.deepEqual(readView(`#${writeView(view)}`), view);
   assert.deepEqual(readView(writeView({ ...freshView(), spanMs: 300_000 })).spanMs, 300_000);
   assert.equal(writeView(freshView()), "");

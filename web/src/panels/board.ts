@@ -27,7 +27,7 @@ export class Board {
   private slice: Slice | null = null;
   private range: [number, number] = [0, 1];
   private marks: Mark[] = [];
-  private other: Other | undefined;
+  private compared: readonly [Other | undefined, number | null, boolean] = [undefined, null, false];
   private looked = 0;
   private lookedAt: Slice | null = null;
 
@@ -69,7 +69,7 @@ export class Board {
       if (old.get(panel.spec.id) === panel) continue;
       panel.setMarks(this.marks);
       panel.build();
-      panel.compare(this.other);
+      panel.compare(...this.compared);
       this.seen.observe(panel.element);
     }
     if (this.slice) this.show(this.slice, ...this.range);
@@ -126,10 +126,19 @@ export class Board {
     for (const panel of this.panels) panel.look();
   }
 
-  compare(other: Other | undefined): void {
-    if (this.other === other) return;
-    this.other = other;
-    for (const panel of this.panels) panel.compare(other);
+  /** `origin`: the time that both are aligned at. */
+  compare(other: Other | undefined, origin: number | null): void {
+    const compared = [other, other ? origin : null, this.view.columns] as const;
+    if (compared.every((one, at) => one === this.compared[at])) return;
+    this.compared = compared;
+    for (const panel of this.panels) panel.compare(...compared);
+  }
+
+  /** Scrolls to a panel. */
+  reveal(id: string): void {
+    const found = this.panels.find((panel) => panel.spec.id === id);
+    found?.element.scrollIntoView({ block: "center" });
+    found?.element.animate([{ outline: "2px solid var(--blue)" }, { outline: "2px solid transparent" }], 1200);
   }
 
   pointAt(ms: number | null): void {

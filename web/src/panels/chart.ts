@@ -30,6 +30,8 @@ export interface ChartLook {
   /** Whether a second source is drawn, dashed. */
   compared: boolean;
   stacked: boolean;
+  /** Times are distances from this one; null: times of the day. */
+  origin: number | null;
   small: boolean;
   /** Total number of colours, of which each line has one. */
   colours: number;
@@ -148,7 +150,7 @@ export class Chart extends PlotView {
   }
 
   shareTop(value: number): void {
-    this.top.y = value;
+    if (this.quantities.length === 1) this.top.y = value;
   }
 
   picture(): Picture {
@@ -210,7 +212,7 @@ export class Chart extends PlotView {
       padding: [small ? 5 : 8, this.quantities.length > 1 ? 0 : 20, small ? 6 : 0, 0],
       scales,
       series: [{}, ...this.lines.map((line, at) => this.seriesOf(line, at)), ...this.besideOf()],
-      axes: [timeAxis(this.theme, small), axis("y", 3), ...(this.quantities.length > 1 ? [axis("second", 1)] : [])],
+      axes: [timeAxis(this.theme, small, this.look.origin), axis("y", 3), ...(this.quantities.length > 1 ? [axis("second", 1)] : [])],
       cursor: {
         y: false,
         points: { show: false },

@@ -43,6 +43,7 @@ export class HeatChart extends PlotView {
     readonly lines: Line[],
     private readonly worst: Worst,
     private readonly events: PointedEvents,
+    private readonly origin: number | null = null,
   ) {
     super(host);
     this.theme = currentTheme();
@@ -92,8 +93,10 @@ export class HeatChart extends PlotView {
     return roundUp(this.top, this.quantity === "bytes" ? 2 : 10);
   }
 
-  shareTop(): void {
-    // There is one chart only.
+  shareTop(value: number): void {
+    if (value === this.top) return;
+    this.top = value;
+    this.fill();
   }
 
   picture(): Picture {
@@ -131,7 +134,7 @@ export class HeatChart extends PlotView {
       padding: [8, 20, 0, 0],
       scales: { x: { time: true, auto: false }, y: { auto: false, range: (_u, min, max) => [min, max] } },
       series: [{}, { scale: "y", show: true, paths: () => null, points: { show: false } }],
-      axes: [timeAxis(this.theme, false), this.names()],
+      axes: [timeAxis(this.theme, false, this.origin), this.names()],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => { this.events.back(); return null; } } },
       hooks: {
         setCursor: [(u) => this.pointed(u)],

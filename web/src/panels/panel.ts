@@ -3,7 +3,7 @@
 import { h, ICONS, iconButton } from "../elements";
 import type { Absent } from "../presence";
 import { lastMeasured, rowAt, type Slice } from "../store";
-import { clock, format } from "../units";
+import { format, timeText } from "../units";
 import type { Mode } from "../view";
 import { Chart, type ChartEvents, type Picture } from "./chart";
 import type { Other } from "./columns";
@@ -47,7 +47,8 @@ export interface PanelEvents extends ChartEvents {
   menu(panel: Panel): HTMLElement;
   /** Why a line has no values in the visible range; null if it has. */
   absent(line: Line): Absent | null;
-  /** The name of the second source. */
+  /** The names of the two sources. */
+  ownName(): string;
   otherName(): string;
 }
 
@@ -73,6 +74,11 @@ export class Panel {
   private absent: (Absent | null)[] = [];
   private filled = 0;
   private other: Other | undefined;
+  /** The time that times are distances from while comparing. */
+  private origin: number | null = null;
+  private columns = false;
+  /** The chart of the second source, in two columns. */
+  private second: Chart | HeatChart | null = null;
   private allCharts = false;
   visible = true;
 
@@ -111,24 +117,29 @@ export class Panel {
     this.body.replaceChildren();
     const { lines } = this.spec;
     const mode = this.drawnMode;
-    this.body.className = `charts ${mode}`;
+    const beside = this.beside(mode);
+    this.body.className = `charts ${mode}${beside ? " columns" : ""}`;
     const small = mode === "multiples";
     this.scale.hidden = this.sortButton.hidden = mode !== "heat";
     this.scale.replaceChildren(scaleBar(), h("span"));
     this.sortButton.setAttribute("aria-pressed", String(this.sorted));
     this.pointNear(null);
     this.body.append(this.near.element);
-    const groups = small ? lines.slice(0, this.allCharts ? lines.length : MAX_CHARTS).map((line) => [line]) : lines.length > 0 ? [lines] : [];
+    const groups = small ? lines.slice(0, this.allCharts ? lines.length : MAX_CHARTS).map((line) => [line]) : lines.length > 0 ? (beside ? [lines, lines] : [lines]) : [];
     this.cells = [];
-    this.charts = groups.map((group) => {
+    this.charts = groups.map((group, at) => {
       const host = h("div", { class: "chart", role: "img", "aria-label": `Chart: ${this.spec.title}${small ? `, ${group[0]?.label}` : ""}` });
-      const box = small ? h("div", { class: "cell" }, h("span", { class: "cell-name" }, group[0]?.label ?? ""), host) : host;
+      const name = small ? (group[0]?.label ?? "") : at === 0 ? this.events.ownName() : this.events.otherName();
+      const box = small || beside ? h("div", { class: "cell" }, h("span", { class: "cell-name" }, name), host) : host;
       this.body.append(box);
       this.cells.push(box);
       const chart = this.chart(host, group, mode);
       chart.marks = this.marks;
       return chart;
     });
+    this.second = beside ? (this.charts[1] ?? null) : null;
+    // The marks are times of the first source.
+    if (this.second) this.second.marks = [];
     if (small && groups.length < lines.length) {
       this.body.append(h("button", { type: "button", class: "link", click: () => { this.allCharts = true; this.build(); } }, `${lines.length - groups.length} more`));
     }
@@ -140,17 +151,22 @@ export class Panel {
 
   /** A second source cannot be drawn into a heat map. */
   private get drawnMode(): Mode {
-    return this.mode === "heat" && this.other !== undefined ? "lines" : this.mode;
+    return this.mode === "heat" && this.other !== undefined && !this.columns ? "lines" : this.mode;
+  }
+
+  /** Whether the second source has a chart of its own. */
+  private beside(mode: Mode): boolean {
+    return this.columns && this.other !== undefined && mode !== "multiples";
   }
 
   private chart(host: HTMLElement, lines: Line[], mode: Mode): Chart | HeatChart {
     const events = { ...this.events, near: (at: Pointed | null) => this.pointNear(mode === "multiples" ? null : at) };
     if (mode !== "heat") {
-      const chart = new Chart(host, lines, { compared: this.other !== undefined, stacked: mode === "stack", small: mode === "multiples", colours: this.colours() }, events);
+      const chart = new Chart(host, lines, { compared: this.other !== undefined && !this.beside(mode), origin: this.origin, stacked: mode === "stack", small: mode === "multiples", colours: this.colours() }, events);
       if (mode !== "multiples") chart.hidden = this.hidden;
       return chart;
     }
-    const chart = new HeatChart(host, lines, this.spec.lowIsBad ? "low" : "high", events);
+    const chart = new HeatChart(host, lines, this.spec.lowIsBad ? "low" : "high", events, this.origin);
     chart.hidden = this.hidden;
     chart.sorted = this.sorted;
     return chart;
@@ -172,7 +188,7 @@ export class Panel {
       const line = this.spec.lines[at];
       return line ? [{ name: line.label, value: format(values[at], line.quantity), colour: this.drawnMode === "heat" ? null : this.colour(line), chosen: at === pointed.line }] : [];
     });
-    this.near.show(clock(ms, slice?.stepMs), shown, { ...pointed, x: pointed.x - box.left, y: pointed.y - box.top });
+    this.near.show(timeText(ms, slice?.stepMs, this.origin), shown, { ...pointed, x: pointed.x - box.left, y: pointed.y - box.top });
   }
 
   private sort(): void {
@@ -184,8 +200,11 @@ export class Panel {
     this.slice = slice;
     this.range = [from, to];
     if (!this.visible) return;
-    for (const chart of this.charts) chart.prepare(slice, from, to, this.other);
-    if (this.mode === "multiples") this.shareScale();
+    for (const chart of this.charts) {
+      if (chart === this.second) chart.prepare({ ...slice, track: (number) => this.other?.(number) }, from, to);
+      else chart.prepare(slice, from, to, this.other);
+    }
+    if (this.mode === "multiples" || this.second) this.shareScale();
     for (const chart of this.charts) chart.draw();
     this.showScale();
     this.pointAt(this.cursor);
@@ -221,16 +240,17 @@ export class Panel {
   }
 
   /** Compares with another source, or with none. */
-  compare(other: Other | undefined): void {
-    if (this.other === other) return;
-    this.other = other;
+  compare(other: Other | undefined, origin: number | null = null, columns = false): void {
+    if (this.other === other && this.origin === origin && this.columns === columns) return;
+    Object.assign(this, { other, origin, columns });
+    this.element.classList.toggle("in-columns", other !== undefined && columns);
     this.element.classList.toggle("compared", other !== undefined);
     this.build();
   }
 
   setMarks(marks: Mark[]): void {
     this.marks = marks;
-    for (const chart of this.charts) chart.marks = marks;
+    for (const chart of this.charts) chart.marks = chart === this.second ? [] : marks;
   }
 
   /** Width of its charts in pixels; 0 if there is none. */
@@ -268,7 +288,7 @@ export class Panel {
   private shareScale(): void {
     const kinds = new Set(this.spec.lines.map((line) => line.quantity));
     if (kinds.size > 1) return;
-    const highest = Math.max(...this.charts.filter((_, at) => !this.hidden.has(at)).map((chart) => chart.highest));
+    const highest = Math.max(...this.charts.filter((_, at) => this.second !== null || !this.hidden.has(at)).map((chart) => chart.highest));
     for (const chart of this.charts) chart.shareTop(highest);
   }
 
@@ -342,6 +362,6 @@ export class Panel {
     if (!slice) return;
     this.filled = performance.now();
     const { title, lines } = this.spec;
-    this.table.fill({ title, lines, slice, range, values: this.valuesAt(this.cursor), atCursor: this.cursor !== null, other, otherName: this.events.otherName() });
+    this.table.fill({ title, lines, slice, range, values: this.valuesAt(this.cursor), atCursor: this.cursor !== null, other, otherName: this.events.otherName(), origin: this.origin });
   }
 }
