@@ -42,6 +42,7 @@ export class Page {
 
   constructor() {
     this.view = readView(location.hash);
+    this.view.theme = applyTheme(this.view.theme);
     this.connection = embeddedIn(document, this) ?? new Served(this);
     this.processes = this.connection.served ? new ProcessFeed(this.connection, this.ids) : null;
   }

@@ -2,7 +2,7 @@
 
 import { Controls } from "./controls";
 import { ask, notify, showKeys } from "./dialogs";
-import { savePng, saveSvg } from "./download";
+import { download, fileName, savePng, saveSvg } from "./download";
 import { h } from "./elements";
 import { Files } from "./files";
 import type { Frame } from "./frame";
@@ -13,6 +13,7 @@ import type { Panel } from "./panels/panel";
 import type { Page } from "./page";
 import { Comparing } from "./comparing";
 import { Conclusion } from "./compare/conclusion";
+import { copyPng, drawingsOn, findingsOn, pagePng, type PagePicture } from "./picture";
 import { Presence } from "./presence";
 import { Catalog } from "./series";
 import { SideColumn } from "./side-views/column";
@@ -79,6 +80,7 @@ export class Screen {
       select: (from, to) => this.timeline.showRange(from, to),
       back: () => this.timeline.undo(),
       menu: (panel) => this.saveMenu(panel),
+      kept: () => this.changed(),
       ownName: () => this.nameOf(source),
       otherName: () => this.comparing.name,
     }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share), tap: (at, pixels) => this.tapped(at, pixels) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged(), () => this.defaults());
@@ -92,6 +94,7 @@ export class Screen {
       mayOrder: page.role === "controller" && source.kind === "live",
       turn: (sensor, on) => page.order({ type: "order", line: `${on ? "enable" : "disable"} ${sensor}` }),
     });
+    this.tree.keep(view, () => this.changed());
     this.slider = new Slider({ show: (from, to) => this.slide(from, to), zoom: (factor, around) => this.timeline.zoom(factor, view.follow ? undefined : around) });
     this.sides = this.sideColumn();
     this.assemble();
@@ -215,7 +218,7 @@ export class Screen {
   }
 
   changeTheme(): void {
-    switchTheme();
+    this.page.view.theme = switchTheme();
     this.themeChanged();
   }
 
@@ -299,7 +302,19 @@ export class Screen {
   }
 
   private saveAll(): HTMLElement {
-    return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines));
+    return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines), [
+      ["Picture of the page, PNG", () => void this.picture((picture) => pagePng(picture).then((png) => download(`${fileName(this.nameOf(this.source))}.png`, png)))],
+      ["Picture of the page, to the clipboard", () => void this.picture((picture) => copyPng(picture).then(() => notify("Picture copied.")))],
+    ]);
+  }
+
+  private async picture(use: (picture: PagePicture) => Promise<void>): Promise<void> {
+    const { command, host, name } = this.source;
+    try {
+      await use({ head: [command ? `${host || name}: ${command}` : host || name, this.about(), ...findingsOn(document)], panels: this.board.list, drawings: drawingsOn(document) });
+    } catch (error) {
+      notify(`No picture: ${error instanceof Error ? error.message : String(error)}`, true);
+    }
   }
 
   // ---- drawing ----

@@ -3,6 +3,15 @@
 export const MODES = ["lines", "stack", "multiples", "heat"] as const;
 export type Mode = (typeof MODES)[number];
 
+/** Some lines of a panel, as `metric@place`: those that are not drawn, or those that alone are. */
+export interface HiddenLines {
+  only: boolean;
+  lines: string[];
+}
+
+/** The address keeps no more lines of a panel. */
+export const MAX_NAMES = 64;
+
 export interface View {
   /** Whether the range follows the newest sample. */
   follow: boolean;
@@ -23,6 +32,14 @@ export interface View {
   node: number | null;
   /** The list of processes: whether it is shown, the column that it is sorted by (`-`: reversed), its filter. */
   processes: { open: boolean; sort: string; filter: string };
+  /** Lines that are switched off, or of which all others are, by panel; of many at most `MAX_NAMES`. */
+  hidden: Record<string, HiddenLines>;
+  /** The panels with a table. */
+  tables: string[];
+  /** The search in the list of metrics. */
+  search: string;
+  /** The theme that somebody chose; empty: that of the system. */
+  theme: "" | "light" | "dark";
   /** Number of the shown source, which the server may not have. */
   source: number;
   /** Number of the second source to compare with, if any. */
@@ -36,7 +53,7 @@ export interface View {
 export const SPANS = [10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
 
 export function freshView(): View {
-  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", nodes: "use", node: null, processes: { open: false, sort: "", filter: "" }, source: 0, beside: null, columns: false, at: "" };
+  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", nodes: "use", node: null, processes: { open: false, sort: "", filter: "" }, hidden: {}, tables: [], search: "", theme: "", source: 0, beside: null, columns: false, at: "" };
 }
 
 /** The view as the fragment of an address. Default values are left out. */
@@ -57,6 +74,10 @@ export function writeView(view: View): string {
   if (view.node !== null) out.set("node", String(view.node));
   if (view.processes.open) out.set("processes", view.processes.sort || "cpu");
   if (view.processes.open && view.processes.filter) out.set("process", view.processes.filter);
+  for (const [panel, { only, lines }] of Object.entries(view.hidden)) out.append(only ? "only" : "hide", [panel, ...lines].join("|"));
+  if (view.tables.length > 0) out.set("tables", view.tables.join(","));
+  if (view.search !== fresh.search) out.set("search", view.search);
+  if (view.theme !== fresh.theme) out.set("theme", view.theme);
   if (view.source !== 0) out.set("source", String(view.source));
   if (view.beside !== null) out.set("beside", String(view.beside));
   if (view.beside !== null && view.columns) out.set("columns", "2");
@@ -90,6 +111,16 @@ export function readView(fragment: string): View {
   view.node = index(number("node"));
   const processes = from.get("processes");
   if (processes !== null) view.processes = { open: true, sort: /^-?[a-z]+$/.test(processes) ? processes : "", filter: (from.get("process") ?? "").slice(0, 100) };
+  for (const name of ["hide", "only"]) {
+    for (const text of from.getAll(name).slice(0, 64)) {
+      const [panel, ...lines] = text.split("|");
+      if (panel && lines.length > 0) view.hidden[panel] = { only: name === "only", lines: lines.slice(0, MAX_NAMES) };
+    }
+  }
+  view.tables = (from.get("tables") ?? "").split(",").filter(Boolean).slice(0, 64);
+  view.search = (from.get("search") ?? "").slice(0, 200);
+  const theme = from.get("theme");
+  if (theme === "light" || theme === "dark") view.theme = theme;
   view.source = index(number("source")) ?? 0;
   view.beside = index(number("beside"));
   view.columns = view.beside !== null && from.get("columns") === "2";

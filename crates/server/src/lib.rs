@@ -15,6 +15,7 @@ mod frame;
 mod http;
 mod hub;
 pub mod ingest;
+pub mod key_file;
 mod layout;
 pub mod listen_options;
 pub mod page;

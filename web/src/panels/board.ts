@@ -178,6 +178,16 @@ export class Board {
     });
   }
 
+  /** Keeps in the view what a panel hides, and whether it has a table. */
+  private keep(panel: Panel): void {
+    const { view } = this;
+    const { id } = panel.spec;
+    const hidden = panel.hiddenLines;
+    if (hidden) view.hidden[id] = hidden;
+    else delete view.hidden[id];
+    view.tables = view.tables.filter((one) => one !== id).concat(panel.hasTable ? [id] : []);
+  }
+
   private make(spec: PanelSpec): Panel {
     const usual = usualMode(spec);
     const mode: Mode = this.view.modes[spec.id] ?? usual;
@@ -185,12 +195,17 @@ export class Board {
       ...this.events,
       absent: (line) => this.presence.why(line.series),
       close: (id) => this.remove(id),
+      kept: (changed) => {
+        this.keep(changed);
+        this.events.kept(changed);
+      },
       mode: (id, now) => {
         if (now === usual) delete this.view.modes[id];
         else this.view.modes[id] = now;
         this.changed();
       },
     });
+    panel.restore(this.view.hidden[spec.id], this.view.tables.includes(spec.id));
     listenToGestures(panel.element, this.element, this.gestures);
     return panel;
   }

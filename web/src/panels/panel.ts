@@ -4,7 +4,7 @@ import { h, ICONS, iconButton } from "../elements";
 import type { Absent } from "../presence";
 import { lastMeasured, rowAt, type Slice } from "../store";
 import { format, timeText } from "../units";
-import type { Mode } from "../view";
+import { MAX_NAMES, type HiddenLines, type Mode } from "../view";
 import { Chart, type ChartEvents, type Picture } from "./chart";
 import type { Other } from "./columns";
 import { HeatChart } from "./heat";
@@ -42,6 +42,8 @@ export function usualMode(spec: PanelSpec): Mode {
 
 export interface PanelEvents extends ChartEvents {
   close(id: string): void;
+  /** Lines were switched on or off, or the table was opened or closed. */
+  kept(panel: Panel): void;
   mode(id: string, mode: Mode): void;
   /** The menu of what can be saved of a panel. */
   menu(panel: Panel): HTMLElement;
@@ -65,6 +67,7 @@ export class Panel {
   private pointed: Pointed | null = null;
   private sorted = false;
   private readonly sortButton = iconButton("sort", "Sort by worst", () => this.sort());
+  private readonly tableButton = iconButton("table", "Table", () => this.toggleTable());
   private readonly scale = h("span", { class: "heat-scale", hidden: true });
   private cells: HTMLElement[] = [];
   private slice: Slice | null = null;
@@ -95,10 +98,9 @@ export class Panel {
       if (spec.lines.length > 1) modes.append(button);
     }
     if (!this.buttons.has(this.mode)) this.mode = "lines";
-    const tableButton = iconButton("table", "Table", () => this.toggleTable(tableButton));
-    tableButton.setAttribute("aria-expanded", "false");
+    this.tableButton.setAttribute("aria-expanded", "false");
     this.legend = new Legend(spec.lines, (line) => this.colour(line), { toggle: (at) => this.toggle(at), isolate: (at) => this.isolate(at) });
-    const tools = spec.lines.length > 0 ? [modes, this.sortButton, tableButton, events.menu(this)] : [];
+    const tools = spec.lines.length > 0 ? [modes, this.sortButton, this.tableButton, events.menu(this)] : [];
     this.element = h("section", { class: "panel", "aria-label": spec.title, "data-panel": spec.id },
       h("header", {},
         h("h2", { title: spec.help }, spec.title),
@@ -258,6 +260,28 @@ export class Panel {
     return this.body.clientWidth;
   }
 
+  /** The lines that are switched off; null if none is. */
+  get hiddenLines(): HiddenLines | null {
+    const { lines } = this.spec;
+    const { size } = this.hidden;
+    if (size === 0) return null;
+    const only = size > lines.length / 2;
+    return { only, lines: lines.filter((_, at) => this.hidden.has(at) !== only).map(keyOf).slice(0, MAX_NAMES) };
+  }
+
+  get hasTable(): boolean {
+    return !this.table.element.hidden;
+  }
+
+  /** Switches lines off and opens the table, as they were. Before it is built. */
+  restore(hidden: HiddenLines | undefined, table: boolean): void {
+    const named = new Set(hidden?.lines);
+    if (hidden) this.spec.lines.forEach((line, at) => named.has(keyOf(line)) !== hidden.only && this.hidden.add(at));
+    // Names that no line has any more must not hide all.
+    if (this.hidden.size === this.spec.lines.length && named.size > 0 && hidden?.only) this.hidden.clear();
+    if (table && this.spec.lines.length > 0) this.toggleTable(false);
+  }
+
   /** What is on screen, for exports. */
   pictures(): { name: string; picture: Picture }[] {
     const small = this.mode === "multiples";
@@ -307,20 +331,22 @@ export class Panel {
     this.events.mode(this.spec.id, mode);
   }
 
-  private toggleTable(button: HTMLButtonElement): void {
+  private toggleTable(tell = true): void {
     const box = this.table.element;
     box.hidden = !box.hidden;
     this.element.classList.toggle("with-table", !box.hidden);
-    button.setAttribute("aria-expanded", String(!box.hidden));
+    this.tableButton.setAttribute("aria-expanded", String(!box.hidden));
     if (!box.hidden) this.fillTable();
     this.resize();
     if (this.slice) this.show(this.slice, ...this.range);
+    if (tell) this.events.kept(this);
   }
 
   private toggle(at: number): void {
     if (this.hidden.has(at)) this.hidden.delete(at);
     else this.hidden.add(at);
     this.shownChanged();
+    this.events.kept(this);
   }
 
   /** Shows only this line; called again, all lines. */
@@ -330,6 +356,7 @@ export class Panel {
     this.hidden.clear();
     if (!isSolo) for (const other of others) this.hidden.add(other);
     this.shownChanged();
+    this.events.kept(this);
   }
 
   private shownChanged(): void {
@@ -364,4 +391,8 @@ export class Panel {
     const { title, lines } = this.spec;
     this.table.fill({ title, lines, slice, range, values: this.valuesAt(this.cursor), atCursor: this.cursor !== null, other, otherName: this.events.otherName(), origin: this.origin });
   }
+}
+
+function keyOf({ series }: Line): string {
+  return series.instance ? `${series.name}@${series.instance}` : series.name;
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// The page is served at 127.0.0.1:7077 until the command ends, a signal arrives or 'numa ctl
 /// stop' is run. Two addresses are printed. The control address can change the interval, pause
 /// and record; the view address is read-only. Both contain a secret token that is new at every
-/// start. The page and 'numa ctl' can record only below one directory, see --recordings.
+/// start, unless --key-file keeps it. The page and 'numa ctl' can record only below one directory, see --recordings.
 #[derive(Debug, Args)]
 pub struct LiveArgs {
     #[command(flatten)]
