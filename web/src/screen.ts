@@ -213,7 +213,7 @@ export class Screen {
   }
 
   defaults(): void {
-    this.page.view.panels = freshView().panels;
+    Object.assign(this.page.view, { panels: freshView().panels, sizes: {} });
     this.panelsChanged();
   }
 

@@ -24,6 +24,8 @@ export interface View {
   panels: string[];
   /** The chart types that are not a panel's default. */
   modes: Record<string, Mode>;
+  /** Columns and rows of the panels that are larger than one of each. */
+  sizes: Record<string, [number, number]>;
   /** What the machine view is coloured by. */
   colour: string;
   /** What the cells of the nodes show: the use of memory where the source has it, or distances. */
@@ -53,7 +55,7 @@ export interface View {
 export const SPANS = [10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
 
 export function freshView(): View {
-  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", nodes: "use", node: null, processes: { open: false, sort: "", filter: "" }, hidden: {}, tables: [], search: "", theme: "", source: 0, beside: null, columns: false, at: "" };
+  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, sizes: {}, colour: "cpu", nodes: "use", node: null, processes: { open: false, sort: "", filter: "" }, hidden: {}, tables: [], search: "", theme: "", source: 0, beside: null, columns: false, at: "" };
 }
 
 /** The view as the fragment of an address. Default values are left out. */
@@ -69,6 +71,8 @@ export function writeView(view: View): string {
   if (view.panels.length > 0) out.set("panels", view.panels.join(","));
   const modes = Object.entries(view.modes);
   if (modes.length > 0) out.set("modes", modes.map(([id, mode]) => `${id}=${mode}`).join(","));
+  const sizes = Object.entries(view.sizes);
+  if (sizes.length > 0) out.set("sizes", sizes.map(([id, size]) => `${id}=${size.join("x")}`).join(","));
   if (view.colour !== fresh.colour) out.set("colour", view.colour);
   if (view.nodes !== fresh.nodes) out.set("nodes", view.nodes);
   if (view.node !== null) out.set("node", String(view.node));
@@ -105,6 +109,10 @@ export function readView(fragment: string): View {
     const at = pair.lastIndexOf("=");
     const mode = MODES.find((one) => one === pair.slice(at + 1));
     if (at > 0 && mode) view.modes[pair.slice(0, at)] = mode;
+  }
+  for (const pair of (from.get("sizes") ?? "").split(",")) {
+    const [, id, columns, rows] = /^(.+)=([1-4])x([1-4])$/.exec(pair) ?? [];
+    if (id) view.sizes[id] = [Number(columns), Number(rows)];
   }
   view.colour = from.get("colour") ?? view.colour;
   if (from.get("nodes") === "distances") view.nodes = "distances";

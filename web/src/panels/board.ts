@@ -10,6 +10,7 @@ import type { Mode, View } from "../view";
 import type { Other } from "./columns";
 import type { Mark } from "./marks";
 import { defaultPanels, missingPanel, panelOf, type PanelSpec } from "./lines";
+import { makeMovable, type MovingEvents } from "./moving";
 import { Panel, usualMode, type PanelEvents } from "./panel";
 import { listenToGestures, type Gestures } from "./gestures";
 
@@ -41,6 +42,7 @@ export class Board {
     private readonly defaults: () => void,
   ) {
     this.machine = readMachine(catalog.source.topology);
+    new ResizeObserver(() => this.fitSizes()).observe(this.element);
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
         const panel = this.panels.find((p) => p.element === entry.target);
@@ -65,6 +67,7 @@ export class Board {
       if (!this.panels.includes(panel)) this.seen.unobserve(panel.element);
     }
     this.element.replaceChildren(...(this.panels.length > 0 ? this.panels.map((panel) => panel.element) : [this.empty()]));
+    this.fitSizes();
     for (const panel of this.panels) {
       if (old.get(panel.spec.id) === panel) continue;
       panel.setMarks(this.marks);
@@ -178,6 +181,53 @@ export class Board {
     });
   }
 
+  private moving(panel: Panel): MovingEvents {
+    const { id } = panel.spec;
+    return {
+      moved: () => {
+        this.view.panels = [...this.element.children].flatMap((element) => element.getAttribute("data-panel") ?? []);
+        this.changed();
+      },
+      cancelled: () => this.changed(),
+      step: (by) => this.step(panel, by),
+      size: () => this.view.sizes[id] ?? [1, 1],
+      resize: ([columns, rows]) => {
+        if (columns === 1 && rows === 1) delete this.view.sizes[id];
+        else this.view.sizes[id] = [columns, rows];
+        this.fitSizes();
+        this.events.kept(panel);
+      },
+    };
+  }
+
+  /** Moves a panel one place; its title keeps the focus. */
+  private step(panel: Panel, by: number): void {
+    const ids = this.panels.map(({ spec }) => spec.id);
+    const at = ids.indexOf(panel.spec.id);
+    const to = at + by;
+    if (at < 0 || to < 0 || to >= ids.length) return;
+    ids.splice(to, 0, ...ids.splice(at, 1));
+    this.view.panels = ids;
+    this.changed();
+    panel.title.focus();
+    panel.element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** The number of columns of the board. */
+  private columns(): number {
+    return Math.max(1, getComputedStyle(this.element).gridTemplateColumns.split(" ").filter((width) => width !== "0px").length);
+  }
+
+  /** Panels are as large as the user chose, but not wider than the board. */
+  private fitSizes(): void {
+    const columns = this.columns();
+    for (const { spec, element } of this.panels) {
+      const size = this.view.sizes[spec.id];
+      element.style.gridColumn = size && size[0] > 1 && columns > 1 ? `span ${Math.min(size[0], columns)}` : "";
+      element.style.gridRow = size && size[1] > 1 ? `span ${size[1]}` : "";
+    }
+  }
+
   /** Keeps in the view what a panel hides, and whether it has a table. */
   private keep(panel: Panel): void {
     const { view } = this;
@@ -205,6 +255,7 @@ export class Board {
         this.changed();
       },
     });
+    makeMovable(panel.element, panel.title, panel.grip, () => this.columns(), this.moving(panel));
     panel.restore(this.view.hidden[spec.id], this.view.tables.includes(spec.id));
     listenToGestures(panel.element, this.element, this.gestures);
     return panel;

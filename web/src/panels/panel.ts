@@ -67,6 +67,10 @@ export class Panel {
   private pointed: Pointed | null = null;
   private sorted = false;
   private readonly sortButton = iconButton("sort", "Sort by worst", () => this.sort());
+  /** Moves the panel. */
+  readonly title: HTMLButtonElement;
+  /** Resizes it. */
+  readonly grip = h("i", { class: "corner", "aria-hidden": "true" });
   private readonly tableButton = iconButton("table", "Table", () => this.toggleTable());
   private readonly scale = h("span", { class: "heat-scale", hidden: true });
   private cells: HTMLElement[] = [];
@@ -101,12 +105,13 @@ export class Panel {
     this.tableButton.setAttribute("aria-expanded", "false");
     this.legend = new Legend(spec.lines, (line) => this.colour(line), { toggle: (at) => this.toggle(at), isolate: (at) => this.isolate(at) });
     const tools = spec.lines.length > 0 ? [modes, this.sortButton, this.tableButton, events.menu(this)] : [];
+    this.title = h("button", { type: "button", class: "title", "aria-description": "Arrow keys: move the panel; with Shift: its size" }, spec.title);
     this.element = h("section", { class: "panel", "aria-label": spec.title, "data-panel": spec.id },
       h("header", {},
-        h("h2", { title: spec.help }, spec.title),
+        h("h2", { title: spec.help }, this.title),
         h("div", { class: "tools" }, ...tools, iconButton("close", "Close panel", () => events.close(spec.id))),
       ),
-      this.legend.element, this.body, this.note, this.table.element,
+      this.legend.element, this.body, this.note, this.table.element, this.grip,
     );
     this.legend.element.append(this.scale);
     if (spec.lines.length === 0) this.say(spec.help);
