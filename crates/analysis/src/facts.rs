@@ -89,6 +89,11 @@ impl<'a> Facts<'a> {
         cards.into_iter()
     }
 
+    /// How many series there are of one place.
+    pub(crate) fn series_at(&self, place: Instance) -> usize {
+        self.header.series.iter().filter(|series| series.instance == place).count()
+    }
+
     /// The machine, if the recording has it.
     pub(crate) fn topology(&self) -> Option<&'a Topology> {
         self.header.topology.as_ref()

@@ -2,6 +2,7 @@
 
 mod balancing;
 mod bandwidth;
+mod card_cache;
 mod compaction;
 mod computing;
 mod contended;
@@ -21,6 +22,7 @@ mod lost;
 mod memory_time;
 mod one_node;
 mod out_of_memory;
+mod own_traffic;
 mod page_tables;
 mod pressure;
 mod queued;
@@ -29,6 +31,7 @@ mod steal;
 mod storage;
 mod swap;
 mod switches;
+mod wander;
 
 use crate::case::{Case, Draft};
 use crate::course::{Limit, Watched, Watching};
@@ -72,20 +75,22 @@ pub(crate) const COSTLY: f64 = 5.0;
 /// The table.
 pub(crate) static RULES: &[&Rule] = &[
     &out_of_memory::RULE,
+    // The cause of far memory stands before it.
+    &full_node::RULE,
     &far_use::TIME,
     &far_use::PAGES,
     &far_access::READS,
-    &far_access::LOADS,
     &far_access::TRAFFIC,
     &far_access::HINTS,
     &far_allocation::RULE,
     &one_node::RULE,
-    &full_node::RULE,
+    &wander::RULE,
     &page_tables::RULE,
     &balancing::RULE,
     &bandwidth::RULE,
     &links::LINKS,
     &links::CARDS,
+    &card_cache::THRASHES,
     &contended::RULE,
     &memory_time::RULE,
     &faults::RULE,
@@ -103,7 +108,9 @@ pub(crate) static RULES: &[&Rule] = &[
     &switches::RULE,
     &forks::RULE,
     &interrupts::RULE,
+    &card_cache::EXPLOITED,
     &lost::RULE,
+    &own_traffic::RULE,
     &computing::RULE,
 ];
 

@@ -37,6 +37,8 @@ pub enum Fix {
     OtherMachine(String),
     /// Change the command line of numa, or a file that it names.
     CommandLine(String),
+    /// Run numa at another time; the text says which and follows "run numa again when".
+    Later(String),
     /// Capture the machine again: the capture lacks this path.
     Capture(String),
     /// Do something else on this machine.
@@ -52,7 +54,7 @@ impl Fix {
     }
 
     /// Whether it can be done on this machine with the running kernel, or by a kernel parameter.
-    /// Another kernel, another machine or another command line of numa cannot.
+    /// Another kernel, another machine, another time or another command line of numa cannot.
     pub fn is_possible_here(&self) -> bool {
         match self {
             Self::Commands(_)
@@ -62,9 +64,11 @@ impl Fix {
             | Self::Capture(_)
             | Self::Step(_)
             | Self::AsWorded(_) => true,
-            Self::BuildOption(_) | Self::OtherKernel(_) | Self::OtherMachine(_) | Self::CommandLine(_) => {
-                false
-            }
+            Self::BuildOption(_)
+            | Self::OtherKernel(_)
+            | Self::OtherMachine(_)
+            | Self::Later(_)
+            | Self::CommandLine(_) => false,
         }
     }
 
@@ -95,6 +99,7 @@ impl fmt::Display for Fix {
             Self::BuildOption(option) => write!(f, "boot a kernel that is built with {option}"),
             Self::OtherKernel(which) => write!(f, "boot a kernel {which}"),
             Self::OtherMachine(which) => write!(f, "run on {which}"),
+            Self::Later(when) => write!(f, "run numa again when {when}"),
             Self::Capture(path) => {
                 write!(f, "make the capture of that machine again with 'numa capture', or add {path} to it")
             }
@@ -131,6 +136,7 @@ mod tests {
         };
         vec![
             (Fix::command(NUMA_STAT), NUMA_STAT, true),
+            (Fix::Later(text("memory is free")), "run numa again when memory is free", false),
             (Fix::Commands(vec![text("one"), text("two")]), "one, or two", true),
             (Fix::Root { or: None }, "run numa as root", true),
             (Fix::Root { or: Some(text("mount it")) }, "run numa as root, or mount it", true),

@@ -33,7 +33,7 @@ pub struct InProcessRoad {
 impl InProcessRoad {
     /// For programs that are started from now on with [`Self::variables`].
     pub fn new(settings: &SampleSettings, landing: Landing) -> io::Result<Self> {
-        let cpus = numakit_sys::sched::affinity().map_or(1, |cpus| cpus.len());
+        let cpus = numakit_sys::sched::permitted().map_or(1, |cpus| cpus.len());
         Ok(Self {
             ring: SampleRing::create(LEAST.max(cpus * FOR_EACH_CPU))?,
             landing,

@@ -53,7 +53,8 @@ impl PerfRoad {
         landing: Landing,
         start: impl FnOnce() -> io::Result<T> + Send,
     ) -> Result<(Self, T), RoadError> {
-        let cpus = sched::affinity().map_err(RoadError::Start)?;
+        // The program may bind itself to other CPUs than those that this process is bound to.
+        let cpus = sched::permitted().map_err(RoadError::Start)?;
         let sampled = || {
             let road = Self::open(settings, landing, SampledTasks::Executed(&cpus))?;
             Ok((road, start().map_err(RoadError::Start)?))
@@ -78,8 +79,13 @@ impl PerfRoad {
         }
         let limit = usize::try_from(sched::raise_open_files().unwrap_or(1024)).unwrap_or(usize::MAX);
         let fault_files = if settings.first_touch { faults::files(settings.every_touch) } else { 0 };
-        let needed = threads.len() * cpus.len() * (events(settings).len() + fault_files);
-        if needed.saturating_add(OTHER_FILES) <= limit {
+        let files =
+            |cpus: &CpuSet| threads.len() * cpus.len() * (events(settings).len() + fault_files) + OTHER_FILES;
+        // Threads may bind themselves to other CPUs later, if there are files for that.
+        let wide = cpus.or(&sched::permitted().unwrap_or_default());
+        let cpus = if files(&wide) <= limit { wide } else { cpus };
+        let needed = files(&cpus);
+        if needed <= limit {
             let mut road = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
             road.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;
             return Ok(road);

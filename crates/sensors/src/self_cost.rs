@@ -57,6 +57,9 @@ fn value(which: usize, tick: &Tick, costs: FaultCosts) -> Option<u64> {
     }
 }
 
+/// Number of the metric of huge pages.
+const HUGE: usize = 5;
+
 struct SelfCost {
     series: Vec<Series>,
     // The value of each series.
@@ -71,9 +74,11 @@ fn probe(_: &Scene<'_>) -> Probed {
     let mut sensor = SelfCost { series: Vec::new(), values: Vec::new(), absent: Vec::new(), costs };
     for (at, metric) in known().into_iter().enumerate() {
         if is_absent[at] {
-            let seen = "no page fault got such a page";
-            let fix = Fix::Step("switch transparent huge pages on, or free memory".to_owned());
-            let why = Unavailable::new("the cost of page faults for huge pages", seen, fix);
+            let fix = Fix::Later(match at {
+                HUGE => "transparent huge pages are on and 2 MiB of contiguous memory are free".to_owned(),
+                _ => "memory is free".to_owned(),
+            });
+            let why = Unavailable::new("the cost of a page fault", "no page fault got such a page", fix);
             sensor.absent.push(Absent { metric, why });
             continue;
         }

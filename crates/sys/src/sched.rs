@@ -32,6 +32,17 @@ pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     Ok(cpus)
 }
 
+/// The CPUs that threads of this process may bind themselves to, whatever the calling thread is bound to now: a program that it
+/// starts may run there. A thread of its own asks for all CPUs, and the kernel leaves those of the cpuset.
+pub fn permitted() -> io::Result<CpuSet> {
+    let all = CpuSet::range(0, MASK_WORDS as u32 * 64 - 1);
+    std::thread::scope(|scope| {
+        // Where binding is refused, a program cannot leave these CPUs either.
+        let asked = scope.spawn(move || set_affinity(&all).and_then(|()| affinity()).or_else(|_| affinity()));
+        asked.join().unwrap_or_else(|_| affinity())
+    })
+}
+
 /// Binds the calling thread to these CPUs.
 pub fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
     set_affinity_of(0, cpus)
@@ -119,6 +130,18 @@ mod tests {
         assert_eq!(affinity().unwrap(), one);
         set_affinity(&before).unwrap();
         assert_eq!(affinity().unwrap(), before);
+    }
+
+    #[test]
+    fn a_narrow_thread_may_use_all_cpus_again() {
+        let all = permitted().unwrap();
+        let narrow = std::thread::spawn(|| {
+            let one: CpuSet = affinity().unwrap().first().into_iter().collect();
+            set_affinity(&one).unwrap();
+            (permitted().unwrap(), affinity().unwrap(), one)
+        });
+        let (permitted, after, one) = narrow.join().unwrap();
+        assert_eq!((permitted, after), (all, one));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
 use crate::findings::{Certainty, FindingCost};
-use crate::limits::{FAR, FAR_HINTS, FAR_LOADS, FAR_READS, FAR_TRAFFIC};
+use crate::limits::{FAR, FAR_HINTS, FAR_READS, FAR_TRAFFIC};
 
 const fn rule(name: &'static str, limit: Limit, judge: fn(&Case<'_>) -> Option<Draft>) -> Rule {
     Rule {
@@ -17,15 +17,17 @@ const fn rule(name: &'static str, limit: Limit, judge: fn(&Case<'_>) -> Option<D
 }
 
 pub(crate) const READS: Rule = rule("far-reads", FAR_READS, |case| judge(case, "accesses"));
-pub(crate) const LOADS: Rule = rule("far-loads", FAR_LOADS, |case| judge(case, "loads from memory"));
 pub(crate) const TRAFFIC: Rule = rule("far-traffic", FAR_TRAFFIC, |case| judge(case, "memory traffic"));
 pub(crate) const HINTS: Rule =
     rule("far-hint-faults", FAR_HINTS, |case| judge(case, "accesses that NUMA balancing sampled"));
 
-/// Silent where samples tell whose use it is.
+/// Silent where samples tell whose use it is, and where a better counter of the machine tells the same.
 fn judge(case: &Case<'_>, of: &str) -> Option<Draft> {
     let formula = case.formula();
     let share = case.rate(formula).filter(|&share| share >= FAR && !case.is_use_known())?;
+    if formula != READS.limit.formula && case.overall(READS.limit.formula).is_some() {
+        return None;
+    }
     let says = format!("{} of the {of} went to memory of other nodes", percent(share));
     let remedy = case.remedy(
         "Keep threads on the nodes of their memory; numa explain names the data",

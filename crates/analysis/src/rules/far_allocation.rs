@@ -1,5 +1,6 @@
 //! Memory was allocated by CPUs of other nodes, and the recording does not say who used it.
 
+use super::full_node::OVERFLOW;
 use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, percent};
 use crate::findings::{Certainty, FindingCost};
@@ -17,7 +18,12 @@ pub(crate) const RULE: Rule = Rule {
     judge,
 };
 
+/// Silent where a node was full: that is the cause, and has a finding of its own.
 fn judge(case: &Case<'_>) -> Option<Draft> {
+    let overflow = |node: &u32| case.facts.rate("overflow_share", Instance::Node(*node));
+    if case.facts.nodes().iter().filter_map(overflow).any(|share| share >= OVERFLOW) {
+        return None;
+    }
     let share = case.rate("remote_allocation_share").filter(|&share| share >= FAR && !case.is_use_known())?;
     case.facts.sum("allocations", Instance::Machine).filter(|&n| n >= MIN_ALLOCATIONS)?;
     let says = format!("{} of the memory was allocated by CPUs of other nodes", percent(share));

@@ -10,6 +10,9 @@ use numakit_model::Instance;
 /// A node with at least this share of the far use is named, in percent.
 const NAMED: f64 = 10.0;
 
+/// Use of a node's memory of at least this part of the average is even.
+const EVEN: f64 = 0.6;
+
 pub(crate) const TIME: Rule = Rule {
     name: "far-use",
     finds: "threads that wait for memory of other nodes",
@@ -34,6 +37,7 @@ struct Unit {
     minimum: f64,
     verb: &'static str,
     of: &'static str,
+    is: &'static str,
 }
 
 const WAITING: Unit = Unit {
@@ -43,6 +47,7 @@ const WAITING: Unit = Unit {
     minimum: 20.0,
     verb: "wait for",
     of: "time at memory",
+    is: "is",
 };
 const USING: Unit = Unit {
     share: "far_pages_share",
@@ -51,6 +56,7 @@ const USING: Unit = Unit {
     minimum: 100.0,
     verb: "use",
     of: "pages in use",
+    is: "are",
 };
 
 fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
@@ -71,7 +77,7 @@ fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     let pairs = Pairs::of(case, unit.pairs);
     let says = pairs.says(unit, share);
     let mut evidence =
-        vec![case.evidence(unit.share, format!("{} of the {} is far", percent(share), unit.of))];
+        vec![case.evidence(unit.share, format!("{} of the {} {} far", percent(share), unit.of, unit.is))];
     evidence.extend(case.overall("memory_share").map(|share| {
         let says = format!("{} of the program's time is at memory outside of the caches", percent(share));
         case.number("memory_share", share, says)
@@ -79,7 +85,7 @@ fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     evidence.extend(pairs.evidence(case, unit));
     evidence.extend(card_waits(case));
     let certainty = if half < share / 2.0 { Certainty::Measured } else { Certainty::Likely };
-    let draft = Draft::measured(FindingSubject::Program, says, cost, remedy(case));
+    let draft = Draft::measured(FindingSubject::Program, says, cost, remedy(case, &pairs));
     Some(draft.with(evidence).certainty(certainty))
 }
 
@@ -115,21 +121,31 @@ impl Pairs {
         self.nodes.iter().copied().filter(|&node| share(node) >= NAMED).collect()
     }
 
+    /// Whether threads of all nodes that use memory use about as much of each other one.
+    fn is_spread(&self) -> bool {
+        let homes = self.named(|pair| pair.1);
+        let even = self.total() / homes.len().max(1) as f64;
+        let of = |node: u32| self.far.iter().filter(|pair| pair.1 == node).map(|pair| pair.2).sum::<f64>();
+        let is_even = homes.iter().all(|&node| (EVEN * even..even / EVEN).contains(&of(node)));
+        homes.len() > 2 && homes == self.named(|pair| pair.0) && is_even
+    }
+
     fn says(&self, unit: &Unit, share: f64) -> String {
         let (users, homes) = (self.named(|pair| pair.0), self.named(|pair| pair.1));
         let share = percent(share);
-        if users.is_empty() || homes.len() == self.nodes.len() {
+        if users.is_empty() || (homes.len() > 1 && homes == users) {
             return format!("Threads {} memory of other nodes: {share} of the {}", unit.verb, unit.of);
         }
         let word = |nodes: &[u32]| if nodes.len() == 1 { "node" } else { "nodes" };
         format!(
-            "Threads on {} {} {} memory of {} {}: {share} of the {} is far",
+            "Threads on {} {} {} memory of {} {}: {share} of the {} {} far",
             word(&users),
             listed(&users),
             unit.verb,
             word(&homes),
             listed(&homes),
-            unit.of
+            unit.of,
+            unit.is
         )
     }
 
@@ -137,15 +153,22 @@ impl Pairs {
     fn evidence(&self, case: &Case<'_>, unit: &Unit) -> Vec<FindingEvidence> {
         let of_node = |node: u32| {
             let share = case.facts.rate(unit.share, Instance::Node(node)).filter(|&share| share >= FAR)?;
-            let says = format!("node {node}: {} of its {} is far", percent(share), unit.of);
+            let says = format!("node {node}: {} of its {} {} far", percent(share), unit.of, unit.is);
             Some(case.number(&format!("{}@node{node}", unit.share), share, says))
         };
         self.nodes.iter().filter_map(|&node| of_node(node)).collect()
     }
 }
 
-/// What kind of memory it is decides what helps.
-fn remedy(case: &Case<'_>) -> FindingRemedy {
+/// What kind of memory it is decides what helps, and whether all nodes have a part of it.
+fn remedy(case: &Case<'_>, pairs: &Pairs) -> FindingRemedy {
+    if pairs.is_spread() {
+        return case.remedy(
+            "The memory is spread over all nodes, as by interleaving: if each thread uses a part of its own, let it touch \
+             that part first, without a policy; if all share it, this is the best place for it",
+            &["numa run --memory local -- {command}", "numa explain -- {command}"],
+        );
+    }
     let kinds = ["stack", "heap", "file", "shared"];
     let most = kinds
         .into_iter()

@@ -4,11 +4,11 @@ use super::{NODES, Rule, RuleKind};
 use crate::case::{Case, Draft, bytes, percent, subject_of};
 use crate::course::Limit;
 use crate::criteria::FULL_PERCENT;
-use crate::findings::{Certainty, FindingCost};
+use crate::findings::{Certainty, FindingCost, FindingSubject};
 use numakit_model::Instance;
 
 /// From this share of overflowing allocations on, in percent.
-const OVERFLOW: f64 = 5.0;
+pub(super) const OVERFLOW: f64 = 5.0;
 /// With fewer allocations nothing is said.
 const MIN_ALLOCATIONS: f64 = 1000.0;
 
@@ -55,6 +55,10 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         "overflow_share",
         format!("{} of the allocations that preferred node {node}", percent(share)),
     );
-    let draft = Draft::measured(subject_of(case.place()), says, cost, remedy).with([evidence]).with(least);
+    let subject = match case.owner() {
+        FindingSubject::Program => FindingSubject::Program,
+        _ => subject_of(case.place()),
+    };
+    let draft = Draft::measured(subject, says, cost, remedy).with([evidence]).with(least);
     Some(draft.certainty(if is_full { Certainty::Measured } else { Certainty::Likely }))
 }

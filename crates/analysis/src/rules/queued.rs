@@ -3,7 +3,7 @@
 use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
-use crate::findings::{Certainty, CostBasis, FindingCost};
+use crate::findings::{Certainty, CostBasis, FindingCost, FindingSubject};
 use numakit_model::numbers::NumberStyle;
 
 /// From this share of waiting threads on, in percent.
@@ -37,5 +37,13 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         case.evidence("stall_cpu", format!("a thread waited for a CPU {} of the time", percent(share)))
     }));
     let cost = FindingCost::about(CostBasis::WallTime, share, 0.3);
-    Some(Draft::measured(case.owner(), says, cost, remedy).with(evidence).certainty(Certainty::Likely))
+    Some(Draft::measured(owner(case, cpus), says, cost, remedy).with(evidence).certainty(Certainty::Likely))
+}
+
+/// A program with no more threads than there are CPUs is not the one that has too many.
+fn owner(case: &Case<'_>, cpus: f64) -> FindingSubject {
+    match case.facts.mean("task.threads") {
+        Some(threads) if threads <= cpus => FindingSubject::Machine,
+        _ => case.owner(),
+    }
 }

@@ -1,11 +1,13 @@
 //! Performance events.
 
 use crate::program::{Prepared, Sampled, prepared, run};
+use numakit_model::CpuSet;
 use numakit_sampling::perf::PerfRoad;
 use numakit_sampling::{Landing, Road, RoadError, SampleSettings};
 use numakit_sys::command::Running;
 use numakit_sys::perf::Errno;
 use numakit_sys::perf::sampling::SamplingError;
+use numakit_sys::sched;
 use std::time::Duration;
 
 const SETTINGS: SampleSettings =
@@ -72,6 +74,26 @@ fn a_program_that_executes_another_is_followed() {
     assert_eq!((sampled.executed, sampled.threads().len()), (3, 1));
     assert!(sampled.share_in_function() > 0.9, "{}", sampled.output);
     assert!(sampled.weight_ms() > 150, "{}", sampled.weight_ms());
+}
+
+#[test]
+fn a_program_may_leave_the_cpus_of_its_observer() {
+    let Some(mut prepared) = prepared("spin 1 150") else { return };
+    let all = sched::permitted().unwrap();
+    let (Some(first), Some(last)) = (all.first(), all.last().filter(|_| all.len() > 1)) else {
+        return numakit_skips::MACHINE.skip("the program and its observer are on one CPU");
+    };
+    let bound = ["taskset".into(), "-c".into(), last.to_string().into()];
+    prepared.words.splice(0..0, bound);
+    // The observer's threads inherit the CPU of this one.
+    let observed = std::thread::spawn(move || {
+        sched::set_affinity(&CpuSet::range(first, first)).unwrap();
+        let (mut road, running) = started(&SETTINGS, &prepared)?;
+        Some(run(&mut road, running, &prepared))
+    });
+    let Some(sampled) = observed.join().unwrap() else { return };
+    assert!(sampled.weight_ms() > 100, "{} ms", sampled.weight_ms());
+    assert!(sampled.of_program().all(|sample| sample.cpu == Some(last)));
 }
 
 #[test]
