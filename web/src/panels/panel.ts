@@ -12,7 +12,6 @@ import { Legend } from "./legend";
 import type { Line, PanelSpec } from "./lines";
 import type { Mark } from "./marks";
 import { NearList, type Pointed } from "./near";
-import { Pace } from "./pace";
 import { currentTheme, lineColour } from "./palette";
 import { scaleBar } from "./scale";
 import { signed, ValueTable } from "./table";
@@ -64,7 +63,6 @@ export class Panel {
   private readonly table = new ValueTable(() => this.fillTable());
   private readonly buttons = new Map<Mode, HTMLButtonElement>();
   private charts: (Chart | HeatChart)[] = [];
-  private readonly pace = new Pace();
   private readonly near = new NearList();
   private pointed: Pointed | null = null;
   private sorted = false;
@@ -207,10 +205,8 @@ export class Panel {
 
   show(slice: Slice, from: number, to: number): void {
     this.slice = slice;
-    const before = this.range;
     this.range = [from, to];
     if (!this.visible) return;
-    if (this.charts.length > 0 && this.charts.every((chart) => chart instanceof HeatChart && this.pace.skips(chart.plot.width, before, this.range))) return this.pointAt(this.cursor);
     for (const chart of this.charts) {
       if (chart === this.second) chart.prepare({ ...slice, track: (number) => this.other?.(number) }, from, to);
       else chart.prepare(slice, from, to, this.other);
