@@ -47,7 +47,8 @@ impl ServeArgs {
         let files = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         let tls = files.map(|(cert, key)| Tls::read(cert, key)).transpose()?;
         let keys = self.key_file.as_deref().map(Keys::open).transpose()?;
-        let options = ListenOptions { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls, keys };
+        let options =
+            ListenOptions { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls, keys };
         Ok(Listener::bind(&self.listen, host, options)?)
     }
 

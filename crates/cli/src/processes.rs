@@ -133,8 +133,7 @@ mod tests {
 
     #[test]
     fn the_observed_program_comes_first_and_the_idle_are_left_out() {
-        let mut samples: Vec<ProcessSample> =
-            (100..600).map(|pid| process(pid, 1, u64::from(pid))).collect();
+        let mut samples: Vec<ProcessSample> = (100..600).map(|pid| process(pid, 1, u64::from(pid))).collect();
         samples.extend([process(9, 8, 0), process(8, 7, 0), process(7, 1, 0)]);
         let list = listed(&samples, 1.0, Some(7));
         assert_eq!((list.processes.len(), list.left_out), (PROCESSES, 103));

@@ -203,7 +203,10 @@ mod tests {
         for mode in [0o644, 0o640, 0o606] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             let said = error(&path);
-            assert!(said.contains(&format!("its mode is {mode:04o}")) && said.contains("chmod 0600"), "{said}");
+            assert!(
+                said.contains(&format!("its mode is {mode:04o}")) && said.contains("chmod 0600"),
+                "{said}"
+            );
         }
         fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
         assert!(Keys::open(&path).is_ok());

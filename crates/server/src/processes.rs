@@ -14,7 +14,8 @@ pub type ProcessMeter = Box<dyn FnMut(&dyn Fn() -> bool) -> ProcessList + Send>;
 pub type ProcessSurveyor = Box<dyn Fn() -> Result<ProcessMeter, String> + Send + Sync>;
 
 /// Who has no processes to show.
-const NOT_LIVE: &str = "Processes are shown by 'numa live' only: a recording has the observed program, not others.";
+const NOT_LIVE: &str =
+    "Processes are shown by 'numa live' only: a recording has the observed program, not others.";
 
 /// How often the processes are measured.
 const PERIOD: Duration = Duration::from_secs(2);

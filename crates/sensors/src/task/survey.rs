@@ -152,7 +152,8 @@ impl Survey {
             let mut scanned = ScannedProcess { pid, stat, threads: Vec::new(), faults, moved: None };
             threads.scan(&scan, pid, &scanned.stat, &mut |_, thread| {
                 scanned.threads.push((thread.node, thread.ran.unwrap_or(0)));
-                scanned.moved = thread.moved.map(|pages| pages + scanned.moved.unwrap_or(0)).or(scanned.moved);
+                scanned.moved =
+                    thread.moved.map(|pages| pages + scanned.moved.unwrap_or(0)).or(scanned.moved);
             });
             known.insert(pid, Known { start, threads, counts: now });
             found.push(scanned);
