@@ -13,6 +13,7 @@ mod perf;
 mod placing;
 mod planning;
 mod recorder;
+mod reports;
 mod results;
 mod sampler;
 mod samples;
@@ -25,6 +26,7 @@ mod start;
 mod statistics;
 mod threads;
 mod timers;
+mod top;
 mod verdicts;
 
 use crate::build;
@@ -45,10 +47,16 @@ const BENCHMARKS: &[Benchmark] = &[
         run: sampler::run,
     },
     Benchmark { name: "size", question: "how large a recording is", run: size::run },
+    Benchmark {
+        name: "reports",
+        question: "how long the report of half an hour at 1 kHz takes",
+        run: reports::run,
+    },
     Benchmark { name: "start", question: "how long until the first sample", run: start::run },
     Benchmark { name: "memory", question: "how much memory recording takes", run: memory::run },
     Benchmark { name: "perf", question: "the cost of counting with perf", run: perf::run },
     Benchmark { name: "scale", question: "a simulated machine of 128 nodes and 4,096 CPUs", run: scale::run },
+    Benchmark { name: "top", question: "the cost of numa top with 32 nodes and 1,024 CPUs", run: top::run },
     Benchmark { name: "slowdown", question: "how much a recording slows down a program", run: slowdown::run },
     Benchmark {
         name: "samples",

@@ -31,6 +31,11 @@ pub(crate) struct Watched<T: 'static> {
 }
 
 impl<T> Watched<T> {
+    /// The columns that its formulas read.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bound.columns().chain(self.minimum.iter().flat_map(|(bound, _)| bound.columns()))
+    }
+
     /// The rates of the next slot of time.
     pub(crate) fn push(&mut self, time: u64, rates: &[Option<f64>]) {
         let Some(value) = self.bound.value(rates) else { return self.onset.start(time) };

@@ -72,6 +72,11 @@ impl<'a> Facts<'a> {
         bind_metric(self.index, metric, NumberStyle::Count, Instance::Machine)?.value(&self.rates)
     }
 
+    /// The same of one series, by its place in the header.
+    pub(crate) fn mean_of(&self, series: usize) -> Option<f64> {
+        *self.rates.get(series)?
+    }
+
     /// Bytes of a small page, if known.
     pub(crate) fn page_size(&self) -> Option<f64> {
         Some(self.index.page_size() as f64).filter(|&size| size > 0.0)

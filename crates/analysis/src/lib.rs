@@ -5,8 +5,10 @@
 //! [`Tally`]: tally::Tally
 //! [`Facts`]: facts::Facts
 
+mod blocks;
 mod bottlenecks;
 mod case;
+pub mod comparison;
 mod course;
 mod criteria;
 mod facts;
@@ -18,19 +20,22 @@ mod limits;
 mod locality;
 mod movers;
 mod onset;
+mod profile;
 pub mod range;
 pub mod report;
 mod rules;
 pub mod series;
+mod spread;
 mod summary;
 mod tally;
 mod trend;
 
 pub use guide::{criteria_guide, findings_guide, shares_guide};
 pub use headline::cost_words;
+pub use profile::Profile;
 
 use course::Watching;
-use numakit_derived::Catalog;
+use numakit_derived::{Catalog, Index};
 use numakit_recording::{Batch, Header};
 use report::Report;
 use tally::Tally;
@@ -62,7 +67,30 @@ pub fn analyse(
     formulas: &Catalog,
 ) -> Result<Report, UnknownPhase> {
     let index = series::index(header);
-    let watching = Watching::new(header, &index, formulas);
+    let tally = tallied(header, &index, batches, phase, formulas)?;
+    Ok(summary::report(header, &index, &tally, phase, formulas))
+}
+
+/// The same for [`comparison::compare`].
+pub fn profile(
+    header: &Header,
+    batches: impl IntoIterator<Item = Batch>,
+    phase: Option<&str>,
+    formulas: &Catalog,
+) -> Result<Profile, UnknownPhase> {
+    let index = series::index(header);
+    let tally = tallied(header, &index, batches, phase, formulas)?;
+    Ok(summary::profile(header, &index, &tally, phase, formulas))
+}
+
+fn tallied(
+    header: &Header,
+    index: &Index<'_>,
+    batches: impl IntoIterator<Item = Batch>,
+    phase: Option<&str>,
+    formulas: &Catalog,
+) -> Result<Tally, UnknownPhase> {
+    let watching = Watching::new(header, index, formulas);
     let mut tally = Tally::new(header, phase, bottlenecks::watched(&watching), rules::watched(&watching));
     batches.into_iter().for_each(|batch| tally.batch(&batch));
     if let Some(name) = phase
@@ -71,5 +99,5 @@ pub fn analyse(
         let phases = tally.phases.iter().skip(1).map(|p| p.name.clone()).collect();
         return Err(UnknownPhase { name: name.to_owned(), phases });
     }
-    Ok(summary::report(header, &index, &tally, phase, formulas))
+    Ok(tally)
 }

@@ -6,11 +6,11 @@
 //! or small for the machine does not count, and a rise from 0 is not infinite.
 
 use crate::report::{Mover, SeriesChange};
-use crate::series::convert;
+use crate::series::{convert, is_of_recorder, rate_unit};
 use crate::tally::{Level, Movement, SLOT, Tally};
 use numakit_derived::Index;
 use numakit_model::numbers::NumberStyle;
-use numakit_model::{Instance, Series, Unit};
+use numakit_model::{Instance, Series};
 use numakit_recording::Header;
 use std::collections::HashSet;
 
@@ -21,6 +21,8 @@ const MAX_RATES: usize = 6;
 const MIN_SWING: f64 = 0.301;
 /// Share of the slots that are quiet.
 const QUIET: f64 = 0.1;
+/// A change is larger than this many times the noise: what varies by chance has a peak that is far from its quiet rate.
+const BEYOND_NOISE: f64 = 5.0;
 /// With fewer slots, a rate has no swing.
 const MIN_SLOTS: u64 = 3;
 /// Changes that differ by less than this share are equal.
@@ -35,16 +37,17 @@ const UNKNOWN_MEMORY: f64 = 1073741824.0;
 pub(crate) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<Mover> {
     let mover = |(at, (series, movement)): (usize, (&Series, &Movement))| {
         // The recording's own work is reported as its cost; idle time is the complement of the rest.
-        if series.metric.sensor() == "self" || series.metric.name == "cpu.idle" {
+        if is_of_recorder(series) || series.metric.name == "cpu.idle" {
             return None;
         }
+        let noise = tally.spreads[at].noise();
         match movement {
-            Movement::Rates { .. } => rate(series, movement, tally),
-            Movement::Level(level) => self::level(header, index, at, series, (*level)?),
+            Movement::Rates { .. } => rate(series, movement, tally, noise),
+            Movement::Level(level) => self::level(header, index, at, (series, (*level)?, noise)),
         }
     };
     let all = header.series.iter().zip(&tally.movements).enumerate().filter_map(mover);
-    let mut all: Vec<Mover> = all.filter(|m| m.swing >= MIN_SWING).collect();
+    let mut all: Vec<Mover> = all.filter(|m| m.swing >= MIN_SWING && is_beyond_noise(m)).collect();
     all.sort_by(|a, b| b.swing.total_cmp(&a.swing).then_with(|| a.series.cmp(&b.series)));
     // Each metric is listed once, with the instance or sensor that changed most.
     let mut metrics = HashSet::new();
@@ -56,6 +59,20 @@ pub(crate) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<M
     let rates: Vec<Mover> = rates.into_iter().take(of_rates).collect();
     let of_levels = MAX - rates.len();
     rates.into_iter().chain(levels.into_iter().take(of_levels)).collect()
+}
+
+/// What varies as much from one value to the next does not change.
+fn is_beyond_noise(mover: &Mover) -> bool {
+    let range = match mover.change {
+        SeriesChange::Rate { quiet, peak, .. } => peak - quiet,
+        SeriesChange::Level { least, most, .. } => most - least,
+    };
+    mover.noise.is_none_or(|noise| range > BEYOND_NOISE * noise)
+}
+
+/// The change as a share of where it began; none from 0.
+fn percent_of(change: f64, from: f64) -> Option<f64> {
+    (from > 0.0).then(|| 100.0 * change / from)
 }
 
 /// Merges series with the same change into one, named after the first.
@@ -105,19 +122,12 @@ fn swing(least: f64, most: f64, floor: f64) -> f64 {
     ((most + floor) / (least + floor)).log10()
 }
 
-fn rate(series: &Series, movement: &Movement, tally: &Tally) -> Option<Mover> {
+fn rate(series: &Series, movement: &Movement, tally: &Tally, noise: Option<f64>) -> Option<Mover> {
     let Movement::Rates { rates, peak_at } = movement else { return None };
     if rates.total() < MIN_SLOTS {
         return None;
     }
-    let metric = &series.metric;
-    // The rate of a counter of time is a share of time, that of a counter of memory is bytes.
-    let (unit, factor) = match (metric.maximum, metric.unit.seconds(), metric.unit) {
-        (Some(maximum), ..) => ("%", 100.0 / maximum as f64),
-        (_, Some(seconds), _) => ("%", 100.0 * seconds),
-        (_, _, Unit::Kibibytes) => ("bytes", 1024.0),
-        (_, _, unit) => (unit.name(), 1.0),
-    };
+    let (unit, factor) = rate_unit(&series.metric);
     let quiet = rates.quantile(QUIET)? * factor;
     let peak = rates.largest()? * factor;
     let floor = match unit {
@@ -132,10 +142,22 @@ fn rate(series: &Series, movement: &Movement, tally: &Tally) -> Option<Mover> {
         peak_at_seconds: tally.seconds(*peak_at),
         active_percent: 100.0 * rates.above_zero() as f64 / rates.total() as f64,
     };
-    Some(Mover { series: series.name(), swing: swing(quiet, peak, floor), change, alike: Vec::new() })
+    Some(Mover {
+        series: series.name(),
+        swing: swing(quiet, peak, floor),
+        change,
+        change_percent: percent_of(peak - quiet, quiet),
+        noise: noise.map(|noise| noise * factor),
+        alike: Vec::new(),
+    })
 }
 
-fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: Level) -> Option<Mover> {
+fn level(
+    header: &Header,
+    index: &Index<'_>,
+    at: usize,
+    (series, level, noise): (&Series, Level, Option<f64>),
+) -> Option<Mover> {
     let bytes = |value: u64| convert(index, at, NumberStyle::Bytes, value);
     let (unit, values, floor) =
         match (bytes(level.begin), bytes(level.end), bytes(level.least), bytes(level.most)) {
@@ -149,7 +171,16 @@ fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: 
         };
     let [begin, end, least, most] = values;
     let change = SeriesChange::Level { unit, begin, end, least, most };
-    Some(Mover { series: series.name(), swing: swing(least, most, floor), change, alike: Vec::new() })
+    // The change from the start to the end that is farthest from it.
+    let farthest = if most - begin >= begin - least { most - begin } else { least - begin };
+    Some(Mover {
+        series: series.name(),
+        swing: swing(least, most, floor),
+        change,
+        change_percent: percent_of(farthest, begin),
+        noise: noise.map(|noise| noise * bytes(1).unwrap_or(1.0)),
+        alike: Vec::new(),
+    })
 }
 
 /// Memory of the node or machine that the series belongs to.

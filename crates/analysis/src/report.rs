@@ -337,6 +337,11 @@ pub struct Mover {
     /// How it changed.
     #[serde(flatten)]
     pub change: SeriesChange,
+    /// The change as a share of where it began: of a rate, from its quiet rate to its peak; of a level, from its
+    /// beginning to the value that is farthest from it. None: from 0.
+    pub change_percent: Option<f64>,
+    /// By how much neighbouring values, at a distance of 0.1 s, differ: three of four by less. In the unit of the change.
+    pub noise: Option<f64>,
     /// Other series that changed by the same at the same time.
     pub alike: Vec<String>,
 }

@@ -2,8 +2,36 @@
 
 use numakit_derived::{BoundFormula, Index};
 use numakit_model::numbers::NumberStyle;
-use numakit_model::{Instance, Unit};
+use numakit_model::{Instance, Metric, Series, Unit};
 use numakit_recording::Header;
+
+/// What tells how the recorder does, beside what its own sensor has.
+const OF_RECORDER: [&str; 8] = [
+    "task.walk_time",
+    "task.walk_age",
+    "task.walk_cpu",
+    "task.resident_error",
+    "access.samples",
+    "access.clusters",
+    "access.lost",
+    "access.observer_cpu",
+];
+
+/// Whether a series is about the recorder itself.
+pub(crate) fn is_of_recorder(series: &Series) -> bool {
+    series.metric.sensor() == "self" || OF_RECORDER.contains(&series.metric.name.as_str())
+}
+
+/// The unit of a metric's rate, and the factor from its own: the rate of a counter of time is a share of time, that of
+/// a counter of memory is bytes.
+pub fn rate_unit(metric: &Metric) -> (&'static str, f64) {
+    match (metric.maximum, metric.unit.seconds(), metric.unit) {
+        (Some(maximum), ..) => ("%", 100.0 / maximum as f64),
+        (_, Some(seconds), _) => ("%", 100.0 * seconds),
+        (_, _, Unit::Kibibytes) => ("bytes", 1024.0),
+        (_, _, unit) => (unit.name(), 1.0),
+    }
+}
 
 /// The series of a header by name and place.
 pub fn index(header: &Header) -> Index<'_> {

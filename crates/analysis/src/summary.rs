@@ -6,6 +6,7 @@ use crate::facts::{Facts, node_numbers};
 use crate::headline::{Extent, findings};
 use crate::locality::locality;
 use crate::movers::movers;
+use crate::profile::Profile;
 use crate::report::*;
 use crate::tally::{Phase, Tally};
 use numakit_derived::{Catalog, Index};
@@ -19,8 +20,7 @@ pub(crate) fn report(
     selected: Option<&str>,
     formulas: &Catalog,
 ) -> Report {
-    let of_name = |name: &str| tally.phases.iter().skip(1).find(|p| p.name == name);
-    let phase = selected.and_then(of_name).unwrap_or(&tally.phases[0]);
+    let phase = phase_of(tally, selected);
     let facts = Facts::new(header, index, formulas, phase);
     Report {
         recording: recording(header, tally, phase, selected),
@@ -38,6 +38,25 @@ pub(crate) fn report(
         cost: cost(tally, phase, &facts),
         findings: findings(&facts, index, tally, Extent::Recording),
     }
+}
+
+/// What is compared with another recording.
+pub(crate) fn profile(
+    header: &Header,
+    index: &Index<'_>,
+    tally: &Tally,
+    selected: Option<&str>,
+    formulas: &Catalog,
+) -> Profile {
+    let facts = Facts::new(header, index, formulas, phase_of(tally, selected));
+    let findings = findings(&facts, index, tally, Extent::Recording);
+    crate::profile::profile((header, index, formulas), &facts, tally, &findings)
+}
+
+/// The selected phase, or the whole recording.
+fn phase_of<'a>(tally: &'a Tally, selected: Option<&str>) -> &'a Phase {
+    let of_name = |name: &str| tally.phases.iter().skip(1).find(|p| p.name == name);
+    selected.and_then(of_name).unwrap_or(&tally.phases[0])
 }
 
 fn recording(header: &Header, tally: &Tally, phase: &Phase, selected: Option<&str>) -> RecordingSummary {

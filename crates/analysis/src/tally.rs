@@ -1,17 +1,20 @@
 //! One pass over the rows: sums by phase, and for the selected phase how each series moved.
 //! Memory depends on the number of series and phases, not on the length of the recording.
 
+mod samples;
+
+use crate::blocks::Blocks;
 use crate::bottlenecks::BottleneckRule;
 use crate::course::Watched;
 use crate::histogram::Histogram;
 use crate::onset::Spell;
 use crate::rules::Rule;
 use crate::series::convert;
+use crate::spread::Spread;
 use numakit_derived::Index;
 use numakit_model::label::RecorderEvent;
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Metric, Series};
-use numakit_recording::rates::difference;
 use numakit_recording::{Batch, Header, Rates};
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,25 +55,23 @@ pub(crate) enum Movement {
 }
 
 impl Movement {
-    /// A value, and its rate.
-    fn add(&mut self, time: u64, value: Option<u64>, rate: Option<f64>) {
-        match self {
-            Self::Rates { rates, peak_at } => {
-                let Some(rate) = rate.map(f64::abs) else { return };
-                if rates.largest().is_none_or(|largest| rate > largest) {
-                    *peak_at = time;
-                }
-                rates.add(rate);
-            }
-            Self::Level(level) => {
-                let Some(value) = value else { return };
-                let level =
-                    level.get_or_insert(Level { begin: value, end: value, least: value, most: value });
-                level.end = value;
-                level.least = level.least.min(value);
-                level.most = level.most.max(value);
-            }
+    /// A rate; a level has none.
+    fn add_rate(&mut self, time: u64, rate: f64) {
+        let Self::Rates { rates, peak_at } = self else { return };
+        let size = rate.abs();
+        if rates.largest().is_none_or(|largest| size > largest) {
+            *peak_at = time;
         }
+        rates.add(size);
+    }
+
+    /// A value of a level.
+    fn add_level(&mut self, value: u64) {
+        let Self::Level(level) = self else { return };
+        let level = level.get_or_insert(Level { begin: value, end: value, least: value, most: value });
+        level.end = value;
+        level.least = level.least.min(value);
+        level.most = level.most.max(value);
     }
 }
 
@@ -118,7 +119,10 @@ pub(crate) struct Tally {
     /// Of the integral of each rate, the fraction below 1, times 1e9.
     rest: Vec<u128>,
     slots: Rates,
-    slot_values: Vec<Option<u64>>,
+    /// When the last slot ended.
+    slot_at: Option<u64>,
+    /// The columns that the watched formulas read.
+    is_used: Vec<bool>,
     wakeup_at: Option<usize>,
     last_time: Option<u64>,
     current: Option<usize>,
@@ -130,6 +134,10 @@ pub(crate) struct Tally {
     /// The whole recording, then the phases in the order in which they began.
     pub(crate) phases: Vec<Phase>,
     pub(crate) movements: Vec<Movement>,
+    /// How much neighbouring values of each series differ.
+    pub(crate) spreads: Vec<Spread>,
+    /// Means of all series over blocks of the selected phase.
+    pub(crate) blocks: Blocks,
     /// Rules about shares, evaluated in the selected phase.
     pub(crate) bottlenecks: Vec<Watched<BottleneckRule>>,
     /// Rules of findings, evaluated in the selected phase.
@@ -165,7 +173,8 @@ impl Tally {
             last: vec![None; series.len()],
             rest: vec![0; series.len()],
             slots: Rates::new(&over_slots(series)),
-            slot_values: vec![None; series.len()],
+            slot_at: None,
+            is_used: used(series.len(), &bottlenecks, &rules),
             wakeup_at: series.iter().position(|s| s.metric.name == "self.wakeup"),
             last_time: None,
             current: None,
@@ -176,6 +185,8 @@ impl Tally {
             end: 0,
             phases: vec![Phase { times: 1, sums: vec![None; series.len()], ..Phase::default() }],
             movements: series.iter().map(movement).collect(),
+            spreads: vec![Spread::default(); series.len()],
+            blocks: Blocks::new(series.len()),
             bottlenecks,
             rules,
             wakeup: Histogram::default(),
@@ -184,20 +195,19 @@ impl Tally {
         }
     }
 
+    /// The next rows: samples between two labels column by column.
     pub(crate) fn batch(&mut self, batch: &Batch) {
-        let mut values = vec![None; self.last.len()];
-        for row in 0..batch.len() {
+        let mut from = 0;
+        for (row, label) in batch.label.iter().enumerate().take(batch.len()) {
+            let Some(text) = label else { continue };
+            self.samples(batch, from..row);
+            from = row + 1;
             let time = batch.time[row];
             self.first.get_or_insert(time);
             self.end = self.end.max(time);
-            match batch.label.get(row).and_then(Option::as_deref) {
-                Some(text) => self.label(time, text),
-                None => {
-                    batch.row(row, &mut values);
-                    self.sample(time, batch.took.get(row).copied().unwrap_or(0), &values);
-                }
-            }
+            self.label(time, text);
         }
+        self.samples(batch, from..batch.len());
     }
 
     /// The means of a history over a bucket of time, in place of rows. Where there are none is a gap.
@@ -222,7 +232,9 @@ impl Tally {
         self.bottlenecks.iter_mut().for_each(|w| w.push(bucket.end, rates));
         self.rules.iter_mut().for_each(|w| w.push(bucket.end, rates));
         for (movement, rate) in self.movements.iter_mut().zip(rates) {
-            movement.add(bucket.end, rate.map(|level| level as u64), *rate);
+            let Some(rate) = *rate else { continue };
+            movement.add_rate(bucket.end, rate);
+            movement.add_level(rate as u64);
         }
         (self.last_time, self.end) = (Some(bucket.end), bucket.end);
     }
@@ -322,8 +334,16 @@ impl Tally {
     fn gap(&mut self) {
         self.last.fill(None);
         self.last_time = None;
+        self.forget_slots();
+    }
+
+    /// No rate and no course spans a gap in the samples.
+    fn forget_slots(&mut self) {
         self.slots.forget();
-        self.end_courses();
+        self.slot_at = None;
+        self.spreads.iter_mut().for_each(Spread::gap);
+        self.bottlenecks.iter_mut().for_each(Watched::gap);
+        self.rules.iter_mut().for_each(Watched::gap);
     }
 
     /// The first values cover the time from here.
@@ -331,103 +351,31 @@ impl Tally {
         self.bottlenecks.iter_mut().for_each(|w| w.start(time));
         self.rules.iter_mut().for_each(|w| w.start(time));
     }
-
-    /// No course spans a gap in the samples.
-    fn end_courses(&mut self) {
-        self.bottlenecks.iter_mut().for_each(Watched::gap);
-        self.rules.iter_mut().for_each(Watched::gap);
-    }
-
-    /// An interval with a label belongs to the phase that begins there. The command
-    /// has the intervals of its start and of its end.
-    fn sample(&mut self, time: u64, took: u64, values: &[Option<u64>]) {
-        let command = match self.command {
-            Command::Outside => None,
-            Command::Runs(phase) => Some(phase),
-            Command::Ended(phase) => {
-                self.command = Command::Outside;
-                Some(phase)
-            }
-        };
-        let phases = [Some(0), self.current, command.filter(|c| Some(*c) != self.current)];
-        let phases: Vec<usize> = phases.into_iter().flatten().collect();
-        let elapsed = self.last_time.map_or(0, |last| time.saturating_sub(last));
-        for &phase in &phases {
-            self.phases[phase].samples += 1;
-            self.phases[phase].intervals += u64::from(self.last_time.is_some());
-            self.phases[phase].covered = self.phases[phase].covered.saturating_add(elapsed);
-        }
-        let selected = self.selected.as_deref();
-        let inside = selected.is_none_or(|name| phases[1..].iter().any(|&p| self.phases[p].name == name));
-        if inside {
-            self.selected_sample(time, took, values);
-        }
-        self.inside = inside;
-        self.add(&phases, elapsed, values);
-        self.last_time = Some(time);
-    }
-
-    fn add(&mut self, phases: &[usize], elapsed: u64, values: &[Option<u64>]) {
-        for (at, (value, last)) in values.iter().zip(&mut self.last).enumerate() {
-            let Some(value) = *value else { continue };
-            let before = last.replace(value);
-            let moved = match (self.kinds[at], before) {
-                (Kind::Counter { bits }, Some(before)) => difference(before, value, bits),
-                // The integral of a level over time: its mean is a rate.
-                (Kind::Gauge, _) if elapsed > 0 => integral(value, elapsed, &mut self.rest[at]),
-                (Kind::Rate, _) if elapsed > 0 => added(value, elapsed, &mut self.rest[at]),
-                _ => None,
-            };
-            let Some(moved) = moved else { continue };
-            for &phase in phases {
-                let sum = &mut self.phases[phase].sums[at];
-                *sum = Some(sum.unwrap_or(0).saturating_add(moved));
-            }
-        }
-    }
-
-    fn selected_sample(&mut self, time: u64, took: u64, values: &[Option<u64>]) {
-        if !self.inside {
-            // The first interval of the phase began with the sample before it.
-            self.slots.forget();
-            self.end_courses();
-            self.slot_values.copy_from_slice(&self.last);
-            if let Some(last) = self.last_time {
-                self.slots.push(last, &self.slot_values);
-            }
-        }
-        self.took.add(took as f64);
-        if let Some(late) = self.wakeup_at.and_then(|at| values[at]) {
-            self.wakeup.add(late as f64);
-        }
-        let rates = self.slots.push(time, values);
-        self.bottlenecks.iter_mut().for_each(|w| w.push(time, rates));
-        self.rules.iter_mut().for_each(|w| w.push(time, rates));
-        for ((movement, value), rate) in self.movements.iter_mut().zip(values).zip(rates) {
-            movement.add(time, *value, *rate);
-        }
-    }
-}
-
-/// The integral of a rate over `elapsed` ns; `None` for a negative rate.
-fn added(rate: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
-    integral(u64::try_from(rate as i64).ok()?, elapsed, rest)
-}
-
-/// The integral of a level over `elapsed` ns, in units and seconds.
-fn integral(level: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
-    carried(u128::from(level) * u128::from(elapsed), rest)
 }
 
 /// An integral in units and ns in units and seconds; the fraction is carried on.
 fn carried(product: u128, rest: &mut u128) -> Option<u64> {
+    const NS_PER_S: u64 = 1_000_000_000;
     let product = product.saturating_add(*rest);
-    *rest = product % 1_000_000_000;
-    u64::try_from(product / 1_000_000_000).ok()
+    // Dividing 128 bits takes ten times as long.
+    if let Ok(product) = u64::try_from(product) {
+        *rest = u128::from(product % NS_PER_S);
+        return Some(product / NS_PER_S);
+    }
+    *rest = product % u128::from(NS_PER_S);
+    u64::try_from(product / u128::from(NS_PER_S)).ok()
 }
 
 fn note<T>(notes: &mut Vec<T>, what: T, more: &mut u64) {
     if notes.len() < MAX_NOTES { notes.push(what) } else { *more += 1 }
+}
+
+/// Which columns formulas read.
+fn used(columns: usize, bottlenecks: &[Watched<BottleneckRule>], rules: &[Watched<Rule>]) -> Vec<bool> {
+    let mut is_used = vec![false; columns];
+    let read = bottlenecks.iter().flat_map(Watched::columns).chain(rules.iter().flat_map(Watched::columns));
+    read.for_each(|at| is_used[at] = true);
+    is_used
 }
 
 /// The series with a resolution of at least a slot.
@@ -438,3 +386,6 @@ fn over_slots(series: &[Series]) -> Vec<Series> {
     };
     series.iter().map(longer).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,8 +89,8 @@ macro_rules! verbs {
 }
 
 verbs! {
-    See: topo::TopoArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, explain::ExplainArgs, list::ListArgs;
-    Record: record::RecordArgs, ctl::CtlArgs, report::ReportArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs;
+    See: topo::TopoArgs, top::TopArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, explain::ExplainArgs, list::ListArgs;
+    Record: record::RecordArgs, ctl::CtlArgs, report::ReportArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: run::RunArgs, ps::PsArgs, plan::PlanArgs;
     Setup: doctor::DoctorArgs, capture::CaptureArgs, man::Man, completions::Completions;
     Hidden: mark::MarkArgs;

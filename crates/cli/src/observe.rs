@@ -93,6 +93,11 @@ impl ObservedProgram {
     pub fn target(&self) -> Option<&Target> {
         self.target.as_ref()
     }
+
+    /// The observed process, if it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.target.as_ref().and_then(Target::pid)
+    }
 }
 
 /// The sensor of samples of instructions.

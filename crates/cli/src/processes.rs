@@ -89,8 +89,8 @@ fn info(process: &ProcessSample, seconds: f64, observed: bool) -> ProcessInfo {
         resident: process.resident,
         memory,
         why,
-        faults: process.faults.map(|[minor, major]| rate(minor.saturating_add(major))),
-        major: process.faults.map(|[_, major]| rate(major)),
+        faults: process.faults.map(rate),
+        major: process.major_faults.map(rate),
         moved: process.moved.map(rate),
     }
 }
@@ -110,7 +110,9 @@ mod tests {
             command: "made".into(),
             threads: 1,
             ran: ran_ms * 1_000_000,
-            faults: Some([30, 10]),
+            start: 0,
+            faults: Some(40),
+            major_faults: Some(10),
             moved: None,
             near_far: Some((1, 3)),
             resident: 8192,

@@ -1,5 +1,7 @@
 //! Rows of a recording, column by column.
 
+use std::ops::Range;
+
 /// Consecutive rows. A row is either a sample or a label; both have a time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
@@ -84,6 +86,18 @@ impl Batch {
 }
 
 impl Column {
+    /// The value that all these rows have, if they have one and the same.
+    pub fn still(&self, rows: Range<usize>) -> Option<u64> {
+        /// Values that are compared at once.
+        const TOGETHER: usize = 64;
+        let (values, valid) = (&self.values[rows.clone()], &self.valid[rows]);
+        let first = *values.first()?;
+        let differs = |chunk: &[u64]| chunk.iter().fold(0, |all, value| all | (value ^ first)) != 0;
+        let is_absent = |chunk: &[bool]| chunk.iter().fold(false, |any, valid| any | !valid);
+        let moves = values.chunks(TOGETHER).any(differs) || valid.chunks(TOGETHER).any(is_absent);
+        (!moves).then_some(first)
+    }
+
     /// The value, if it was measured.
     pub fn get(&self, row: usize) -> Option<u64> {
         (*self.valid.get(row)?).then(|| self.values[row])

@@ -1,6 +1,7 @@
 //! From sensors to all consumers of samples: the sampler, the ring buffer that is their only
 //! connection, the rates computed from raw values, and the formats of recordings.
 
+mod ahead;
 mod arrow;
 mod batch;
 mod columns;
@@ -16,11 +17,12 @@ pub mod sampler;
 mod stream;
 mod writer;
 
+pub use ahead::read_ahead;
 pub use batch::{Batch, Column};
 pub use columns::schema_message;
 pub use header::{AbsentMetric, Header};
 pub use names::tail_of;
-pub use rates::Rates;
+pub use rates::{Rates, Samples};
 pub use reader::{BatchPosition, OpenError, Reader};
 pub use recover::{RecoverError, Recovered, recover};
 pub use ring::Ring;

@@ -24,6 +24,39 @@ struct State {
     began: Option<u64>,
 }
 
+/// Consecutive samples of a batch, without a label between them.
+#[derive(Debug, Clone)]
+pub struct Samples<'a> {
+    /// The batch.
+    pub batch: &'a Batch,
+    /// The rows.
+    pub rows: Range<usize>,
+    is_ordered: bool,
+}
+
+impl<'a> Samples<'a> {
+    /// These rows, none of which is a label.
+    pub fn new(batch: &'a Batch, rows: Range<usize>) -> Self {
+        let is_ordered = batch.time[rows.clone()].is_sorted();
+        Self { batch, rows, is_ordered }
+    }
+
+    /// Their times.
+    pub fn times(&self) -> &'a [u64] {
+        &self.batch.time[self.rows.clone()]
+    }
+
+    /// The first row from `row` on that is not before a time.
+    fn reaches(&self, row: usize, due: u64) -> usize {
+        let times = &self.batch.time[row..self.rows.end];
+        let before = |time: &u64| *time < due;
+        row + match self.is_ordered {
+            true => times.partition_point(before),
+            false => times.iter().position(|time| !before(time)).unwrap_or(times.len()),
+        }
+    }
+}
+
 impl Rates {
     /// For rows of these series.
     pub fn new(series: &[Series]) -> Self {
@@ -63,6 +96,25 @@ impl Rates {
         }
         for ((time, value), valid) in times.iter().zip(values).zip(valid) {
             each(if *valid { state.next(*time, *value) } else { None });
+        }
+    }
+
+    /// The rows of one series that have a rate, and their rates: those that [`Rates::column`] gives one by one.
+    pub fn rated(&mut self, series: usize, of: &Samples<'_>, mut each: impl FnMut(usize, f64)) {
+        let Some((state, column)) = self.series.get_mut(series).zip(of.batch.columns.get(series)) else {
+            return;
+        };
+        let mut row = of.rows.start;
+        while row < of.rows.end {
+            if let (Kind::Counter { .. }, Some((last, _))) = (state.kind, state.last) {
+                row = of.reaches(row, last.saturating_add(state.resolution.max(1)));
+            }
+            if let Some(value) = column.get(row).filter(|_| row < of.rows.end)
+                && let Some(rate) = state.next(of.batch.time[row], value)
+            {
+                each(row, rate);
+            }
+            row += 1;
         }
     }
 
@@ -226,13 +278,17 @@ mod tests {
             }
             let resolution = Duration::from_nanos(if coarse { 30 } else { 0 });
             let series = [series(Kind::COUNTER, resolution), series(Kind::Gauge, resolution)];
-            let (mut one, mut all) = (Rates::new(&series), Rates::new(&series));
+            let (mut one, mut all, mut some) = (Rates::new(&series), Rates::new(&series), Rates::new(&series));
             let (mut from, mut columns) = (0usize, [Vec::new(), Vec::new()]);
+            let mut rated = [vec![None; batch.len()], vec![None; batch.len()]];
             for cut in cuts.into_iter().chain([usize::MAX]) {
                 let to = batch.len().min(from.saturating_add(cut));
                 (0..2).for_each(|s| all.column(s, &batch, from..to, |v| columns[s].push(v)));
+                let samples = Samples::new(&batch, from..to);
+                (0..2).for_each(|s| some.rated(s, &samples, |row, v| rated[s][row] = Some(v)));
                 from = to;
             }
+            prop_assert_eq!(&rated, &columns);
             let mut raw = [None; 2];
             for (row, (counted, level)) in columns[0].iter().zip(&columns[1]).enumerate() {
                 batch.row(row, &mut raw);

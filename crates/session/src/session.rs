@@ -197,6 +197,7 @@ pub struct Session {
     recorder: Option<BoundRecorder>,
     folder: Option<Folder>,
     command: Option<Running>,
+    command_output: Option<File>,
     started: Instant,
     stopping: bool,
     partial_since: Option<Instant>,
@@ -229,6 +230,7 @@ impl Session {
             recorder: None,
             folder: None,
             command: None,
+            command_output: None,
             started: Instant::now(),
             stopping: false,
             partial_since: None,
@@ -323,6 +325,11 @@ impl Session {
         self.state().is_some_and(SamplerState::realtime)
     }
 
+    /// From now on, commands print to this file and have no input, so that they leave the terminal alone.
+    pub fn redirect_commands(&mut self, output: File) {
+        self.command_output = Some(output);
+    }
+
     /// Starts the observed command. Returns its PID.
     pub fn spawn(&mut self, words: &[OsString]) -> Result<u32, SessionError> {
         self.spawn_with(words, &[])
@@ -336,7 +343,7 @@ impl Session {
     ) -> Result<u32, SessionError> {
         let command = quoted(words);
         self.send(Command::Note(RecorderEvent::CommandStarted(command.clone())));
-        let running = Running::start_with(words, variables)
+        let running = Running::start_to(words, variables, self.command_output.as_ref())
             .map_err(|error| SessionError::Command { command, error })?;
         let pid = running.id();
         self.command = Some(running);

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 /// A running command. Its end is announced by [`crate::signal::CHILD`].
@@ -28,11 +28,23 @@ impl Running {
 
     /// The same, with these variables in its environment.
     pub fn start_with(words: &[OsString], variables: &[(OsString, OsString)]) -> io::Result<Self> {
+        Self::start_to(words, variables, None)
+    }
+
+    /// The same. With `output`, it prints there and has no input, so that it leaves the terminal alone.
+    pub fn start_to(
+        words: &[OsString],
+        variables: &[(OsString, OsString)],
+        output: Option<&File>,
+    ) -> io::Result<Self> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
         };
         let mut command = Command::new(program);
         command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
+        if let Some(output) = output {
+            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+        }
         // SAFETY: between fork and exec it makes only system calls.
         unsafe { command.pre_exec(inherited::restore) };
         Ok(Self { child: command.spawn()?, traced: None })
@@ -128,6 +140,22 @@ mod tests {
         assert_eq!(start_failure_status(&missing), 127);
         let directory = Running::start(&["/".into()]).unwrap_err();
         assert_eq!(start_failure_status(&directory), 126);
+    }
+
+    #[test]
+    fn a_command_prints_to_the_file_that_it_is_given() {
+        use std::io::{Read, Seek};
+        let mut file = crate::file::create_unnamed(&std::env::temp_dir()).unwrap();
+        let words: Vec<OsString> =
+            ["sh", "-c", "cat; echo out; echo err >&2"].iter().map(OsString::from).collect();
+        let mut running = Running::start_to(&words, &[], Some(&file)).unwrap();
+        while running.ended().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        file.rewind().unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "out\nerr\n");
     }
 
     #[test]

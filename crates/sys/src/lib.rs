@@ -28,6 +28,7 @@ pub mod policy;
 pub mod poll;
 pub mod proc;
 pub mod ptrace;
+pub mod pty;
 pub mod registers;
 pub mod remote;
 pub mod root;

@@ -82,6 +82,30 @@ pub const TERMINATE: i32 = libc::SIGTERM;
 pub const HANGUP: i32 = libc::SIGHUP;
 /// A child process ended.
 pub const CHILD: i32 = libc::SIGCHLD;
+/// Request to stop, as Ctrl-Z makes it.
+pub const STOP: i32 = libc::SIGTSTP;
+/// The process continues after a stop.
+pub const CONTINUE: i32 = libc::SIGCONT;
+
+/// Sends a signal to this process.
+pub fn send_to_self(signal: i32) {
+    // SAFETY: plain integers.
+    unsafe { libc::kill(libc::getpid(), signal) };
+}
+
+/// Asks every process of this process group to stop, as Ctrl-Z does.
+pub fn stop_group() {
+    // SAFETY: plain integers.
+    unsafe { libc::kill(0, STOP) };
+}
+
+/// Stops this process, and returns when it continues.
+pub fn stop_self() {
+    // The other signal to stop can be blocked or collected. Sent to the process, this one may reach another thread first, and
+    // this thread would go on for a while.
+    // SAFETY: plain integers.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
 
 /// Makes a write to a closed pipe an error. Commands that are started are not affected.
 pub fn ignore_broken_pipe() {

@@ -1,6 +1,6 @@
-//! The terminals of standard output and standard error.
+//! The terminals of the standard streams.
 
-use rustix::stdio::{stderr, stdout};
+use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::{isatty, tcgetwinsize};
 
 /// Its width in columns; `None` if standard output is not a terminal or its size is unknown.
@@ -16,6 +16,11 @@ pub fn rows() -> Option<usize> {
 /// Whether standard output is a terminal.
 pub fn is_output() -> bool {
     isatty(stdout())
+}
+
+/// Whether standard input is a terminal.
+pub fn is_input() -> bool {
+    isatty(stdin())
 }
 
 /// Whether standard error is a terminal.

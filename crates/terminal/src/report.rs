@@ -1,7 +1,10 @@
 //! The report as a page of text: the answer in three lines, the findings, then the tables.
 
 mod cells;
+mod comparison;
 mod findings;
+
+pub use comparison::comparison_page;
 
 use crate::events::status_words;
 use crate::table::page_table;
@@ -27,8 +30,7 @@ pub struct PageStyle {
 
 /// The page. Only text of the recording itself may be wider than 100 characters.
 pub fn page(report: &Report, style: PageStyle) -> String {
-    let width = style.terminal.map_or(WIDTH, |width| width.clamp(MIN_WIDTH, WIDTH));
-    let mut page = Page { text: String::new(), style, width };
+    let mut page = Page::new(style);
     page.headline(&report.findings.headline);
     page.head(report);
     page.losses(report);
@@ -57,9 +59,19 @@ const MIN_WIDTH: usize = 30;
 const FACT_WIDTH: usize = 10;
 
 impl Page {
+    fn new(style: PageStyle) -> Self {
+        let width = style.terminal.map_or(WIDTH, |width| width.clamp(MIN_WIDTH, WIDTH));
+        Self { text: String::new(), style, width }
+    }
+
     fn line(&mut self, text: &str) {
         self.text.push_str(text.trim_end());
         self.text.push('\n');
+    }
+
+    /// A command with its name. It is never broken, so that it can be copied.
+    fn command(&mut self, name: &str, command: &str) {
+        self.line(&format!("{name:<FACT_WIDTH$} {command}"));
     }
 
     /// A fact with its name; long ones continue below, under the fact.
@@ -363,9 +375,9 @@ impl Page {
             report.movers.iter().filter(move |m| matches!(m.change, SeriesChange::Rate { .. }) == rate)
         };
         let rows: Vec<Vec<String>> = split(true).map(mover_row).collect();
-        self.table(&["per second", "quiet", "peak", "peak at", "active"], &rows);
+        self.table(&["per second", "quiet", "peak", "change", "noise", "peak at", "active"], &rows);
         let rows: Vec<Vec<String>> = split(false).map(mover_row).collect();
-        self.table(&["level", "start", "end", "min", "max"], &rows);
+        self.table(&["level", "start", "end", "min", "max", "change", "noise"], &rows);
     }
 
     fn cost(&mut self, cost: &Cost) {

@@ -25,21 +25,18 @@ fn the_guide_has_the_columns() {
 }
 
 #[test]
-fn the_guide_has_the_criteria() {
+fn the_guide_has_the_criteria_and_shows_pages() {
     check("report.md", "criteria", &numakit_analysis::criteria_guide());
     check("report.md", "rules", &numakit_analysis::shares_guide());
     check("report.md", "findings", &numakit_analysis::findings_guide());
+    let (page, compared) = (include_str!("golden/four-nodes.txt"), include_str!("golden/compared.txt"));
+    check("report.md", "page", &format!("```\n{page}```\n"));
+    check("report.md", "comparison", &format!("```\n{compared}```\n"));
 }
 
 #[test]
 fn the_guide_has_the_verdicts() {
     check("explain.md", "verdicts", &explain::guide());
-}
-
-#[test]
-fn the_guide_shows_a_page() {
-    let page = include_str!("golden/four-nodes.txt");
-    check("report.md", "page", &format!("```\n{page}```\n"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ const TRAFFIC: f64 = 50e6;
 /// The cache serves fewer accesses than this where it thrashes, and more where it is exploited, in percent.
 const FEW_HITS: f64 = 50.0;
 const MANY_HITS: f64 = 80.0;
-/// So many of the lines that arrive evict another one, in percent.
+/// From this share of the lines that arrive on, each evicting another one, in percent.
 const MOST: f64 = 50.0;
 const CARDS: &[Scope] = &[Scope::Device];
 

@@ -4,29 +4,38 @@ use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use clap::Args;
-use numakit_analysis::analyse;
-use numakit_recording::Reader;
-use numakit_sys::stdio::print;
-use numakit_terminal::report::{PageStyle, page};
-use std::path::PathBuf;
+use numakit_analysis::comparison::compare;
+use numakit_analysis::{UnknownPhase, analyse, profile};
+use numakit_recording::{Batch, Header, Reader, read_ahead};
+use numakit_sys::stdio::{note, print};
+use numakit_terminal::report::{PageStyle, comparison_page, page};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Analyse a recording on one page
+/// Analyse a recording, or compare two, on one page
 ///
 /// The first three lines say what is wrong, what it costs and what to do. The findings follow with
 /// their numbers, then tables: where memory was used or allocated (by node and phase), page faults,
 /// memory, CPUs, the largest changes, the overhead of the recording.
 /// A phase lasts from one label to the next; the phase 'command' is that of the observed command.
-/// The exit status is 1 if the recording is damaged; the page then covers its undamaged part.
+///
+/// Of two recordings, A and B, the first three lines say whether B is better, by how much, and what to do.
+/// Tables of what differs follow, each with its noise, then which findings are gone and which are new.
+///
+/// The exit status is 1 if a recording is damaged; the page then covers its undamaged part.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// A recording of numa or NUMAscope
     #[arg(value_name = "FILE")]
     recording: PathBuf,
+    /// Compare the first recording, A, with this one, B
+    #[arg(value_name = "B")]
+    other: Option<PathBuf>,
     /// Analyse only this phase
     #[arg(long, value_name = "LABEL")]
     phase: Option<String>,
-    /// List also what is absent or cannot be told, and why
+    /// List also what is absent or cannot be told, and why; of two recordings, all differences
     #[arg(long)]
     all: bool,
     /// Write JSON
@@ -41,18 +50,41 @@ impl ReportArgs {
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let formulas = self.formulas.load()?;
-        let mut reader = Reader::open(&self.recording)?;
-        let header = reader.header().clone();
-        let batches = std::iter::from_fn(|| reader.next_batch());
-        let mut report = analyse(&header, batches, self.phase.as_deref(), &formulas)?;
-        report.losses.damage = reader.damage().map(str::to_owned);
+        let style = PageStyle { color: global.color(), terminal: numakit_sys::tty::columns(), all: self.all };
+        let Some(other) = &self.other else {
+            let (mut report, damage) = self
+                .read(&self.recording, |header, batches, phase| analyse(header, batches, phase, &formulas))?;
+            report.losses.damage = damage;
+            self.show(&report, |report| page(report, style))?;
+            return Ok(ExitCode::from(u8::from(report.losses.damage.is_some())));
+        };
+        let of = |file| self.read(file, |header, batches, phase| profile(header, batches, phase, &formulas));
+        let (before, damage_before) = of(&self.recording)?;
+        let (after, damage_after) = of(other)?;
+        self.show(&compare(&before, &after), |comparison| comparison_page(comparison, style))?;
+        let damaged = [(&self.recording, damage_before), (other, damage_after)];
+        let damaged = damaged.iter().filter_map(|(file, damage)| Some((file, damage.as_ref()?)));
+        let count =
+            damaged.clone().map(|(file, why)| note(format_args!("{}: {why}", file.display()))).count();
+        Ok(ExitCode::from(u8::from(count > 0)))
+    }
+
+    fn show<T: Serialize>(&self, value: &T, page: impl Fn(&T) -> String) -> anyhow::Result<()> {
         if self.json {
-            print(format_args!("{}\n", serde_json::to_string_pretty(&report)?))?;
-        } else {
-            let style =
-                PageStyle { color: global.color(), terminal: numakit_sys::tty::columns(), all: self.all };
-            print(page(&report, style))?;
+            return Ok(print(format_args!("{}\n", serde_json::to_string_pretty(value)?))?);
         }
-        Ok(ExitCode::from(u8::from(report.losses.damage.is_some())))
+        Ok(print(page(value))?)
+    }
+
+    /// What `with` makes of the rows of a recording, and what was damaged.
+    fn read<T>(
+        &self,
+        file: &Path,
+        with: impl Fn(&Header, &mut dyn Iterator<Item = Batch>, Option<&str>) -> Result<T, UnknownPhase>,
+    ) -> anyhow::Result<(T, Option<String>)> {
+        let mut reader = Reader::open(file)?;
+        let header = reader.header().clone();
+        let made = read_ahead(&mut reader, |batches| with(&header, batches, self.phase.as_deref()))?;
+        Ok((made, reader.damage().map(str::to_owned)))
     }
 }

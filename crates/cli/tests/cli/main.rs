@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod cards;
+mod compared;
 mod completion;
 mod control;
 mod explain;
@@ -24,6 +25,7 @@ mod live_files;
 mod locale;
 mod man;
 mod mark;
+mod mcp;
 mod numaplace;
 mod numascope;
 mod odd_files;
@@ -37,6 +39,7 @@ mod runner;
 mod servers;
 mod stat;
 mod tasks;
+mod top;
 mod translations;
 mod usage;
 mod view;

@@ -10,7 +10,7 @@ use super::walk::{self, Walk, WalkFindings, WalkStep, WalkTarget};
 use crate::sensor::fix_for;
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
-use numakit_sys::proc::{self, Counts, TaskDir, TaskStat, printable};
+use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
 use std::collections::HashMap;
 
 /// The memory of a process by node, or why it is unknown.
@@ -31,8 +31,10 @@ pub enum MemorySource {
 pub struct ProcessSample {
     /// Its number.
     pub pid: u32,
-    /// Its parent.
+    /// The number of its parent.
     pub parent: u32,
+    /// Its start time, in ticks since boot; together with the number, it identifies a process.
+    pub start: u64,
     /// Its user: the name if known, otherwise the number.
     pub user: String,
     /// The name of its program.
@@ -41,8 +43,10 @@ pub struct ProcessSample {
     pub threads: u64,
     /// CPU time in ns.
     pub ran: u64,
-    /// Minor and major faults; `None` at the first scan of the process.
-    pub faults: Option<[u64; 2]>,
+    /// Page faults; `None` in the first scan that finds the process.
+    pub faults: Option<u64>,
+    /// Of these, those that waited for a disk.
+    pub major_faults: Option<u64>,
     /// Pages that NUMA balancing moved; `None` unless they are counted.
     pub moved: Option<u64>,
     /// CPU time on known nodes, times the share of memory on the same node, and times the share
@@ -67,17 +71,31 @@ pub struct Survey {
     page_size: u64,
     only: Option<Vec<u32>>,
     users: HashMap<u32, String>,
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, KnownProcess>,
     scanned: bool,
     counts_moved: bool,
 }
 
-/// What is remembered of a process until the next scan.
+/// A process as the last scan saw it.
 #[derive(Debug)]
-struct Known {
+struct KnownProcess {
     start: u64,
+    faults: u64,
+    major: u64,
     threads: Threads,
-    counts: Counts,
+}
+
+/// What decides when the memory of a process is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WalkCandidate {
+    /// Its number.
+    pub pid: u32,
+    /// Its start time.
+    pub start: u64,
+    /// CPU time since the last scan, in ns.
+    pub ran: u64,
+    /// Resident memory in pages.
+    pub resident: u64,
 }
 
 impl Survey {
@@ -122,8 +140,17 @@ impl Survey {
     /// Scans again, and walks the memory of as many processes as there is time for: those that ran
     /// most come first, then those with most memory.
     pub fn measure(&mut self, time: &dyn Fn() -> bool) -> Vec<ProcessSample> {
+        self.measure_by(&|process| (process.ran, process.resident), time)
+    }
+
+    /// The same; the processes with the greatest urgency come first.
+    pub fn measure_by(
+        &mut self,
+        urgency: &dyn Fn(&WalkCandidate) -> (u64, u64),
+        time: &dyn Fn() -> bool,
+    ) -> Vec<ProcessSample> {
         let mut scanned = self.scan();
-        scanned.sort_by_key(|s| (std::cmp::Reverse((s.ran(), s.stat.resident)), s.pid));
+        scanned.sort_by_key(|s| (std::cmp::Reverse(urgency(&s.candidate())), s.pid));
         let mut processes: Vec<ProcessSample> = scanned.iter().map(|s| self.process(s, time)).collect();
         processes.sort_by_key(|p| p.pid);
         processes
@@ -139,23 +166,20 @@ impl Survey {
         for pid in pids {
             let stat = TaskDir::of(&self.root, pid).stat().ok();
             let Some(stat) = stat.filter(|s| s.runs() && !s.kernel) else { continue };
-            let before = self.known.remove(&pid).filter(|known| known.start == stat.start);
-            let (mut threads, counts) = match before {
-                Some(known) => (known.threads, Some(known.counts)),
-                // It started after the last scan.
-                None => (Threads::default(), scan.from_start.then(Counts::default)),
-            };
-            let now = stat.own;
-            let faults =
-                counts.map(|before| [0, 1].map(|kind: usize| now[kind].saturating_sub(before[kind])));
-            let start = stat.start;
-            let mut scanned = ScannedProcess { pid, stat, threads: Vec::new(), faults, moved: None };
+            let same = self.known.remove(&pid).filter(|known| known.start == stat.start);
+            let all = stat.own[0].saturating_add(stat.own[1]);
+            let major = stat.own[1];
+            let faults = same.as_ref().map(|known| all.saturating_sub(known.faults));
+            let major_faults = same.as_ref().map(|known| major.saturating_sub(known.major));
+            let mut threads = same.map(|known| known.threads).unwrap_or_default();
+            let mut scanned =
+                ScannedProcess { pid, stat, faults, major_faults, threads: Vec::new(), moved: None };
             threads.scan(&scan, pid, &scanned.stat, &mut |_, thread| {
                 scanned.threads.push((thread.node, thread.ran.unwrap_or(0)));
                 scanned.moved =
                     thread.moved.map(|pages| pages + scanned.moved.unwrap_or(0)).or(scanned.moved);
             });
-            known.insert(pid, Known { start, threads, counts: now });
+            known.insert(pid, KnownProcess { start: scanned.stat.start, faults: all, major, threads });
             found.push(scanned);
         }
         self.known = known;
@@ -171,11 +195,13 @@ impl Survey {
         ProcessSample {
             pid: scanned.pid,
             parent: scanned.stat.parent,
+            start: scanned.stat.start,
+            faults: scanned.faults,
             user: self.user(scanned.pid),
             command: scanned.stat.name(),
             threads: scanned.threads.len() as u64,
             ran: scanned.ran(),
-            faults: scanned.faults,
+            major_faults: scanned.major_faults,
             moved: scanned.moved,
             near_far,
             resident: scanned.stat.resident.saturating_mul(self.page_size),
@@ -221,13 +247,19 @@ impl Survey {
 struct ScannedProcess {
     pid: u32,
     stat: TaskStat,
+    faults: Option<u64>,
     /// Node and CPU time since the last scan of each thread.
     threads: Vec<(Option<usize>, u64)>,
-    faults: Option<[u64; 2]>,
+    major_faults: Option<u64>,
     moved: Option<u64>,
 }
 
 impl ScannedProcess {
+    fn candidate(&self) -> WalkCandidate {
+        let TaskStat { start, resident, .. } = self.stat;
+        WalkCandidate { pid: self.pid, start, ran: self.ran(), resident }
+    }
+
     fn ran(&self) -> u64 {
         self.threads.iter().fold(0, |sum, (_, ran)| sum.saturating_add(*ran))
     }

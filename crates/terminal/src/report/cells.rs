@@ -59,7 +59,8 @@ pub(super) fn mover_row(mover: &Mover) -> Vec<String> {
                 _ => format!("{} {unit}/s", NumberStyle::Rate.field(Some(v), 5).trim()),
             };
             let active = NumberStyle::Percent.words(active_percent);
-            vec![name, rate(quiet), rate(peak), duration(peak_at_seconds), active]
+            let (change, noise) = (change_words(mover), noise_words(mover, rate));
+            vec![name, rate(quiet), rate(peak), change, noise, duration(peak_at_seconds), active]
         }
         SeriesChange::Level { unit, begin, end, least, most } => {
             let level = |v: f64| match unit {
@@ -67,9 +68,31 @@ pub(super) fn mover_row(mover: &Mover) -> Vec<String> {
                 "count" => grouped(v),
                 _ => format!("{} {unit}", grouped(v)),
             };
-            vec![name, level(begin), level(end), level(least), level(most)]
+            let (change, noise) = (change_words(mover), noise_words(mover, level));
+            vec![name, level(begin), level(end), level(least), level(most), change, noise]
         }
     }
+}
+
+/// A change in percent with its sign; more than tenfold as a factor.
+fn change_words(mover: &Mover) -> String {
+    match mover.change_percent {
+        None => "from 0".to_owned(),
+        Some(percent) if percent >= 1000.0 => {
+            format!("x {}", NumberStyle::Ratio.words(1.0 + percent / 100.0))
+        }
+        Some(percent) => signed(NumberStyle::Percent, percent),
+    }
+}
+
+fn noise_words(mover: &Mover, words: impl Fn(f64) -> String) -> String {
+    mover.noise.map_or_else(|| "-".to_owned(), words)
+}
+
+/// A number with its sign.
+fn signed(style: NumberStyle, value: f64) -> String {
+    let sign = if value > 0.0 { "+" } else { "" };
+    format!("{sign}{}", style.words(value))
 }
 
 pub(super) fn value(quantity: NumberStyle, value: Option<f64>) -> String {

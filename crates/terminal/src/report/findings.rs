@@ -1,6 +1,6 @@
 //! The findings of the page: three lines first, then each with its cost, its numbers and its remedy.
 
-use super::{FACT_WIDTH, INDENT, Page};
+use super::{INDENT, Page};
 use numakit_analysis::cost_words;
 use numakit_analysis::findings::{Certainty, Finding, FindingSubject, Findings, Headline};
 
@@ -8,11 +8,11 @@ use numakit_analysis::findings::{Certainty, Finding, FindingSubject, Findings, H
 const NUMBER: usize = 5;
 
 impl Page {
-    /// The answer in three lines. The command is never broken, so that it can be copied.
+    /// The answer in three lines.
     pub(super) fn headline(&mut self, headline: &Headline) {
         self.fact("Verdict", &headline.verdict);
         self.fact("Cost", &headline.cost);
-        self.line(&format!("{:<FACT_WIDTH$} {}", "Do", headline.action));
+        self.command("Do", &headline.action);
         self.line("");
     }
 
@@ -58,7 +58,7 @@ impl Page {
     }
 
     /// Text beside a number; its lines begin below each other.
-    fn hanging(&mut self, lead: &str, text: &str) {
+    pub(super) fn hanging(&mut self, lead: &str, text: &str) {
         let mut lead = lead;
         for line in crate::wrap::wrap(text, Some(self.width - NUMBER)) {
             self.line(&format!("{lead:<NUMBER$}{line}"));

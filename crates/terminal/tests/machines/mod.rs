@@ -94,6 +94,15 @@ impl Machine {
         self
     }
 
+    /// CPU time of the observed program.
+    #[allow(dead_code)]
+    pub fn with_program(mut self) -> Self {
+        let cpu = of("task.cpu", Instance::Machine);
+        self.values.insert(cpu.name(), Some(0));
+        self.header.series.push(cpu);
+        self
+    }
+
     /// Pages that the program uses by node, in the place of the time that it waits.
     pub fn with_pages_in_use(mut self) -> Self {
         let is_time = |s: &Series| s.metric.sensor() == "access";

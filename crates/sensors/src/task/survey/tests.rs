@@ -36,7 +36,10 @@ fn processes_have_their_memory_and_their_share_of_far_memory() {
     moved.counts[..4].copy_from_slice(&[7, 900, 2, 900]);
     root.change(|files| moved.put(files));
     let ran = survey.measure(&|| true);
-    assert_eq!((ran[0].parent, ran[0].faults, ran[1].faults), (1, Some([7, 2]), Some([0, 0])));
+    assert_eq!(
+        (ran[0].parent, ran[0].faults, ran[0].major_faults, ran[1].faults),
+        (1, Some(9), Some(2), Some(0))
+    );
     assert_eq!((ran[0].ran, ran[0].near_far), (4000, Some((3000, 1000))));
 }
 
@@ -73,6 +76,24 @@ fn moved_pages_of_all_threads_are_counted_between_two_scans() {
     sched(15, 7);
     let moved: Vec<Option<u64>> = survey.measure(&|| true).iter().map(|p| p.moved).collect();
     assert_eq!(moved, [Some(32), None, None], "the others have no such line");
+}
+
+#[test]
+fn faults_are_those_since_the_last_scan_and_urgency_is_the_callers() {
+    let root = machine();
+    let mut survey = Survey::new(&root, &topology(), None).unwrap();
+    let faulting = Made { counts: [9, 0, 2, 0, 0, 0, 0, 0], ..Made::new(11, 1, 2).maps("heap", &[(1, 8)]) };
+    root.change(|files| {
+        faulting.put(files);
+        Made::new(15, 10, 0).put(files);
+    });
+    let steps = Cell::new(2u32);
+    let time = || steps.replace(steps.get().saturating_sub(1)) > 0;
+    let found = survey.measure_by(&|process| (u64::from(process.pid == 10), 0), &time);
+    let known: Vec<(u32, u32, Option<u64>, bool)> =
+        found.iter().map(|p| (p.pid, p.parent, p.faults, p.found != MemorySource::Late)).collect();
+    let rest = [(11, 1, Some(11), false), (14, 1, Some(0), false), (15, 10, None, false)];
+    assert_eq!(known, [&[(10, 1, Some(0), true)][..], &rest].concat());
 }
 
 #[test]

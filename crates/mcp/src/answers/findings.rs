@@ -1,0 +1,47 @@
+//! What is wrong in a recording.
+
+use super::range::RowRange;
+use super::{bounded, value};
+use crate::arguments::Arguments;
+use crate::directory::SharedDirectory;
+use crate::error::ToolError;
+use numakit_analysis::analyse;
+use numakit_derived::Catalog;
+use numakit_recording::read_ahead;
+use serde_json::{Value, json};
+
+/// As many problems or remarks as one answer has.
+const MAX_FINDINGS: usize = 30;
+
+pub(crate) fn of_recording(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
+    let mut reader = directory.recording(arguments.text("recording").unwrap_or_default())?;
+    let header = reader.header().clone();
+    let mut range = RowRange::of(arguments)?;
+    let phase = arguments.text("phase");
+    let report = read_ahead(&mut reader, |batches| {
+        analyse(&header, batches.map(|batch| range.cut(batch)), phase, Catalog::built_in())
+    });
+    range.check()?;
+    let report = report?;
+    let found = |list: &[numakit_analysis::findings::Finding]| {
+        let without_course = |finding| {
+            let mut finding = value(finding);
+            // Pages draw the course; here it is many numbers that say little.
+            let evidence = finding["evidence"].as_array_mut().into_iter().flatten();
+            evidence.filter_map(Value::as_object_mut).for_each(|one| _ = one.remove("course"));
+            finding
+        };
+        bounded(list.iter().map(without_course).collect(), MAX_FINDINGS)
+    };
+    let phases: Vec<&str> = report.phases.iter().map(|phase| phase.name.as_str()).collect();
+    Ok(json!({
+        "headline": value(&report.findings.headline),
+        "problems": found(&report.findings.problems),
+        "remarks": found(&report.findings.remarks),
+        "untold": value(&report.findings.untold),
+        "recording": value(&report.recording),
+        "locality": value(&report.locality.verdict),
+        "phases": phases,
+        "damage": reader.damage(),
+    }))
+}
