@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { FromServer, ObservationState, SourceInfo, ToServer, WireLabel } from "../src/wire";
+import { processList } from "./processes";
 import { encodeFrame, type Columns } from "./encode";
 import { foundIn } from "./findings";
 import { signal, sourceInfo } from "./machine";
@@ -139,6 +140,7 @@ export class FakeServer {
     const { state, sources, instance } = this;
     const watches = new Map<number, Watch>();
     const seq = { next: 0 };
+    let looking: NodeJS.Timeout | undefined;
     state.clients += 1;
     send(socket, { type: "hello", protocol: 1, role: "controller", instance, sources, state, limits: LIMITS });
     send(socket, { type: "labels", source: 0, labels: this.labels, all: true });
@@ -147,6 +149,7 @@ export class FakeServer {
     const timer = setInterval(() => watches.forEach((watch, id) => this.grow(socket, seq, id, watch, watches.size)), 100);
     socket.on("close", () => {
       clearInterval(timer);
+      clearInterval(looking);
       state.clients -= 1;
     });
     socket.on("message", (data) => {
@@ -159,7 +162,12 @@ export class FakeServer {
         this.grow(socket, seq, message.id, watch, watches.size);
       } else if (message.type === "unwatch") watches.delete(message.id);
       else if (message.type === "findings") send(socket, { type: "findings", id: message.id, source: message.source, found: foundIn(this.made, message.from_ns, Math.min(message.to_ns, Date.now() * 1e6)) });
-      else if (message.type === "fetch") this.answer(socket, seq, message);
+      else if (message.type === "processes") {
+        clearInterval(looking);
+        const tell = () => send(socket, { type: "processes", list: processList(this.made.nodes, Date.now()) });
+        if (message.on) looking = setInterval(tell, 2000);
+        if (message.on) tell();
+      } else if (message.type === "fetch") this.answer(socket, seq, message);
       else this.change(socket, message);
     });
   }

@@ -83,6 +83,9 @@ for (const nodes of [1, 4, 128]) describe(`${nodes} ${nodes === 1 ? "node" : "no
       await until("the comparison", async () => (await new Panel(client, "memory").table())[0]?.includes("difference"));
       await client.page.keyboard.press("Space");
       await check("with a comparison and a table");
+      await client.page.getByRole("region", { name: "Processes", exact: true }).getByRole("button", { name: "Show" }).click();
+      await until("the processes", async () => (await client.page.locator(".processes tbody tr").count()) > 1);
+      await check("with processes");
       await client.page.keyboard.press("?");
       await check("with a dialog");
     }

@@ -31,7 +31,8 @@ after(async () => {
 
 const cpu = () => new Panel(client, "cpu");
 const names = async () => (await textsOf(client.page, "cpu")).texts.map(({ text }) => text).filter((text) => text.startsWith("node "));
-const said = (id: string) => client.page.locator(`[data-panel="${id}"] .cell-text:visible`).allTextContents();
+const said = (id: string) => client.page.locator(`[data-panel="${id}"] .near-list:visible .chosen > span`).allTextContents();
+const listed = (id: string) => client.page.locator(`[data-panel="${id}"] .near-list:visible p > span`).allTextContents();
 
 test("many lines are rows of cells, from the first node to the last", async () => {
   await until("names", async () => (await names()).length > 4);
@@ -47,11 +48,30 @@ test("pointing at a cell names it, in its panel only", async () => {
   for (const row of [0, 64, 127]) {
     // The axis begins a pixel above the end of the cells.
     await client.page.mouse.move(box.x + box.width / 2, box.y + Math.min(((row + 0.5) / 128) * box.height, box.height - 1.3));
-    await becomes("the cell", async () => (await said("cpu")).join().replace(/\d\d:\d\d:\d\d: [\d.]+ %$/, "TIME: VALUE"), `node ${row}, TIME: VALUE`);
+    await becomes("the cell", async () => (await said("cpu")).join(), `node ${row}`);
+    const first = Math.max(0, Math.min(row - 3, 121));
+    await becomes("its neighbours", () => listed("cpu"), Array.from({ length: 7 }, (_, at) => `node ${first + at}`));
     assert.deepEqual(await said("memory"), []);
   }
   await client.page.mouse.move(5, 5);
   await becomes("no name", () => said("cpu"), []);
+});
+
+test("pointing at a row fades the others", async () => {
+  const box = await cpu().box();
+  const at = (row: number): [number, number] => [box.x + box.width / 3, box.y + ((row + 0.5) / 128) * box.height];
+  /** The colour of a row at two thirds of the width. */
+  const colour = (row: number) => client.page.evaluate(([row]) => {
+    const plot = window.numakit?.["screen"]?.["board"].list.find((one) => one.spec.id === "cpu")?.["charts"][0]?.plot;
+    const { left = 0, top = 0, width = 0, height = 0 } = plot?.bbox ?? {};
+    return [...(plot?.ctx.getImageData(left + (width * 2) / 3, top + ((row + 0.5) / 128) * height, 1, 1).data ?? [])].join();
+  }, [row] as const);
+  const [near, far] = [await colour(64), await colour(10)];
+  await client.page.mouse.move(...at(64));
+  await until("faded rows", async () => (await colour(10)) !== far);
+  assert.equal(await colour(64), near);
+  await client.page.mouse.move(5, 5);
+  await becomes("all rows", () => colour(10), far);
 });
 
 test("sorted by worst, the busiest node is the first", async () => {

@@ -56,6 +56,14 @@ export class Comparing {
     return this.beside?.source.name ?? "";
   }
 
+  /** The time of the first source at which both are aligned. */
+  get origin(): number {
+    const { view, labelsOf } = this.around;
+    const { id, started_ns } = this.catalog.source;
+    const label = labelsOf(id).find(({ text }) => text === view.at);
+    return (view.at && label ? label.time_ns : started_ns) / 1e6;
+  }
+
   choose(id: number | null, at: string): void {
     Object.assign(this.around.view, { beside: id, at });
     this.apply();

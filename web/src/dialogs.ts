@@ -58,6 +58,7 @@ const KEYS: [string, string][] = [
   ["n", "Add a label"],
   ["s", "Copy link to this view"],
   ["d", "Switch light/dark theme"],
+  ["←  →", "On the title of a panel: move it; with Shift and ↑ ↓ too: its size"],
   ["m  t", "Show or hide the side views, the metric list"],
   ["?", "Show this list"],
 ];
@@ -69,6 +70,7 @@ const MOUSE: [string, string][] = [
   ["Double-click", "On a chart: previous time range"],
   ["Legend", "Click: show or hide a line; double-click or Shift+click: show only this line"],
   ["Metric list", "Click: open or close a panel; Shift+click: add to the open panel"],
+  ["Panel", "Drag its title: move it; drag its lower right corner: its size"],
   ["Slider", "Drag the window or its edges; wheel: zoom"],
   ["Drop a file", "Open a recording"],
 ];

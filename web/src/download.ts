@@ -1,7 +1,7 @@
 // Saves what is visible: values and images.
 
 import type { Panel } from "./panels/panel";
-import { svgOf } from "./drawing";
+import { bitmap, svgOf } from "./drawing";
 import type { Line } from "./panels/lines";
 import type { Slice } from "./store";
 
@@ -72,14 +72,7 @@ const PNG_SCALE = 2;
 
 /** Saves the panel as a bitmap, with a line about its samples. */
 export async function savePng(panel: Panel, about: string): Promise<void> {
-  const image = new Image();
-  image.src = `data:image/svg+xml,${encodeURIComponent(svgOf(panel, about))}`;
-  await image.decode();
-  const canvas = Object.assign(document.createElement("canvas"), { width: image.width * PNG_SCALE, height: image.height * PNG_SCALE });
-  const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser cannot create images");
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => blob && download(`${fileName(panel.spec.title)}.png`, blob), "image/png");
+  download(`${fileName(panel.spec.title)}.png`, await bitmap(svgOf(panel, about), PNG_SCALE));
 }
 
 export function saveSvg(panel: Panel, about: string): void {

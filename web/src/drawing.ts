@@ -155,3 +155,15 @@ function safe(words: string): string {
 function text(x: number, y: number, words: string, colour: string, more = ""): string {
   return `<text x="${round(x)}" y="${round(y)}" fill="${colour}" ${more}>${safe(words)}</text>`;
 }
+
+/** An SVG as PNG. */
+export async function bitmap(svg: string, scale: number): Promise<Blob> {
+  const image = new Image();
+  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: image.width * scale, height: image.height * scale });
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser cannot create images");
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done, failed) => canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("the picture is too large for this browser"))), "image/png"));
+}

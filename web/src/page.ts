@@ -8,6 +8,7 @@ import { fullPage, notify, persistentNotice } from "./dialogs";
 import { embeddedIn } from "./embedded";
 import { ResultScreen } from "./explained/screen";
 import { embeddedResults, servedResults } from "./explained/sources";
+import { ProcessFeed } from "./processes/feed";
 import type { Frame } from "./frame";
 import { Screen } from "./screen";
 import { applyTheme } from "./theme";
@@ -24,6 +25,8 @@ export class Page {
   readonly connection: Connection;
   readonly ids = new Ids();
   readonly view: View;
+  /** Null without a server. */
+  readonly processes: ProcessFeed | null;
   link: Link = { is: "connecting" };
   state: ObservationState | null = null;
   role: Role = "viewer";
@@ -39,7 +42,9 @@ export class Page {
 
   constructor() {
     this.view = readView(location.hash);
+    this.view.theme = applyTheme(this.view.theme);
     this.connection = embeddedIn(document, this) ?? new Served(this);
+    this.processes = this.connection.served ? new ProcessFeed(this.connection, this.ids) : null;
   }
 
   start(): void {
@@ -76,6 +81,8 @@ export class Page {
         else if (this.waiting.has(message.id) && message.text && message.text !== "done") notify(message.text);
         this.waiting.delete(message.id);
         return;
+      case "processes":
+        return this.processes?.take(message.list);
       case "notice":
         return notify(message.text);
       case "source":
@@ -120,6 +127,7 @@ export class Page {
     this.role = role;
     const shown = sources.find((one) => one.id === this.view.source) ?? sources[0];
     if (!shown) return void this.showResults();
+    this.processes?.reconnected();
     if (same) return this.screen?.reconnected();
     this.sources = sources;
     this.view.source = shown.id;

@@ -2,7 +2,7 @@
 
 import { Controls } from "./controls";
 import { ask, notify, showKeys } from "./dialogs";
-import { savePng, saveSvg } from "./download";
+import { download, fileName, savePng, saveSvg } from "./download";
 import { h } from "./elements";
 import { Files } from "./files";
 import { Findings } from "./findings/findings";
@@ -15,6 +15,8 @@ import type { Mark } from "./panels/marks";
 import type { Panel } from "./panels/panel";
 import type { Page } from "./page";
 import { Comparing } from "./comparing";
+import { Conclusion } from "./compare/conclusion";
+import { copyPng, drawingsOn, findingsOn, pagePng, type PagePicture } from "./picture";
 import { Presence } from "./presence";
 import { Catalog } from "./series";
 import { SideColumn } from "./side-views/column";
@@ -46,6 +48,7 @@ export class Screen {
   private readonly slider: Slider;
   private readonly sides: SideColumn;
   private readonly comparing: Comparing;
+  private readonly conclusion: Conclusion;
   private readonly files: Files;
   private readonly lane: Lane;
   readonly findings: Findings;
@@ -73,12 +76,15 @@ export class Screen {
     if (source.kind === "recording" && view.to <= view.from) this.showAll();
     this.overview = new Overview(source, connection, ids, () => requestAnimationFrame(() => this.drawSlider()));
     this.comparing = new Comparing(page.surroundings(), this.catalog, this.timeline, () => this.changed());
+    this.conclusion = new Conclusion(view, { reveal: (panel) => this.board.reveal(panel), changed: () => this.changed() });
     this.controls = new Controls(sources, source, page.role, { compare: this.comparing.element, save: this.saveAll() }, this.orders());
     this.board = new Board(this.catalog, view, {
       cursor: (ms) => this.pointAt(ms),
       select: (from, to) => this.timeline.showRange(from, to),
       back: () => this.timeline.undo(),
       menu: (panel) => this.saveMenu(panel),
+      kept: () => this.changed(),
+      ownName: () => this.nameOf(source),
       otherName: () => this.comparing.name,
     }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share), tap: (at, pixels) => this.tapped(at, pixels) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged(), () => this.defaults());
     this.tree = new Tree(this.catalog, {
@@ -91,6 +97,7 @@ export class Screen {
       mayOrder: page.role === "controller" && source.kind === "live",
       turn: (sensor, on) => page.order({ type: "order", line: `${on ? "enable" : "disable"} ${sensor}` }),
     });
+    this.tree.keep(view, () => this.changed());
     this.slider = new Slider({ show: (from, to) => this.slide(from, to), zoom: (factor, around) => this.timeline.zoom(factor, view.follow ? undefined : around) });
     this.sides = this.sideColumn();
     this.lane = new Lane((from, to) => this.timeline.showRange(from, to));
@@ -167,7 +174,10 @@ export class Screen {
       mayEdit: page.role === "controller",
       labels: () => this.labels,
       changed: () => this.panelsChanged(),
+      processes: page.processes,
       jump: (ms) => this.jump(ms),
+      openPanel: (id) => this.board.add(id),
+      showNode: (node) => this.board.showNode(node),
       addLabel: () => void this.addLabel(),
       editLabel: (label, text) => page.order({ type: "edit_label", source: source.id, label: label.id, text }),
       removeLabel: (label) => page.order({ type: "remove_label", source: source.id, label: label.id }),
@@ -210,12 +220,12 @@ export class Screen {
   }
 
   defaults(): void {
-    this.page.view.panels = freshView().panels;
+    Object.assign(this.page.view, { panels: freshView().panels, sizes: {} });
     this.panelsChanged();
   }
 
   changeTheme(): void {
-    switchTheme();
+    this.page.view.theme = switchTheme();
     this.themeChanged();
   }
 
@@ -294,12 +304,28 @@ export class Screen {
     return [...where, timesOf(from, to), comparing.name ? `dashed: ${comparing.name}` : ""].filter(Boolean).join(" · ");
   }
 
+  private nameOf(source: SourceInfo): string {
+    return source.kind === "live" ? `${source.host}, live` : source.name;
+  }
+
   private saveAll(): HTMLElement {
-    return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines));
+    return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines), [
+      ["Picture of the page, PNG", () => void this.picture((picture) => pagePng(picture).then((png) => download(`${fileName(this.nameOf(this.source))}.png`, png)))],
+      ["Picture of the page, to the clipboard", () => void this.picture((picture) => copyPng(picture).then(() => notify("Picture copied.")))],
+    ]);
+  }
+
+  private async picture(use: (picture: PagePicture) => Promise<void>): Promise<void> {
+    const { command, host, name } = this.source;
+    try {
+      await use({ head: [command ? `${host || name}: ${command}` : host || name, this.about(), ...findingsOn(document)], panels: this.board.list, drawings: drawingsOn(document) });
+    } catch (error) {
+      notify(`No picture: ${error instanceof Error ? error.message : String(error)}`, true);
+    }
   }
 
   private assemble(): void {
-    const main = h("main", { class: "main" }, this.board.element);
+    const main = h("main", { class: "main" }, this.board.chip.element, this.conclusion.element, this.board.element);
     const tabs = h("nav", { class: "tabs", "aria-label": "Page sections" },
       ...([["charts", "Charts"], ["side", "Machine"], ["tree", "Metrics"]] as const).map(([name, text]) =>
         h("button", { type: "button", click: () => this.tab(name), "data-tab": name }, text)));
@@ -362,7 +388,8 @@ export class Screen {
     const { slice } = this.timeline;
     const range = this.timeline.range();
     this.comparing.want();
-    this.board.compare(this.comparing.other);
+    this.board.compare(this.comparing.other, this.comparing.origin);
+    this.conclusion.show({ first: this.nameOf(this.source), second: this.comparing.name, panels: this.board.list.map(({ spec }) => spec), slice, other: this.comparing.other, range });
     this.board.show(slice, ...range);
     this.lane.show(...range);
     this.findings.changed();

@@ -77,3 +77,10 @@ export function timesBetween(from: number, to: number, step: number): number[] {
     if (time >= from && time > (times[times.length - 1] ?? -Infinity)) times.push(time);
   }
 }
+
+/** The multiples of a step between two times, counted from an origin. */
+export function multiplesBetween(from: number, to: number, step: number, origin: number): number[] {
+  const first = Math.ceil((from - origin) / step - 1e-9);
+  const count = Math.floor((to - origin) / step + 1e-9) - first + 1;
+  return Array.from({ length: Math.max(0, count) }, (_, at) => origin + (first + at) * step);
+}

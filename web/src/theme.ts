@@ -10,20 +10,27 @@ function stored(): string | null {
   }
 }
 
-/** Applies the chosen theme. */
-export function applyTheme(): void {
-  const chosen = stored();
+export type Theme = "" | "light" | "dark";
+
+/** Applies the theme of the address, or the one that was chosen before; returns it, empty if none was. */
+export function applyTheme(address: Theme = ""): Theme {
+  const before = stored();
+  const chosen = address || (before === "light" || before === "dark" ? before : "");
   if (chosen) document.documentElement.dataset.theme = chosen;
+  return chosen;
 }
 
-export function switchTheme(): void {
+/** Switches and returns the theme. */
+export function switchTheme(): Theme {
   const dark = getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
-  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  const theme = dark ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
   try {
-    localStorage.setItem(KEY, dark ? "light" : "dark");
+    localStorage.setItem(KEY, theme);
   } catch {
     // Without storage the choice lasts until the page is closed.
   }
+  return theme;
 }
 
 /** Calls `changed` when the system's preference changes, until the returned function is called. */

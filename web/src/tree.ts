@@ -28,6 +28,7 @@ export class Tree {
   private readonly places = new Set<string>();
   private readonly switches = new Map<string, HTMLButtonElement>();
   private states = new Map<string, boolean>();
+  private kept = (): void => undefined;
 
   constructor(
     private readonly catalog: Catalog,
@@ -47,6 +48,19 @@ export class Tree {
     this.draw();
   }
 
+  /** Begins with the search of the view, and keeps it there. */
+  keep(view: { search: string }, changed: () => void): void {
+    if (view.search) {
+      this.search.value = view.search;
+      this.draw();
+    }
+    this.kept = () => {
+      if (view.search === this.search.value.trim()) return;
+      view.search = this.search.value.trim();
+      changed();
+    };
+  }
+
   /** Updates which sensors are on. */
   sensors(states: SensorState[]): void {
     const same = states.length === this.states.size && states.every((one) => this.states.get(one.name) === one.on);
@@ -63,6 +77,7 @@ export class Tree {
     this.switches.clear();
     this.list.replaceChildren(...(query === "" && this.filter.value === "" ? this.groups() : this.found(query)));
     this.list.scrollTop = at;
+    this.kept();
   }
 
   private found(query: string): HTMLElement[] {

@@ -133,6 +133,23 @@ export function clock(ms: number, stepMs = 1000): string {
   return `${text}.${stepMs >= 100 ? millis[0] : stepMs >= 10 ? millis.slice(0, 2) : millis}`;
 }
 
+/** A time as the distance from another: `+12 s`, `−1:30`, with as many digits of the second as `stepMs` needs. */
+export function offset(ms: number, stepMs = 1000): string {
+  const places = stepMs >= 1000 ? 0 : stepMs >= 100 ? 1 : stepMs >= 10 ? 2 : 3;
+  const size = Math.abs(ms) / 1000;
+  const rounded = Number(size.toFixed(places));
+  const sign = ms < 0 && rounded > 0 ? "−" : "+";
+  if (rounded < 60) return `${sign}${rounded.toFixed(places)} s`;
+  const [hours, minutes] = [Math.floor(rounded / 3600), Math.floor(rounded / 60) % 60];
+  const rest = (rounded % 60).toFixed(places).padStart(places > 0 ? places + 3 : 2, "0");
+  return `${sign}${hours > 0 ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${rest}`;
+}
+
+/** A time of the day; with an origin, the distance from it. */
+export function timeText(ms: number, stepMs: number | undefined, origin: number | null): string {
+  return origin === null ? clock(ms, stepMs) : offset(ms - origin, stepMs);
+}
+
 /** A time range with its date and time zone: `2026-11-24 10:00:00 to 10:01:00 UTC+01:00`. */
 export function timesOf(from: number, to: number): string {
   const step = to - from < 10_000 ? 1 : 1000;

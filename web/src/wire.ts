@@ -2,6 +2,7 @@
 // UPDATE=1 cargo test -p numakit-server wire
 
 import type { RangeFindings } from "./wire-findings";
+import type { ProcessList } from "./wire-processes";
 
 /**
  * Nanoseconds since 1970. A page computes with floating-point numbers, so the server rounds
@@ -377,7 +378,11 @@ source: number,
 /**
  * What was found.
  */
-found: RangeFindings, } | { "type": "notice", 
+found: RangeFindings, } | { "type": "processes", 
+/**
+ * The processes.
+ */
+list: ProcessList, } | { "type": "notice", 
 /**
  * The text.
  */
@@ -462,7 +467,15 @@ from_ns: Ns,
 /**
  * End.
  */
-to_ns: Ns, } | { "type": "order", 
+to_ns: Ns, } | { "type": "processes", 
+/**
+ * Number of the message.
+ */
+id: number, 
+/**
+ * Whether this client looks at them.
+ */
+on: boolean, } | { "type": "order", 
 /**
  * Number of the reply.
  */

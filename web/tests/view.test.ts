@@ -5,14 +5,14 @@ import { keepInside, roundUp, stepFor, zoomed } from "../src/steps";
 import { freshView, readView, writeView } from "../src/view";
 
 test("a view can be written to an address and read again", () => {
-  const view = { ...freshView(), follow: false, from: 1.7e12, to: 1.7e12 + 500.25, spanMs: 500.25, panels: ["cpu", "m:node.Active(anon)+node.MemFree"], modes: { cpu: "stack" as const }, colour: "memory", nodes: "distances" as const, source: 1, beside: 0, at: "phase 2 & more" };
+  const view = { ...freshView(), follow: false, from: 1.7e12, to: 1.7e12 + 500.25, spanMs: 500.25, panels: ["cpu", "m:node.Active(anon)+node.MemFree"], sizes: { cpu: [2, 1] as [number, number], "m:a=b": [1, 3] as [number, number] }, modes: { cpu: "stack" as const }, colour: "memory", nodes: "distances" as const, node: 3, hidden: { cpu: { only: false, lines: ["idle@node1"] }, "m:node.MemFree": { only: true, lines: ["node.MemFree@node2", "node.MemFree@node3"] } }, tables: ["cpu"], search: "mem node2", theme: "dark" as const, processes: { open: true, sort: "-pid", filter: "a & b" }, source: 1, beside: 0, columns: true, at: "phase 2 & more" };
   assert.deepEqual(readView(`#${writeView(view)}`), view);
   assert.deepEqual(readView(writeView({ ...freshView(), spanMs: 300_000 })).spanMs, 300_000);
   assert.equal(writeView(freshView()), "");
 });
 
 test("an invalid address gives the default view", () => {
-  for (const text of ["#", "#from=5&to=1", "#span=abc", "#from=&to=", "#modes=cpu=evil,=,x", "#source=-1&beside=1.5&at=x", "#nodes=evil", "#%%%"]) assert.deepEqual(readView(text), freshView());
+  for (const text of ["#", "#from=5&to=1", "#span=abc", "#from=&to=", "#modes=cpu=evil,=,x", "#source=-1&beside=1.5&at=x", "#nodes=evil", "#node=-1", "#theme=pink", "#sizes=cpu=9x1,cpu=1,x", "#hide=cpu", "#process=x", "#%%%"]) assert.deepEqual(readView(text), freshView());
 });
 
 test("the token is found in the fragment, and nothing else is mistaken for one", () => {

@@ -13,6 +13,7 @@ mod observe;
 pub mod originals;
 mod page;
 mod placement;
+mod processes;
 mod projection;
 mod registry;
 mod sampled_command;

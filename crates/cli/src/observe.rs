@@ -89,6 +89,11 @@ pub struct ObservedProgram {
 }
 
 impl ObservedProgram {
+    /// The root of its processes.
+    pub fn target(&self) -> Option<&Target> {
+        self.target.as_ref()
+    }
+
     /// The observed process, if it runs.
     pub fn pid(&self) -> Option<u32> {
         self.target.as_ref().and_then(Target::pid)

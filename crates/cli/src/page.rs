@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use clap::Args;
+use numakit_server::key_file::Keys;
 use numakit_server::listen_options::{self, BasePath};
 use numakit_server::tls::Tls;
 use numakit_server::{BrowserFile, ListenOptions, Listener, Urls, page};
@@ -28,6 +29,10 @@ pub struct ServeArgs {
     /// The private key of the certificate: a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+    /// Keep the access keys in this file, so that addresses and open pages work after a restart; created if it
+    /// does not exist
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
     /// Do not open the page in a browser
     #[arg(long)]
     pub no_open: bool,
@@ -41,7 +46,9 @@ impl ServeArgs {
     pub fn listener(&self, host: &str) -> anyhow::Result<Listener> {
         let files = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         let tls = files.map(|(cert, key)| Tls::read(cert, key)).transpose()?;
-        let options = ListenOptions { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls };
+        let keys = self.key_file.as_deref().map(Keys::open).transpose()?;
+        let options =
+            ListenOptions { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls, keys };
         Ok(Listener::bind(&self.listen, host, options)?)
     }
 

@@ -1,5 +1,6 @@
 //! Access: tokens, cookies, and the host names that the server accepts.
 
+use crate::key_file::Keys;
 use crate::listen_options::{BasePath, ListenOptions};
 use crate::wire::Role;
 use std::fmt::Write;
@@ -7,11 +8,13 @@ use std::hint::black_box;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// The secrets of a running server, which are new with every start, and its host names.
+/// The secrets of a running server, which are new with every start unless they are in a file, and its host names.
 #[derive(Debug)]
 pub struct AccessKeys {
-    /// Part of the cookie's name, so that servers on one host do not overwrite each other's.
+    /// Changes with every start.
     pub instance: String,
+    /// Part of the cookies' name, so that servers on one host do not overwrite each other's.
+    name: String,
     port: u16,
     names: Vec<String>,
     /// Hosts that a proxy forwards for.
@@ -24,19 +27,23 @@ pub struct AccessKeys {
 }
 
 /// The token in the address of the page, and the cookie that it is exchanged for.
-#[derive(Debug)]
-struct Secrets {
-    token: String,
-    cookie: String,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secrets {
+    /// The token.
+    pub token: String,
+    /// The cookie.
+    pub cookie: String,
 }
 
 impl Secrets {
-    fn new() -> io::Result<Self> {
+    /// New ones.
+    pub fn new() -> io::Result<Self> {
         Ok(Self { token: random(16)?, cookie: random(16)? })
     }
 }
 
-fn random(bytes: usize) -> io::Result<String> {
+/// Random bytes in hexadecimal digits.
+pub fn random(bytes: usize) -> io::Result<String> {
     let mut buffer = vec![0; bytes];
     getrandom::fill(&mut buffer).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(buffer.iter().fold(String::new(), |mut text, byte| {
@@ -52,16 +59,17 @@ fn constant_time_eq(a: &str, b: &str) -> bool {
 }
 
 impl AccessKeys {
-    /// New secrets for a server that listens at this address on the machine `host`.
+    /// The secrets for a server that listens at this address on the machine `host`.
     pub fn new(listen: SocketAddr, host: &str, options: &ListenOptions) -> io::Result<Self> {
         let mut names = vec![host.to_ascii_lowercase()];
         if !listen.ip().is_unspecified() {
             names.push(listen.ip().to_string());
         }
         names.retain(|name| !name.is_empty() && !listen.ip().is_loopback());
-        let (controller, viewer) = (Secrets::new()?, Secrets::new()?);
+        let Keys { name, controller, viewer } = options.keys.clone().map_or_else(Keys::random, Ok)?;
         Ok(Self {
             instance: random(4)?,
+            name,
             port: listen.port(),
             names,
             trusted: options.trusted.clone(),
@@ -106,7 +114,7 @@ impl AccessKeys {
     }
 
     fn cookie_name(&self) -> String {
-        format!("numa-{}-{}", self.port, self.instance)
+        format!("numa-{}-{}", self.port, self.name)
     }
 
     /// The `Set-Cookie` header for a role and a page of this origin. The origin comes from the
@@ -187,7 +195,7 @@ mod tests {
             assert_eq!(access.role_of_cookies(&format!("a=b; {pair}; c=d")), Some(role));
             assert_eq!(access.role_of_cookies(&pair[..pair.len() - 1]), None);
             assert!(!cookie.contains(access.token(role)), "{cookie}");
-            assert!(cookie.starts_with(&format!("numa-7077-{}=", access.instance)), "{cookie}");
+            assert!(cookie.starts_with(&format!("numa-7077-{}=", access.name)), "{cookie}");
             assert!(cookie.ends_with("; Path=/"), "{cookie}");
             assert!(access.cookie(role, "https://localhost").ends_with("; Path=/; Secure"));
         }
@@ -200,7 +208,22 @@ mod tests {
     fn every_start_has_new_secrets() {
         let [one, two] = [access("127.0.0.1:1"), access("127.0.0.1:1")];
         assert_ne!(one.token(Role::Viewer), two.token(Role::Viewer));
-        assert_ne!(one.instance, two.instance);
+        assert_ne!((&one.instance, &one.name), (&two.instance, &two.name));
+    }
+
+    #[test]
+    fn keys_of_a_file_are_the_same_at_every_start_and_so_are_cookies() {
+        let keys = Some(Keys::random().unwrap());
+        let [one, two] = [(); 2].map(|()| {
+            let options = ListenOptions { keys: keys.clone(), ..ListenOptions::default() };
+            AccessKeys::new("127.0.0.1:7077".parse().unwrap(), "Big", &options).unwrap()
+        });
+        for role in [Role::Viewer, Role::Controller] {
+            assert_eq!(one.token(role), two.token(role));
+            let cookie = one.cookie(role, "http://localhost:7077");
+            assert_eq!(two.role_of_cookies(cookie.split(';').next().unwrap()), Some(role));
+        }
+        assert_ne!(one.instance, two.instance, "a page still notices the restart");
     }
 
     #[test]
@@ -244,7 +267,7 @@ mod tests {
         let options = ListenOptions {
             trusted: vec!["numa.example.org".into()],
             base: BasePath::parse("/numa").unwrap(),
-            tls: None,
+            ..ListenOptions::default()
         };
         let access = AccessKeys::new("127.0.0.1:7077".parse().unwrap(), "big", &options).unwrap();
         for good in ["numa.example.org", "Numa.example.org:8443", "localhost"] {

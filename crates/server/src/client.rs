@@ -161,6 +161,10 @@ impl Client {
             ToServer::Findings { id, source, from_ns, to_ns } => {
                 (id, self.examine(id, source, from_ns.0, to_ns.0).await)
             }
+            ToServer::Processes { id, on } => {
+                self.hub.watch_processes(&self.queue, on);
+                (id, Ok(Done::Silent))
+            }
             ToServer::Order { id, line } => return self.command(id, &line),
             ToServer::Label { id, source, time_ns, text } => {
                 return self.add_label(id, source, time_ns, text);

@@ -4,6 +4,7 @@ use crate::access::AccessKeys;
 use crate::client_request_error::ClientRequestError;
 use crate::connections::{oldest_of_largest_owner, owner_of};
 use crate::examiner::Examiner;
+use crate::processes::ProcessWatch;
 use crate::queue::Queue;
 use crate::refusal_log::RefusalLog;
 use crate::results::{self, ShownResult};
@@ -53,6 +54,7 @@ struct Shared {
     notified: usize,
     kept: Vec<Box<dyn Send>>,
     results: Vec<ShownResult>,
+    processes: Arc<ProcessWatch>,
 }
 
 /// A connected client.
@@ -73,6 +75,7 @@ impl Hub {
             notified: 0,
             kept: Vec::new(),
             results: Vec::new(),
+            processes: Arc::default(),
         };
         Self {
             access,
@@ -124,6 +127,17 @@ impl Hub {
     /// Keeps what a source needs, such as its file, until the server ends.
     pub fn keep(&self, what: Box<dyn Send>) {
         self.lock().kept.push(what);
+    }
+
+    /// Shows the processes of the machine to clients that look at them.
+    pub fn show_processes(&self, watch: ProcessWatch) {
+        self.lock().processes = Arc::new(watch);
+    }
+
+    /// A client begins to look at the processes, or looks no more.
+    pub fn watch_processes(&self, queue: &Arc<Queue>, on: bool) {
+        let watch = Arc::clone(&self.lock().processes);
+        if on { watch.look(queue) } else { watch.leave(queue) }
     }
 
     /// Shows results of `numa explain`, in place of sources.
@@ -184,6 +198,7 @@ impl Hub {
     /// Removes a client.
     pub fn leave(&self, queue: &Arc<Queue>) {
         queue.close("disconnected");
+        self.watch_processes(queue, false);
         let mut shared = self.lock();
         shared.clients.retain(|client| !Arc::ptr_eq(&client.queue, queue));
         shared.send_state();

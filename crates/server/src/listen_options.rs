@@ -1,5 +1,6 @@
 //! Options of a listener: trusted host names, base path, encryption.
 
+use crate::key_file::Keys;
 use crate::tls::Tls;
 use std::net::IpAddr;
 use thiserror::Error;
@@ -28,6 +29,8 @@ pub struct ListenOptions {
     pub base: BasePath,
     /// Certificate and key.
     pub tls: Option<Tls>,
+    /// Its secrets; without them new ones.
+    pub keys: Option<Keys>,
 }
 
 /// The path of the page, without a slash at its end.

@@ -108,6 +108,11 @@ impl Queue {
         self.lock().closed.is_some()
     }
 
+    /// Whether messages wait.
+    pub fn has_texts(&self) -> bool {
+        !self.lock().texts.is_empty()
+    }
+
     /// Number of waiting frames.
     pub fn waiting(&self) -> usize {
         self.lock().frames.len()
@@ -123,7 +128,8 @@ impl Queue {
         }
     }
 
-    fn take(&self) -> Option<Outgoing> {
+    /// The next thing to send, if there is one.
+    pub(crate) fn take(&self) -> Option<Outgoing> {
         let mut inner = self.lock();
         if let Some(text) = inner.texts.pop_front() {
             return Some(Outgoing::Text(text));

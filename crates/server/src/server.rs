@@ -8,6 +8,7 @@ use crate::hub::{ControlSender, Hub};
 use crate::ingest::Ingest;
 use crate::layout::SeriesLayout;
 use crate::listen_options::ListenOptions;
+use crate::processes::{ProcessSurveyor, ProcessWatch};
 use crate::tls::Tls;
 use crate::urls::{TrustedUrls, Urls};
 use crate::wire::{FromServer, Role, SourceKind};
@@ -283,6 +284,12 @@ impl Server {
         let columns = header.series.len();
         let rates = Rates::new(&header.series);
         Ingest { ring, history, hub: Arc::clone(&self.hub), layout, rates, source, columns }.start(cpus)
+    }
+
+    /// Shows the processes of the machine to clients that look at them, measured in a thread on these CPUs
+    /// (empty: any).
+    pub fn show_processes(&self, surveyor: ProcessSurveyor, cpus: CpuSet) {
+        self.hub.show_processes(ProcessWatch::new(surveyor, cpus));
     }
 
     /// Sends a message to all users.

@@ -3,8 +3,10 @@
 //! Text is JSON, one message each; binary messages are frames (see `frame.rs`).
 
 mod findings;
+mod processes;
 
 pub use findings::{EvidenceInfo, FindingInfo, RangeFindings, UntoldInfo};
+pub use processes::{MemoryUnknown, ProcessInfo, ProcessList};
 
 use crate::client_request_error::ClientRequestError;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -324,6 +326,11 @@ pub enum FromServer {
         /// What was found.
         found: Box<RangeFindings>,
     },
+    /// The processes, every two seconds after [`ToServer::Processes`].
+    Processes {
+        /// The processes.
+        list: Box<ProcessList>,
+    },
     /// A message for users.
     Notice {
         /// The text.
@@ -402,6 +409,13 @@ pub enum ToServer {
         from_ns: Ns,
         /// End.
         to_ns: Ns,
+    },
+    /// Send the processes of the machine from now on, or no more.
+    Processes {
+        /// Number of the message.
+        id: u32,
+        /// Whether this client looks at them.
+        on: bool,
     },
     /// A command as for `numa ctl`; controllers only.
     Order {

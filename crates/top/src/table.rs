@@ -273,6 +273,8 @@ mod tests {
             threads: 1,
             ran: ran_ms * 1_000_000,
             faults: Some(30),
+            major_faults: None,
+            moved: None,
             near_far: matches!(found, MemorySource::Memory(_)).then_some((1, 3)),
             resident: u64::from(pid) << 20,
             found,

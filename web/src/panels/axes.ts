@@ -1,8 +1,8 @@
 // The axes of a chart: how dense their labels are, and what they say.
 
 import type uPlot from "uplot";
-import { TIME_STEPS, timesBetween } from "../steps";
-import { clock, format, type Quantity } from "../units";
+import { multiplesBetween, TIME_STEPS, timesBetween } from "../steps";
+import { clock, format, timeText, type Quantity } from "../units";
 import type { Theme } from "./palette";
 
 const FONT = "11px system-ui, sans-serif";
@@ -33,7 +33,8 @@ export function timeSpace(msPerPixel: number): number {
   return timeWidth(step) + TIME_GAP;
 }
 
-export function timeAxis(theme: Theme, small: boolean): uPlot.Axis {
+/** `origin`: times are distances from it; null: times of the day. */
+export function timeAxis(theme: Theme, small: boolean, origin: number | null = null): uPlot.Axis {
   return {
     stroke: theme.quiet,
     font: FONT,
@@ -41,7 +42,7 @@ export function timeAxis(theme: Theme, small: boolean): uPlot.Axis {
     space: (_u, _axis, min, max, width) => timeSpace((max - min) / Math.max(1, width)),
     incrs: TIME_STEPS,
     // Those of uPlot are up to 1 ms early if `min` has a fraction.
-    splits: (_u, _axis, min, max, step) => timesBetween(min, max, step),
+    splits: (_u, _axis, min, max, step) => (origin === null ? timesBetween(min, max, step) : multiplesBetween(min, max, step, origin)),
     gap: 3,
     show: !small,
     grid: { stroke: theme.grid, width: 1 },
@@ -50,7 +51,7 @@ export function timeAxis(theme: Theme, small: boolean): uPlot.Axis {
       const free = u.width - VALUE_SIZE - timeWidth(step) / 2;
       return splits.map((at) => {
         const x = u.valToPos(at, "x");
-        return x < LEFT_FREE || x > free ? "" : clock(at, step);
+        return x < LEFT_FREE || x > free ? "" : timeText(at, step, origin);
       });
     },
   };

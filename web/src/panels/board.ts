@@ -1,13 +1,16 @@
 // All panels: creates them and passes on changes. Only visible panels are drawn.
 
 import { h } from "../elements";
+import { catalogOf, NodeChip } from "../node-filter";
 import type { Catalog } from "../series";
 import type { Presence } from "../presence";
 import type { Slice } from "../store";
+import { readMachine, type Machine } from "../topology";
 import type { Mode, View } from "../view";
 import type { Other } from "./columns";
 import type { Mark } from "./marks";
 import { defaultPanels, missingPanel, panelOf, type PanelSpec } from "./lines";
+import { makeMovable, type MovingEvents } from "./moving";
 import { Panel, usualMode, type PanelEvents } from "./panel";
 import { columnsFor, firstSpan } from "./fit";
 import { listenToGestures, type Gestures } from "./gestures";
@@ -19,12 +22,14 @@ const LOOK_PAUSE_MS = 400;
 
 export class Board {
   readonly element = h("div", { class: "board" });
+  readonly chip = new NodeChip(() => this.showNode(null));
+  private readonly machine: Machine | null;
   private panels: Panel[] = [];
   private readonly seen: IntersectionObserver;
   private slice: Slice | null = null;
   private range: [number, number] = [0, 1];
   private marks: Mark[] = [];
-  private other: Other | undefined;
+  private compared: readonly [Other | undefined, number | null, boolean] = [undefined, null, false];
   private looked = 0;
   private lookedAt: Slice | null = null;
 
@@ -37,6 +42,8 @@ export class Board {
     private readonly changed: () => void,
     private readonly defaults: () => void,
   ) {
+    this.machine = readMachine(catalog.source.topology);
+    new ResizeObserver(() => this.fitSizes()).observe(this.element);
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
         const panel = this.panels.find((p) => p.element === entry.target);
@@ -54,17 +61,19 @@ export class Board {
   /** Makes the panels of the view and keeps those that are open already. */
   arrange(): void {
     const specs = this.specs();
+    this.chip.show(this.view.node);
     const old = new Map(this.panels.map((panel) => [panel.spec.id, panel]));
-    this.panels = specs.map((spec) => old.get(spec.id) ?? this.make(spec));
+    this.panels = specs.map((spec) => kept(old.get(spec.id), spec) ?? this.make(spec));
     for (const panel of old.values()) {
       if (!this.panels.includes(panel)) this.seen.unobserve(panel.element);
     }
     this.element.replaceChildren(...(this.panels.length > 0 ? this.panels.map((panel) => panel.element) : [this.empty()]));
+    this.fitSizes();
     for (const panel of this.panels) {
-      if (old.has(panel.spec.id)) continue;
+      if (old.get(panel.spec.id) === panel) continue;
       panel.setMarks(this.marks);
       panel.build();
-      panel.compare(this.other);
+      panel.compare(...this.compared);
       this.seen.observe(panel.element);
     }
     this.fit();
@@ -113,6 +122,12 @@ export class Board {
     this.changed();
   }
 
+  /** Shows one node alone, again or with null all nodes. */
+  showNode(node: number | null): void {
+    this.view.node = node === this.view.node ? null : node;
+    this.changed();
+  }
+
   show(slice: Slice, from: number, to: number): void {
     this.slice = slice;
     this.range = [from, to];
@@ -124,10 +139,19 @@ export class Board {
     for (const panel of this.panels) panel.look();
   }
 
-  compare(other: Other | undefined): void {
-    if (this.other === other) return;
-    this.other = other;
-    for (const panel of this.panels) panel.compare(other);
+  /** `origin`: the time that both are aligned at. */
+  compare(other: Other | undefined, origin: number | null): void {
+    const compared = [other, other ? origin : null, this.view.columns] as const;
+    if (compared.every((one, at) => one === this.compared[at])) return;
+    this.compared = compared;
+    for (const panel of this.panels) panel.compare(...compared);
+  }
+
+  /** Scrolls to a panel. */
+  reveal(id: string): void {
+    const found = this.panels.find((panel) => panel.spec.id === id);
+    found?.element.scrollIntoView({ block: "center" });
+    found?.element.animate([{ outline: "2px solid var(--blue)" }, { outline: "2px solid transparent" }], 1200);
   }
 
   pointAt(ms: number | null): void {
@@ -156,8 +180,72 @@ export class Board {
   }
 
   private specs(): PanelSpec[] {
-    if (this.view.panels.length === 0) return defaultPanels(this.catalog);
-    return this.view.panels.filter((id) => id !== NONE).map((id) => panelOf(this.catalog, id) ?? missingPanel(this.catalog, id));
+    const { node } = this.view;
+    const catalog = node === null ? this.catalog : catalogOf(this.catalog, this.machine, node);
+    if (this.view.panels.length === 0) return defaultPanels(catalog);
+    return this.view.panels.filter((id) => id !== NONE).map((id) => {
+      const spec = panelOf(catalog, id);
+      if (spec && (spec.lines.length > 0 || spec.untold)) return spec;
+      const whole = node === null ? null : panelOf(this.catalog, id);
+      return whole && whole.lines.length > 0 ? { ...whole, lines: [], help: `None of its series is of node ${node}.` } : missingPanel(this.catalog, id);
+    });
+  }
+
+  private moving(panel: Panel): MovingEvents {
+    const { id } = panel.spec;
+    return {
+      moved: () => {
+        this.view.panels = [...this.element.children].flatMap((element) => element.getAttribute("data-panel") ?? []);
+        this.changed();
+      },
+      cancelled: () => this.changed(),
+      step: (by) => this.step(panel, by),
+      size: () => this.view.sizes[id] ?? [1, 1],
+      resize: ([columns, rows]) => {
+        if (columns === 1 && rows === 1) delete this.view.sizes[id];
+        else this.view.sizes[id] = [columns, rows];
+        this.fitSizes();
+        this.events.kept(panel);
+      },
+    };
+  }
+
+  /** Moves a panel one place; its title keeps the focus. */
+  private step(panel: Panel, by: number): void {
+    const ids = this.panels.map(({ spec }) => spec.id);
+    const at = ids.indexOf(panel.spec.id);
+    const to = at + by;
+    if (at < 0 || to < 0 || to >= ids.length) return;
+    ids.splice(to, 0, ...ids.splice(at, 1));
+    this.view.panels = ids;
+    this.changed();
+    panel.title.focus();
+    panel.element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** The number of columns of the board. */
+  private columns(): number {
+    return Math.max(1, getComputedStyle(this.element).gridTemplateColumns.split(" ").filter((width) => width !== "0px").length);
+  }
+
+  /** Panels are as large as the user chose, but not wider than the board. */
+  private fitSizes(): void {
+    const columns = this.columns();
+    for (const { spec, element } of this.panels) {
+      const size = this.view.sizes[spec.id];
+      element.style.gridColumn = size && size[0] > 1 && columns > 1 ? `span ${Math.min(size[0], columns)}` : "";
+      element.style.gridRow = size && size[1] > 1 ? `span ${size[1]}` : "";
+    }
+  }
+
+  /** Keeps in the view what a panel hides, and whether it has a table. */
+  private keep(panel: Panel): void {
+    const { view } = this;
+    const { id } = panel.spec;
+    const hidden = panel.hiddenLines;
+    if (hidden) view.hidden[id] = hidden;
+    else delete view.hidden[id];
+    view.tables = view.tables.filter((one) => one !== id).concat(panel.hasTable ? [id] : []);
   }
 
   private make(spec: PanelSpec): Panel {
@@ -167,13 +255,25 @@ export class Board {
       ...this.events,
       absent: (line) => this.presence.why(line.series),
       close: (id) => this.remove(id),
+      kept: (changed) => {
+        this.keep(changed);
+        this.events.kept(changed);
+      },
       mode: (id, now) => {
         if (now === usual) delete this.view.modes[id];
         else this.view.modes[id] = now;
         this.changed();
       },
     });
+    makeMovable(panel.element, panel.title, panel.grip, () => this.columns(), this.moving(panel));
+    panel.restore(this.view.hidden[spec.id], this.view.tables.includes(spec.id));
     listenToGestures(panel.element, this.element, this.gestures);
     return panel;
   }
+}
+
+/** A panel that is open already, if it would have the same lines. */
+function kept(panel: Panel | undefined, spec: PanelSpec): Panel | undefined {
+  const series = ({ lines }: PanelSpec) => lines.map((line) => line.series.number).join();
+  return panel && series(panel.spec) === series(spec) ? panel : undefined;
 }

@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import { roundUp } from "../steps";
-import type { Slice } from "../store";
+import { rowAt, type Slice } from "../store";
 import type { Quantity } from "../units";
 import { timeAxis, valueAxis } from "./axes";
 import { besides, distanceOf, drawnOf, extremes, holes, rowsAround, stacked, totalOf, type Other } from "./columns";
@@ -10,6 +10,7 @@ import type { Line } from "./lines";
 import { currentTheme, lineColour, type Theme } from "./palette";
 import { paintHoles, paintMarks, type Mark } from "./marks";
 import { pathsOf, type Drawn } from "./paths";
+import { around, type Pointed } from "./near";
 import { PlotView } from "./plot";
 
 /** Events of a chart. */
@@ -19,10 +20,18 @@ export interface ChartEvents {
   back(): void;
 }
 
+/** Events of a chart in its panel. */
+export interface PointedEvents extends ChartEvents {
+  /** The pointer is on a chart; null: on none. */
+  near(at: Pointed | null): void;
+}
+
 export interface ChartLook {
   /** Whether a second source is drawn, dashed. */
   compared: boolean;
   stacked: boolean;
+  /** Times are distances from this one; null: times of the day. */
+  origin: number | null;
   small: boolean;
   /** Total number of colours, of which each line has one. */
   colours: number;
@@ -30,6 +39,10 @@ export interface ChartLook {
 
 /** Shorter gaps only interrupt the lines, without hatching. */
 const HOLE_MS = 1000;
+/** The pointer is on a line that is this near. */
+const NEAR_PIXELS = 12;
+/** The opacity of the other lines. */
+const FADED = 0.22;
 /** With more lines, areas are not drawn. */
 const DENSE_LINES = 24;
 /** With more lines, lines are one pixel wide: without a GPU, wider ones cost a hundred times as much. */
@@ -82,6 +95,8 @@ export class Chart extends PlotView {
   private quantities: Quantity[];
   private top: Record<string, number> = {};
   private bottom: Record<string, number> = {};
+  /** The line that the others are faded for. */
+  private focused: number | null = null;
   hidden = new Set<number>();
   marks: Mark[] = [];
 
@@ -89,13 +104,18 @@ export class Chart extends PlotView {
     host: HTMLElement,
     readonly lines: Line[],
     private readonly look: ChartLook,
-    private readonly events: ChartEvents,
+    private readonly events: PointedEvents,
   ) {
     super(host);
     this.theme = currentTheme();
     this.quantities = quantitiesOf(lines);
     this.plot = new uPlot(this.options(), [[]] as unknown as uPlot.AlignedData, host);
-    this.plot.over.addEventListener("mouseleave", () => events.cursor(null));
+    for (const name of ["pointermove", "pointerdown"] as const) this.plot.over.addEventListener(name, (event) => this.pointedNear(event));
+    this.plot.over.addEventListener("mouseleave", () => {
+      this.fade(null);
+      events.near(null);
+      events.cursor(null);
+    });
   }
 
   /** Takes a slice from `from` to `to`; `draw` shows it. */
@@ -132,7 +152,7 @@ export class Chart extends PlotView {
   }
 
   shareTop(value: number): void {
-    this.top.y = value;
+    if (this.quantities.length === 1) this.top.y = value;
   }
 
   picture(): Picture {
@@ -194,7 +214,7 @@ export class Chart extends PlotView {
       padding: [small ? 5 : 8, this.quantities.length > 1 ? 0 : 20, small ? 6 : 0, 0],
       scales,
       series: [{}, ...this.lines.map((line, at) => this.seriesOf(line, at)), ...this.besideOf()],
-      axes: [timeAxis(this.theme, small), axis("y", 3), ...(this.quantities.length > 1 ? [axis("second", 1)] : [])],
+      axes: [timeAxis(this.theme, small, this.look.origin), axis("y", 3), ...(this.quantities.length > 1 ? [axis("second", 1)] : [])],
       cursor: {
         y: false,
         points: { show: false },
@@ -230,6 +250,36 @@ export class Chart extends PlotView {
     const [first] = this.lines;
     if (this.look.stacked) return first ? [dashed(this.scaleOf(first), this.theme.text, 1.6, () => this.total)] : [];
     return this.lines.map((line, at) => dashed(this.scaleOf(line), faint(this.colour(line), 80), 1.3, () => (this.hidden.has(at) ? undefined : this.others[at])));
+  }
+
+  /** Finds the line under the pointer, and those around it. */
+  private pointedNear(event: PointerEvent): void {
+    const { plot, lines } = this;
+    const box = plot.over.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const row = rowAt(this.x, plot.posToVal(x, "x"));
+    const heights = lines.flatMap((line, at) => {
+      const value = this.hidden.has(at) ? NaN : (this.drawn[at]?.mean[row] ?? NaN);
+      return Number.isNaN(value) ? [] : [{ at, top: plot.valToPos(value, this.scaleOf(line)) }];
+    }).sort((a, b) => a.top - b.top);
+    const distance = (one: { top: number }) => Math.abs(one.top - y);
+    const nearest = heights.reduce((best, one, at) => (distance(one) < distance(heights[best] ?? one) ? at : best), 0);
+    const found = heights[nearest];
+    const line = found && distance(found) <= NEAR_PIXELS && heights.length > 1 ? found.at : null;
+    this.fade(line);
+    this.events.near({ line, around: around(heights, nearest).map(({ at }) => at), x: event.clientX, y: event.clientY });
+  }
+
+  /** Fades all lines but one. */
+  private fade(line: number | null): void {
+    if (line === this.focused) return;
+    this.focused = line;
+    const { series } = this.plot;
+    const { length } = this.lines;
+    series.forEach((one, at) => {
+      if (at > 0) one.alpha = line === null || (at - 1) % length === line ? 1 : FADED;
+    });
+    this.plot.redraw(false);
   }
 
   private pointed(u: uPlot): void {

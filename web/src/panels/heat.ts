@@ -6,8 +6,9 @@ import type { Slice } from "../store";
 import { format, type Quantity } from "../units";
 import { timeAxis, VALUE_SIZE } from "./axes";
 import { byWorst, cellsOf, type Cells, type Worst } from "./cells";
-import { typicalGap, type ChartEvents, type Picture } from "./chart";
+import { typicalGap, type Picture, type PointedEvents } from "./chart";
 import type { Line } from "./lines";
+import { around } from "./near";
 import { paintMarks, type Mark } from "./marks";
 import { currentTheme, loadParts, type Theme } from "./palette";
 import { PlotView } from "./plot";
@@ -16,11 +17,8 @@ import { PlotView } from "./plot";
 const NAME_SPACE = 14;
 const LONGEST_NAME = 8;
 const SHADES = 256;
-
-export interface HeatEvents extends ChartEvents {
-  /** The pointer is on a cell of this line; null: on none. */
-  cell(line: number | null): void;
-}
+/** How much of the other rows the background covers. */
+const FADE = 0.5;
 
 export class HeatChart extends PlotView {
   readonly plot: uPlot;
@@ -28,6 +26,8 @@ export class HeatChart extends PlotView {
   marks: Mark[] = [];
   /** Whether lines are in the order of their worst values, instead of that of the machine. */
   sorted = false;
+  /** The line that the others are faded for. */
+  private focused: number | null = null;
   private readonly theme: Theme;
   private readonly quantity: Quantity;
   private readonly canvas = document.createElement("canvas");
@@ -42,7 +42,8 @@ export class HeatChart extends PlotView {
     host: HTMLElement,
     readonly lines: Line[],
     private readonly worst: Worst,
-    private readonly events: HeatEvents,
+    private readonly events: PointedEvents,
+    private readonly origin: number | null = null,
   ) {
     super(host);
     this.theme = currentTheme();
@@ -52,7 +53,8 @@ export class HeatChart extends PlotView {
     this.plot = new uPlot(this.options(), [[0], [null]] as unknown as uPlot.AlignedData, host);
     for (const name of ["pointermove", "pointerdown"] as const) this.plot.over.addEventListener(name, (event) => this.pointedAt(event), { capture: true });
     this.plot.over.addEventListener("mouseleave", () => {
-      events.cell(null);
+      this.fade(null);
+      events.near(null);
       events.cursor(null);
     });
   }
@@ -91,8 +93,10 @@ export class HeatChart extends PlotView {
     return roundUp(this.top, this.quantity === "bytes" ? 2 : 10);
   }
 
-  shareTop(): void {
-    // There is one chart only.
+  shareTop(value: number): void {
+    if (value === this.top) return;
+    this.top = value;
+    this.fill();
   }
 
   picture(): Picture {
@@ -130,7 +134,7 @@ export class HeatChart extends PlotView {
       padding: [8, 20, 0, 0],
       scales: { x: { time: true, auto: false }, y: { auto: false, range: (_u, min, max) => [min, max] } },
       series: [{}, { scale: "y", show: true, paths: () => null, points: { show: false } }],
-      axes: [timeAxis(this.theme, false), this.names()],
+      axes: [timeAxis(this.theme, false, this.origin), this.names()],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => { this.events.back(); return null; } } },
       hooks: {
         setCursor: [(u) => this.pointed(u)],
@@ -159,16 +163,38 @@ export class HeatChart extends PlotView {
       u.ctx.save();
       u.ctx.imageSmoothingEnabled = false;
       u.ctx.drawImage(this.canvas, left, top, width, height);
+      this.paintFaded(u);
       u.ctx.restore();
     }
     paintMarks(u, this.marks, this.theme, true);
+  }
+
+  private paintFaded(u: uPlot): void {
+    const { left, top, width, height } = u.bbox;
+    const row = this.focused === null ? -1 : this.order.indexOf(this.focused);
+    if (row < 0 || this.order.length < 2) return;
+    const tall = height / this.order.length;
+    u.ctx.globalAlpha = FADE;
+    u.ctx.fillStyle = this.theme.panel;
+    u.ctx.fillRect(left, top, width, row * tall);
+    u.ctx.fillRect(left, top + (row + 1) * tall, width, height - (row + 1) * tall);
+    u.ctx.globalAlpha = 1;
   }
 
   /** Which line the pointer is on; the chart's own cursor is also moved by other panels. */
   private pointedAt(event: PointerEvent): void {
     const box = this.plot.over.getBoundingClientRect();
     const row = Math.floor(((event.clientY - box.top) / (box.height || 1)) * this.order.length);
-    this.events.cell(this.order[row] ?? null);
+    const line = this.order[row] ?? null;
+    this.fade(line);
+    this.events.near({ line, around: around(this.order, row), x: event.clientX, y: event.clientY });
+  }
+
+  /** Fades all rows but one. */
+  private fade(line: number | null): void {
+    if (line === this.focused) return;
+    this.focused = line;
+    this.plot.redraw(false);
   }
 
   private pointed(u: uPlot): void {

@@ -24,8 +24,6 @@ export class Legend {
   private readonly summary = h("span", { class: "word" });
   private readonly word: string;
   private chips: Chip[] = [];
-  /** What the pointer is on in a heat map. It covers the legend: if the legend changed its height, the cells would move. */
-  private readonly cell = h("span", { class: "word cell-text", hidden: true });
 
   constructor(
     private readonly lines: Line[],
@@ -45,13 +43,6 @@ export class Legend {
       const line = this.lines[at];
       if (line) chip.swatch.style.background = this.colour(line);
     });
-  }
-
-  /** Names a cell of a heat map; null: none. */
-  point(text: string | null): void {
-    if (!this.cell.isConnected) this.element.append(this.cell);
-    this.cell.hidden = text === null;
-    put(this.cell, text ?? "");
   }
 
   mark(hidden: Set<number>): void {

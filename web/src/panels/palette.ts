@@ -47,8 +47,31 @@ export function loadColour(load: number, dark: boolean): string {
 
 /** Whether text on that load must be light to be readable. */
 export function lightText(load: number, dark: boolean): boolean {
-  const bright = luminance(loadParts(load, dark));
+  return isDark(loadParts(load, dark));
+}
+
+/** The grey of a share from 0 to 1, for what is neither good nor bad. */
+export function neutralColour(share: number, dark: boolean): string {
+  return `rgb(${greyParts(share, dark).join(" ")})`;
+}
+
+/** Whether text on that grey must be light to be readable. */
+export function lightGrey(share: number, dark: boolean): boolean {
+  return isDark(greyParts(share, dark));
+}
+
+function greyParts(share: number, dark: boolean): number[] {
+  const [low, high] = dark ? [[40, 47, 55], [176, 184, 193]] : [[235, 238, 242], [104, 112, 122]];
+  return mixed(low, high, Math.max(0, Math.min(1, share)));
+}
+
+function isDark(colour: number[]): boolean {
+  const bright = luminance(colour);
   return contrast(1, bright) > contrast(bright, 0);
+}
+
+function mixed(low: number[], high: number[], share: number): number[] {
+  return low.map((part, i) => Math.round(part + ((high[i] ?? part) - part) * share));
 }
 
 /** Contrast ratio of two luminances: 1 to 21. */
@@ -67,5 +90,5 @@ export function loadParts(load: number, dark: boolean): number[] {
   const stops = dark ? LOAD_DARK : LOAD_LIGHT;
   const at = Math.max(0, Math.min(0.9999, load)) * (stops.length - 1);
   const [low, high] = [stops[Math.floor(at)] ?? [0, 0, 0], stops[Math.floor(at) + 1] ?? [0, 0, 0]];
-  return low.map((part, i) => Math.round(part + ((high[i] ?? part) - part) * (at % 1)));
+  return mixed(low, high, at % 1);
 }

@@ -3,14 +3,15 @@
 import { h, ICONS, iconButton } from "../elements";
 import type { Absent } from "../presence";
 import { lastMeasured, rowAt, type Slice } from "../store";
-import { clock, format } from "../units";
-import type { Mode } from "../view";
+import { format, timeText } from "../units";
+import { MAX_NAMES, type HiddenLines, type Mode } from "../view";
 import { Chart, type ChartEvents, type Picture } from "./chart";
 import type { Other } from "./columns";
 import { HeatChart } from "./heat";
 import { Legend } from "./legend";
 import type { Line, PanelSpec } from "./lines";
 import type { Mark } from "./marks";
+import { NearList, type Pointed } from "./near";
 import { currentTheme, lineColour } from "./palette";
 import { scaleBar } from "./scale";
 import { signed, ValueTable } from "./table";
@@ -41,12 +42,15 @@ export function usualMode(spec: PanelSpec): Mode {
 
 export interface PanelEvents extends ChartEvents {
   close(id: string): void;
+  /** Lines were switched on or off, or the table was opened or closed. */
+  kept(panel: Panel): void;
   mode(id: string, mode: Mode): void;
   /** The menu of what can be saved of a panel. */
   menu(panel: Panel): HTMLElement;
   /** Why a line has no values in the visible range; null if it has. */
   absent(line: Line): Absent | null;
-  /** The name of the second source. */
+  /** The names of the two sources. */
+  ownName(): string;
   otherName(): string;
 }
 
@@ -59,10 +63,15 @@ export class Panel {
   private readonly table = new ValueTable(() => this.fillTable());
   private readonly buttons = new Map<Mode, HTMLButtonElement>();
   private charts: (Chart | HeatChart)[] = [];
-  /** The line under the pointer in a heat map. */
-  private cell: number | null = null;
+  private readonly near = new NearList();
+  private pointed: Pointed | null = null;
   private sorted = false;
   private readonly sortButton = iconButton("sort", "Sort by worst", () => this.sort());
+  /** Moves the panel. */
+  readonly title: HTMLButtonElement;
+  /** Resizes it. */
+  readonly grip = h("i", { class: "corner", "aria-hidden": "true" });
+  private readonly tableButton = iconButton("table", "Table", () => this.toggleTable());
   private readonly scale = h("span", { class: "heat-scale", hidden: true });
   private cells: HTMLElement[] = [];
   private slice: Slice | null = null;
@@ -72,6 +81,11 @@ export class Panel {
   private absent: (Absent | null)[] = [];
   private filled = 0;
   private other: Other | undefined;
+  /** The time that times are distances from while comparing. */
+  private origin: number | null = null;
+  private columns = false;
+  /** The chart of the second source, in two columns. */
+  private second: Chart | HeatChart | null = null;
   private allCharts = false;
   visible = true;
 
@@ -88,16 +102,16 @@ export class Panel {
       if (spec.lines.length > 1) modes.append(button);
     }
     if (!this.buttons.has(this.mode)) this.mode = "lines";
-    const tableButton = iconButton("table", "Table", () => this.toggleTable(tableButton));
-    tableButton.setAttribute("aria-expanded", "false");
+    this.tableButton.setAttribute("aria-expanded", "false");
     this.legend = new Legend(spec.lines, (line) => this.colour(line), { toggle: (at) => this.toggle(at), isolate: (at) => this.isolate(at) });
-    const tools = spec.lines.length > 0 ? [modes, this.sortButton, tableButton, events.menu(this)] : [];
+    const tools = spec.lines.length > 0 ? [modes, this.sortButton, this.tableButton, events.menu(this)] : [];
+    this.title = h("button", { type: "button", class: "title", "aria-description": "Arrow keys: move the panel; with Shift: its size" }, spec.title);
     this.element = h("section", { class: "panel", "aria-label": spec.title, "data-panel": spec.id },
       h("header", {},
-        h("h2", { title: spec.help }, spec.title),
+        h("h2", { title: spec.help }, this.title),
         h("div", { class: "tools" }, ...tools, iconButton("close", "Close panel", () => events.close(spec.id))),
       ),
-      this.legend.element, this.body, this.note, this.table.element,
+      this.legend.element, this.body, this.note, this.table.element, this.grip,
     );
     this.legend.element.append(this.scale);
     if (spec.lines.length === 0) this.say(spec.help);
@@ -110,23 +124,29 @@ export class Panel {
     this.body.replaceChildren();
     const { lines } = this.spec;
     const mode = this.drawnMode;
-    this.body.className = `charts ${mode}`;
+    const beside = this.beside(mode);
+    this.body.className = `charts ${mode}${beside ? " columns" : ""}`;
     const small = mode === "multiples";
     this.scale.hidden = this.sortButton.hidden = mode !== "heat";
     this.scale.replaceChildren(scaleBar(), h("span"));
     this.sortButton.setAttribute("aria-pressed", String(this.sorted));
-    this.legend.point((this.cell = null));
-    const groups = small ? lines.slice(0, this.allCharts ? lines.length : MAX_CHARTS).map((line) => [line]) : lines.length > 0 ? [lines] : [];
+    this.pointNear(null);
+    this.body.append(this.near.element);
+    const groups = small ? lines.slice(0, this.allCharts ? lines.length : MAX_CHARTS).map((line) => [line]) : lines.length > 0 ? (beside ? [lines, lines] : [lines]) : [];
     this.cells = [];
-    this.charts = groups.map((group) => {
+    this.charts = groups.map((group, at) => {
       const host = h("div", { class: "chart", role: "img", "aria-label": `Chart: ${this.spec.title}${small ? `, ${group[0]?.label}` : ""}` });
-      const box = small ? h("div", { class: "cell" }, h("span", { class: "cell-name" }, group[0]?.label ?? ""), host) : host;
+      const name = small ? (group[0]?.label ?? "") : at === 0 ? this.events.ownName() : this.events.otherName();
+      const box = small || beside ? h("div", { class: "cell" }, h("span", { class: "cell-name" }, name), host) : host;
       this.body.append(box);
       this.cells.push(box);
       const chart = this.chart(host, group, mode);
       chart.marks = this.marks;
       return chart;
     });
+    this.second = beside ? (this.charts[1] ?? null) : null;
+    // The marks are times of the first source.
+    if (this.second) this.second.marks = [];
     if (small && groups.length < lines.length) {
       this.body.append(h("button", { type: "button", class: "link", click: () => { this.allCharts = true; this.build(); } }, `${lines.length - groups.length} more`));
     }
@@ -138,25 +158,44 @@ export class Panel {
 
   /** A second source cannot be drawn into a heat map. */
   private get drawnMode(): Mode {
-    return this.mode === "heat" && this.other !== undefined ? "lines" : this.mode;
+    return this.mode === "heat" && this.other !== undefined && !this.columns ? "lines" : this.mode;
+  }
+
+  /** Whether the second source has a chart of its own. */
+  private beside(mode: Mode): boolean {
+    return this.columns && this.other !== undefined && mode !== "multiples";
   }
 
   private chart(host: HTMLElement, lines: Line[], mode: Mode): Chart | HeatChart {
+    const events = { ...this.events, near: (at: Pointed | null) => this.pointNear(mode === "multiples" ? null : at) };
     if (mode !== "heat") {
-      const chart = new Chart(host, lines, { compared: this.other !== undefined, stacked: mode === "stack", small: mode === "multiples", colours: this.colours() }, this.events);
+      const chart = new Chart(host, lines, { compared: this.other !== undefined && !this.beside(mode), origin: this.origin, stacked: mode === "stack", small: mode === "multiples", colours: this.colours() }, events);
       if (mode !== "multiples") chart.hidden = this.hidden;
       return chart;
     }
-    const chart = new HeatChart(host, lines, this.spec.lowIsBad ? "low" : "high", { ...this.events, cell: (line) => this.pointAtCell(line) });
+    const chart = new HeatChart(host, lines, this.spec.lowIsBad ? "low" : "high", events, this.origin);
     chart.hidden = this.hidden;
     chart.sorted = this.sorted;
     return chart;
   }
 
-  private pointAtCell(line: number | null): void {
-    if (line === this.cell) return;
-    this.cell = line;
-    if (this.cursor !== null) this.pointAt(this.cursor);
+  /** The pointer is on the chart of this panel, or has left it. */
+  private pointNear(at: Pointed | null): void {
+    this.pointed = at;
+    if (at && this.cursor !== null) this.pointAt(this.cursor);
+    else this.near.hide();
+  }
+
+  /** Lists the values near the pointer. */
+  private listNear(values: number[], ms: number): void {
+    const { pointed, slice } = this;
+    if (!pointed) return this.near.hide();
+    const box = this.body.getBoundingClientRect();
+    const shown = pointed.around.flatMap((at) => {
+      const line = this.spec.lines[at];
+      return line ? [{ name: line.label, value: format(values[at], line.quantity), colour: this.drawnMode === "heat" ? null : this.colour(line), chosen: at === pointed.line }] : [];
+    });
+    this.near.show(timeText(ms, slice?.stepMs, this.origin), shown, { ...pointed, x: pointed.x - box.left, y: pointed.y - box.top });
   }
 
   private sort(): void {
@@ -168,8 +207,11 @@ export class Panel {
     this.slice = slice;
     this.range = [from, to];
     if (!this.visible) return;
-    for (const chart of this.charts) chart.prepare(slice, from, to, this.other);
-    if (this.mode === "multiples") this.shareScale();
+    for (const chart of this.charts) {
+      if (chart === this.second) chart.prepare({ ...slice, track: (number) => this.other?.(number) }, from, to);
+      else chart.prepare(slice, from, to, this.other);
+    }
+    if (this.mode === "multiples" || this.second) this.shareScale();
     for (const chart of this.charts) chart.draw();
     this.showScale();
     this.pointAt(this.cursor);
@@ -185,9 +227,8 @@ export class Panel {
     const { other } = this;
     const texts = other ? this.spec.lines.map((line, at) => this.differenceAt(other, line, values[at] ?? NaN, ms)) : [];
     this.legend.show(values, texts, this.absent);
-    const { cell } = this;
-    const line = cell === null || ms === null ? undefined : this.spec.lines[cell];
-    this.legend.point(line ? `${line.label}, ${clock(ms ?? 0)}: ${format(values[cell ?? -1], line.quantity)}` : null);
+    if (ms === null) this.near.hide();
+    else this.listNear(values, ms);
   }
 
   private showScale(): void {
@@ -206,21 +247,44 @@ export class Panel {
   }
 
   /** Compares with another source, or with none. */
-  compare(other: Other | undefined): void {
-    if (this.other === other) return;
-    this.other = other;
+  compare(other: Other | undefined, origin: number | null = null, columns = false): void {
+    if (this.other === other && this.origin === origin && this.columns === columns) return;
+    Object.assign(this, { other, origin, columns });
+    this.element.classList.toggle("in-columns", other !== undefined && columns);
     this.element.classList.toggle("compared", other !== undefined);
     this.build();
   }
 
   setMarks(marks: Mark[]): void {
     this.marks = marks;
-    for (const chart of this.charts) chart.marks = marks;
+    for (const chart of this.charts) chart.marks = chart === this.second ? [] : marks;
   }
 
   /** Width of its charts in pixels; 0 if there is none. */
   get width(): number {
     return this.body.clientWidth;
+  }
+
+  /** The lines that are switched off; null if none is. */
+  get hiddenLines(): HiddenLines | null {
+    const { lines } = this.spec;
+    const { size } = this.hidden;
+    if (size === 0) return null;
+    const only = size > lines.length / 2;
+    return { only, lines: lines.filter((_, at) => this.hidden.has(at) !== only).map(keyOf).slice(0, MAX_NAMES) };
+  }
+
+  get hasTable(): boolean {
+    return !this.table.element.hidden;
+  }
+
+  /** Switches lines off and opens the table, as they were. Before it is built. */
+  restore(hidden: HiddenLines | undefined, table: boolean): void {
+    const named = new Set(hidden?.lines);
+    if (hidden) this.spec.lines.forEach((line, at) => named.has(keyOf(line)) !== hidden.only && this.hidden.add(at));
+    // Names that no line has any more must not hide all.
+    if (this.hidden.size === this.spec.lines.length && named.size > 0 && hidden?.only) this.hidden.clear();
+    if (table && this.spec.lines.length > 0) this.toggleTable(false);
   }
 
   /** What is on screen, for exports. */
@@ -253,7 +317,7 @@ export class Panel {
   private shareScale(): void {
     const kinds = new Set(this.spec.lines.map((line) => line.quantity));
     if (kinds.size > 1) return;
-    const highest = Math.max(...this.charts.filter((_, at) => !this.hidden.has(at)).map((chart) => chart.highest));
+    const highest = Math.max(...this.charts.filter((_, at) => this.second !== null || !this.hidden.has(at)).map((chart) => chart.highest));
     for (const chart of this.charts) chart.shareTop(highest);
   }
 
@@ -272,20 +336,22 @@ export class Panel {
     this.events.mode(this.spec.id, mode);
   }
 
-  private toggleTable(button: HTMLButtonElement): void {
+  private toggleTable(tell = true): void {
     const box = this.table.element;
     box.hidden = !box.hidden;
     this.element.classList.toggle("with-table", !box.hidden);
-    button.setAttribute("aria-expanded", String(!box.hidden));
+    this.tableButton.setAttribute("aria-expanded", String(!box.hidden));
     if (!box.hidden) this.fillTable();
     this.resize();
     if (this.slice) this.show(this.slice, ...this.range);
+    if (tell) this.events.kept(this);
   }
 
   private toggle(at: number): void {
     if (this.hidden.has(at)) this.hidden.delete(at);
     else this.hidden.add(at);
     this.shownChanged();
+    this.events.kept(this);
   }
 
   /** Shows only this line; called again, all lines. */
@@ -295,6 +361,7 @@ export class Panel {
     this.hidden.clear();
     if (!isSolo) for (const other of others) this.hidden.add(other);
     this.shownChanged();
+    this.events.kept(this);
   }
 
   private shownChanged(): void {
@@ -327,6 +394,10 @@ export class Panel {
     if (!slice) return;
     this.filled = performance.now();
     const { title, lines } = this.spec;
-    this.table.fill({ title, lines, slice, range, values: this.valuesAt(this.cursor), atCursor: this.cursor !== null, other, otherName: this.events.otherName() });
+    this.table.fill({ title, lines, slice, range, values: this.valuesAt(this.cursor), atCursor: this.cursor !== null, other, otherName: this.events.otherName(), origin: this.origin });
   }
+}
+
+function keyOf({ series }: Line): string {
+  return series.instance ? `${series.name}@${series.instance}` : series.name;
 }

@@ -2,7 +2,8 @@
 
 import { h } from "../elements";
 import { statistics, type Slice } from "../store";
-import { clock, format, totalOf } from "../units";
+import { changeOf, changeText } from "../compare/changes";
+import { format, timeText, totalOf } from "../units";
 import type { Other } from "./columns";
 import type { Line } from "./lines";
 
@@ -19,6 +20,8 @@ export interface TableContent {
   atCursor: boolean;
   other: Other | undefined;
   otherName: string;
+  /** Times are distances from this one; null: times of the day. */
+  origin: number | null;
 }
 
 export class ValueTable {
@@ -37,10 +40,10 @@ export class ValueTable {
     const shown = this.all ? lines : lines.slice(0, MAX_ROWS);
     const totals = shown.some((line) => totalOf(line.series) !== null);
     const now = content.atCursor ? "at cursor" : "last";
-    const names = ["", ...(other ? ["mean", `of ${otherName}`, "difference", now, "min", "max"] : [now, "min", "mean", "max"]), ...(totals ? ["total"] : [])];
+    const names = ["", ...(other ? ["mean", `of ${otherName}`, "difference", "in %", now, "min", "max"] : [now, "min", "mean", "max"]), ...(totals ? ["total"] : [])];
     const head = h("tr", {}, ...names.map((text) => (text === "" ? h("td", {}) : h("th", { scope: "col" }, text))));
     const rows = shown.map((line, at) => row(content, line, content.values[at], totals));
-    const caption = h("caption", {}, `${title}, ${clock(range[0], slice.stepMs)} to ${clock(range[1], slice.stepMs)}`);
+    const caption = h("caption", {}, `${title}, ${timeText(range[0], slice.stepMs, content.origin)} to ${timeText(range[1], slice.stepMs, content.origin)}`);
     this.table.replaceChildren(caption, h("thead", {}, head), h("tbody", {}, ...rows));
     this.more.hidden = shown.length === lines.length;
     this.more.textContent = `${lines.length - shown.length} more`;
@@ -65,7 +68,8 @@ function row(content: TableContent, line: Line, value: number | undefined, total
 function beside({ slice, range, other }: TableContent, line: Line, mean: number, text: (raw: number) => string): string[] {
   const track = other?.(line.series.number);
   const its = track ? statistics(slice, track, ...range).mean : NaN;
-  return [text(its), signed(line.factor * (mean - its), line)];
+  const change = other && changeOf(line, slice, other, ...range);
+  return [text(its), signed(line.factor * (mean - its), line), change ? changeText(change) : "–"];
 }
 
 /** A difference with its sign; `–` if there is none. */

@@ -4,10 +4,11 @@ import { h } from "../elements";
 import { labelsView } from "./labels";
 import { machineView } from "./machine";
 import { matrixView } from "./matrix";
+import { processesView } from "./processes";
 import type { SideContext, SideView, SideViewFactory, Visible } from "./side-view";
 
 /** All side views, from top to bottom. */
-export const SIDE_VIEWS: SideViewFactory[] = [machineView, matrixView, labelsView];
+export const SIDE_VIEWS: SideViewFactory[] = [machineView, matrixView, processesView, labelsView];
 
 export class SideColumn {
   readonly element = h("aside", { class: "sides", "aria-label": "Side views" });

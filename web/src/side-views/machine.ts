@@ -28,6 +28,7 @@ interface Drawn {
   barLength: number;
   cells: { element: SVGRectElement; cpu: number }[];
   title: SVGTitleElement;
+  group: SVGGElement;
 }
 
 /** Null if the topology is unknown. */
@@ -37,6 +38,7 @@ class MachineDrawing implements SideView {
   readonly element: HTMLElement;
   private readonly stage = h("div", { class: "stage" });
   private readonly hint = h("span", { class: "quiet" });
+  private readonly choice = h("select", { class: "node-choice", "aria-label": "Panels show", title: "Show a node alone in all panels" });
   private readonly buttons = new Map<Colour, HTMLButtonElement>();
   private readonly catalog: Catalog;
   private colour: string;
@@ -58,8 +60,21 @@ class MachineDrawing implements SideView {
     }
     if (!this.buttons.has(this.colour as Colour)) this.colour = [...this.buttons.keys()][0] ?? "cpu";
     this.element = h("section", { class: "side machine", "aria-label": "Machine" },
-      h("header", {}, h("h2", {}, "Machine"), choice), this.stage, h("footer", {}, scaleBar(), this.hint));
+      h("header", {}, h("h2", {}, "Machine"), choice), this.stage, h("footer", {}, scaleBar(), this.hint, this.nodeChoice()));
     this.draw();
+  }
+
+  /** The same as a click on a node, for keys, screen readers and fingers. */
+  private nodeChoice(): HTMLElement | null {
+    const { nodes } = this.machine;
+    if (nodes.length < 2) return null;
+    const { choice } = this;
+    choice.append(h("option", { value: "" }, "all nodes"), ...nodes.map(({ id }) => h("option", { value: id }, `node ${id}`)));
+    choice.addEventListener("change", () => {
+      const node = choice.value === "" ? null : Number(choice.value);
+      if (node !== this.context.view.node) this.context.showNode(node);
+    });
+    return choice;
   }
 
   /** The series that the current colouring needs. */
@@ -103,7 +118,16 @@ class MachineDrawing implements SideView {
         cell.element.style.fill = Number.isFinite(busy) ? loadColour(busy, theme.dark) : "var(--sunk)";
       }
     });
+    this.markChosen();
     this.hint.textContent = this.colour === "traffic" ? `0 – ${format(this.highest, "count/s")}` : "0 – 100 %";
+  }
+
+  /** Fades the nodes that panels do not show. */
+  private markChosen(): void {
+    const { node } = this.context.view;
+    const text = node === null ? "" : String(node);
+    if (this.choice.value !== text) this.choice.value = text;
+    for (const drawn of this.nodes) drawn.group.classList.toggle("faded", node !== null && drawn.node.id !== node);
   }
 
   private choose(name: Colour): void {
@@ -182,7 +206,7 @@ class MachineDrawing implements SideView {
     const back = svg("rect", { class: "used-back", x: 0, y: height - 6, width: barLength, height: 6, rx: 2 });
     const bar = svg("rect", { class: "used", x: 0, y: height - 6, width: 0, height: 6, rx: 2 });
     bar.style.fill = lineColour(node.id, Math.max(...this.machine.nodes.map((n) => n.id)) + 1, currentTheme().dark);
-    const group = svg("g", { transform: `translate(${x} ${y})`, tabindex: "-1" }, title, head, back, bar);
+    const group = svg("g", { transform: `translate(${x} ${y})`, ...this.clickable(node) }, title, svg("rect", { class: "node-area", x: 0, y: 0, width, height }), head, back, bar);
     const cells: Drawn["cells"] = [];
     const cpus = node.cores.length > 0 ? node.cores.flatMap((core) => core.cpus) : node.cpus;
     squares(cpus.length, width, height - 22 - 6 - 10, 2, 15).forEach((cell, at) => {
@@ -190,8 +214,12 @@ class MachineDrawing implements SideView {
       group.append(element);
       cells.push({ element, cpu: cpus[at] ?? -1 });
     });
-    this.nodes.push({ node, box, text, bar, barLength, cells, title });
+    this.nodes.push({ node, box, text, bar, barLength, cells, title, group });
     return group;
+  }
+
+  private clickable(node: NodeView): { class: string; click?: () => void } {
+    return this.machine.nodes.length > 1 ? { class: "choosable", click: () => this.context.showNode(node.id) } : { class: "" };
   }
 
   /** Many nodes: one tile for each, with its number and load only. */
@@ -203,9 +231,9 @@ class MachineDrawing implements SideView {
       const title = svg("title");
       const box = svg("rect", { class: "node", x: 0, y: 0, width: size, height: tall, rx: 2 });
       const name = svg("text", { x: size / 2, y: tall / 2 + 3.5, "text-anchor": "middle", class: "tile-name" }, String(node.id));
-      const group = svg("g", { transform: `translate(${(at % columns) * (size + gap)} ${Math.floor(at / columns) * (tall + gap)})` }, title, svg("g", { class: "node-head" }, box, name));
+      const group = svg("g", { transform: `translate(${(at % columns) * (size + gap)} ${Math.floor(at / columns) * (tall + gap)})`, ...this.clickable(node) }, title, svg("g", { class: "node-head" }, box, name));
       root.append(group);
-      this.nodes.push({ node, box, text: svg("text"), bar: svg("rect"), barLength: 0, cells: [], title });
+      this.nodes.push({ node, box, text: svg("text"), bar: svg("rect"), barLength: 0, cells: [], title, group });
     });
     return Math.ceil(this.machine.nodes.length / columns) * (tall + gap);
   }

@@ -3,7 +3,7 @@
 // each node by its own CPUs and by those of other nodes. No counter of the kernel says which other nodes.
 
 import { h, svg } from "../elements";
-import { currentTheme, lightText, loadColour } from "../panels/palette";
+import { currentTheme, lightGrey, lightText, loadColour, neutralColour } from "../panels/palette";
 import type { Catalog } from "../series";
 import { lastMeasured, rowAt } from "../store";
 import type { Machine } from "../topology";
@@ -121,12 +121,12 @@ class Matrix implements SideView {
     nodes.forEach((from, row) => {
       const y = MARGIN.top + row * size;
       if (row % every === 0) {
-        root.append(svg("text", { class: "axis", x: MARGIN.left - 6, y: y + size / 2 + 3.5, "text-anchor": "end" }, String(from.id)));
+        root.append(svg("text", { class: "axis choosable", x: MARGIN.left - 6, y: y + size / 2 + 3.5, "text-anchor": "end", click: () => this.context.showNode(from.id) }, String(from.id)));
       }
       if (row % (every * 2) === 0 || every === 1) {
-        root.append(svg("text", { class: "axis", x: MARGIN.left + (row + 0.5) * size, y: MARGIN.top - 5, "text-anchor": "middle" }, String(from.id)));
+        root.append(svg("text", { class: "axis choosable", x: MARGIN.left + (row + 0.5) * size, y: MARGIN.top - 5, "text-anchor": "middle", click: () => this.context.showNode(from.id) }, String(from.id)));
       }
-      if (nodes.length <= MAX_CELLS) this.cells.push(nodes.map((_, column) => this.cell(root, MARGIN.left + column * size, y, size)));
+      if (nodes.length <= MAX_CELLS) this.cells.push(nodes.map((_, column) => this.cell(root, from.id, MARGIN.left + column * size, y, size)));
       if (this.hasBars) this.bars(root, from.id, barFrom, y, size);
     });
     if (nodes.length > MAX_CELLS) root.append(this.image(size * nodes.length, max, dark));
@@ -203,11 +203,13 @@ class Matrix implements SideView {
     this.cells.forEach((cells, row) => cells.forEach((cell, column) => {
       const { share, text, title } = content(row, column);
       const known = Number.isFinite(share);
-      cell.rect.style.fill = known ? loadColour(share, dark) : "var(--sunk)";
+      // A distance is neither good nor bad.
+      const [colour, light] = this.chosen ? [loadColour(share, dark), lightText(share, dark)] : [neutralColour(share, dark), lightGrey(share, dark)];
+      cell.rect.style.fill = known ? colour : "var(--sunk)";
       cell.title.textContent = title;
       if (cell.text) {
         cell.text.textContent = text;
-        cell.text.setAttribute("class", !known ? "cell" : lightText(share, dark) ? "cell on-dark" : "cell on-light");
+        cell.text.setAttribute("class", !known ? "cell" : light ? "cell on-dark" : "cell on-light");
       }
       const heard = this.heardCells[row]?.[column];
       if (heard) heard.textContent = text;
@@ -220,18 +222,23 @@ class Matrix implements SideView {
     const canvas = h("canvas", { width: nodes.length, height: nodes.length });
     const context = canvas.getContext("2d");
     const title = svg("title");
+    /** The row and the column under the pointer. */
+    const place = (event: MouseEvent): [number, number] => {
+      const box = image.getBoundingClientRect();
+      const at = (along: number, whole: number) => Math.min(nodes.length - 1, Math.max(0, Math.floor((along / whole) * nodes.length)));
+      return [at(event.clientY - box.top, box.height), at(event.clientX - box.left, box.width)];
+    };
     const image = svg("image", {
-      x: MARGIN.left, y: MARGIN.top, width: side, height: side, class: "cells",
+      x: MARGIN.left, y: MARGIN.top, width: side, height: side, class: "cells choosable",
+      click: (event: MouseEvent) => this.context.showNode(nodes[place(event)[0]]?.id ?? null),
       pointermove: (event: PointerEvent) => {
-        const box = image.getBoundingClientRect();
-        const at = (along: number, whole: number) => Math.min(nodes.length - 1, Math.max(0, Math.floor((along / whole) * nodes.length)));
-        const [row, column] = [at(event.clientY - box.top, box.height), at(event.clientX - box.left, box.width)];
+        const [row, column] = place(event);
         title.textContent = describe(nodes[row]?.id, nodes[column]?.id, distances[row]?.[column]);
       },
     });
     if (context) {
       nodes.forEach((_, row) => nodes.forEach((__, column) => {
-        context.fillStyle = loadColour(shareOf(distances[row]?.[column], max), dark);
+        context.fillStyle = neutralColour(shareOf(distances[row]?.[column], max), dark);
         context.fillRect(column, row, 1, 1);
       }));
       image.setAttribute("href", canvas.toDataURL());
@@ -239,10 +246,10 @@ class Matrix implements SideView {
     return svg("g", {}, image, title);
   }
 
-  private cell(root: SVGGElement, x: number, y: number, size: number): Cell {
+  private cell(root: SVGGElement, node: number, x: number, y: number, size: number): Cell {
     const gap = size > 8 ? 1.5 : size > 5 ? 0.5 : -0.05;
     const title = svg("title");
-    const rect = svg("rect", { x, y, width: size - gap, height: size - gap, rx: size > 12 ? 2 : 0 }, title);
+    const rect = svg("rect", { x, y, width: size - gap, height: size - gap, rx: size > 12 ? 2 : 0, class: "choosable", click: () => this.context.showNode(node) }, title);
     const text = size >= 17 ? svg("text", { x: x + (size - gap) / 2, y: y + size / 2 + 3, "text-anchor": "middle" }) : null;
     root.append(rect);
     if (text) root.append(text);

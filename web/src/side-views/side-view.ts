@@ -1,5 +1,6 @@
 // The interface between the page and the views in its side column.
 
+import type { ProcessFeed } from "../processes/feed";
 import type { Catalog } from "../series";
 import type { Slice } from "../store";
 import type { Machine } from "../topology";
@@ -36,7 +37,13 @@ export interface SideContext {
   labels(): readonly WireLabel[];
   /** The view needs other series, or changed the settings in `view`. */
   changed(): void;
+  /** The processes of the machine; null if there is no server. */
+  readonly processes: ProcessFeed | null;
   jump(ms: number): void;
+  /** Shows a node alone in all panels; the one that is shown so, or null: all nodes. */
+  showNode(node: number | null): void;
+  /** Opens a panel. */
+  openPanel(id: string): void;
   addLabel(): void;
   editLabel(label: WireLabel, text: string): void;
   removeLabel(label: WireLabel): void;

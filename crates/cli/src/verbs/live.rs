@@ -4,6 +4,7 @@ use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::observe::{self, ObserveArgs};
 use crate::page::{self, ServeArgs};
+use crate::processes;
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::Selection;
@@ -21,7 +22,7 @@ use std::time::Duration;
 /// The page is served at 127.0.0.1:7077 until the command ends, a signal arrives or 'numa ctl
 /// stop' is run. Two addresses are printed. The control address can change the interval, pause
 /// and record; the view address is read-only. Both contain a secret token that is new at every
-/// start. The page and 'numa ctl' can record only below one directory, see --recordings.
+/// start, unless --key-file keeps it. The page and 'numa ctl' can record only below one directory, see --recordings.
 #[derive(Debug, Args)]
 pub struct LiveArgs {
     #[command(flatten)]
@@ -65,6 +66,8 @@ impl LiveArgs {
         let control: ControlSender = Box::new(move |order, answer| waker.send(order, answer));
         let server =
             listener.start(Some(control), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
+        let surveyor = processes::surveyor(global.root()?, &header, prepared.program.target());
+        server.show_processes(surveyor, cpus.clone());
         let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;
         session.start(prepared.setup.sensors, prepared.settings, Some(ring))?;
         let session = match observe::spawn(session, &self.command, &prepared.program) {

@@ -45,6 +45,10 @@ pub struct ProcessSample {
     pub ran: u64,
     /// Page faults; `None` in the first scan that finds the process.
     pub faults: Option<u64>,
+    /// Of these, those that waited for a disk.
+    pub major_faults: Option<u64>,
+    /// Pages that NUMA balancing moved; `None` unless they are counted.
+    pub moved: Option<u64>,
     /// CPU time on known nodes, times the share of memory on the same node, and times the share
     /// elsewhere. If the process did not run, all its threads have equal weight. `None` if the
     /// memory or all CPUs are unknown.
@@ -69,6 +73,7 @@ pub struct Survey {
     users: HashMap<u32, String>,
     known: HashMap<u32, KnownProcess>,
     scanned: bool,
+    counts_moved: bool,
 }
 
 /// A process as the last scan saw it.
@@ -76,6 +81,7 @@ pub struct Survey {
 struct KnownProcess {
     start: u64,
     faults: u64,
+    major: u64,
     threads: Threads,
 }
 
@@ -106,6 +112,7 @@ impl Survey {
             users: users(&root.text("/etc/passwd").unwrap_or_default()),
             known: HashMap::new(),
             scanned: false,
+            counts_moved: false,
         };
         let pids = survey.scan();
         if !pids.is_empty() && !pids.iter().any(|p| TaskDir::of(root, p.pid).has("numa_maps")) {
@@ -113,6 +120,11 @@ impl Survey {
             return Err(Unavailable::new(MISSING, "there is no /proc/PID/numa_maps", fix));
         }
         Ok(survey)
+    }
+
+    /// Also counts the pages that NUMA balancing moves, which costs a file per thread and scan.
+    pub fn counting_moved(self) -> Self {
+        Self { counts_moved: true, ..self }
     }
 
     /// The node numbers, in the order of a [`MemoryByUse`].
@@ -146,7 +158,7 @@ impl Survey {
 
     fn scan(&mut self) -> Vec<ScannedProcess> {
         let pids = self.only.clone().unwrap_or_else(|| proc::processes(&self.root).unwrap_or_default());
-        let wanted = ThreadFields { cpu_time: true, scheduling: false };
+        let wanted = ThreadFields { cpu_time: true, scheduling: self.counts_moved };
         let scan = ThreadScan { root: &self.root, nodes: &self.nodes, wanted, from_start: self.scanned };
         self.scanned = true;
         let mut known = HashMap::new();
@@ -156,13 +168,18 @@ impl Survey {
             let Some(stat) = stat.filter(|s| s.runs() && !s.kernel) else { continue };
             let same = self.known.remove(&pid).filter(|known| known.start == stat.start);
             let all = stat.own[0].saturating_add(stat.own[1]);
+            let major = stat.own[1];
             let faults = same.as_ref().map(|known| all.saturating_sub(known.faults));
+            let major_faults = same.as_ref().map(|known| major.saturating_sub(known.major));
             let mut threads = same.map(|known| known.threads).unwrap_or_default();
-            let mut scanned = ScannedProcess { pid, stat, faults, threads: Vec::new() };
+            let mut scanned =
+                ScannedProcess { pid, stat, faults, major_faults, threads: Vec::new(), moved: None };
             threads.scan(&scan, pid, &scanned.stat, &mut |_, thread| {
                 scanned.threads.push((thread.node, thread.ran.unwrap_or(0)));
+                scanned.moved =
+                    thread.moved.map(|pages| pages + scanned.moved.unwrap_or(0)).or(scanned.moved);
             });
-            known.insert(pid, KnownProcess { start: scanned.stat.start, faults: all, threads });
+            known.insert(pid, KnownProcess { start: scanned.stat.start, faults: all, major, threads });
             found.push(scanned);
         }
         self.known = known;
@@ -184,6 +201,8 @@ impl Survey {
             command: scanned.stat.name(),
             threads: scanned.threads.len() as u64,
             ran: scanned.ran(),
+            major_faults: scanned.major_faults,
+            moved: scanned.moved,
             near_far,
             resident: scanned.stat.resident.saturating_mul(self.page_size),
             found,
@@ -231,6 +250,8 @@ struct ScannedProcess {
     faults: Option<u64>,
     /// Node and CPU time since the last scan of each thread.
     threads: Vec<(Option<usize>, u64)>,
+    major_faults: Option<u64>,
+    moved: Option<u64>,
 }
 
 impl ScannedProcess {

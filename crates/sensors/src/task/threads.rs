@@ -13,7 +13,7 @@ const NS_PER_TICK: u64 = 10_000_000;
 pub struct ThreadFields {
     /// Its CPU time.
     pub cpu_time: bool,
-    /// Its migrations, switches and preferred node.
+    /// Its migrations, switches, preferred node and moved pages.
     pub scheduling: bool,
 }
 
@@ -31,6 +31,9 @@ pub struct ThreadSample {
     pub switched: Option<SwitchCounts>,
     /// The number of its preferred node.
     pub preferred: Option<u32>,
+    /// Pages that NUMA balancing moved for it since the last scan; `None` at the first one, or if the
+    /// kernel does not count them.
+    pub moved: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +41,7 @@ struct Last {
     scan: u64,
     cpu_time: u64,
     switches: SwitchCounts,
+    moved: Option<u64>,
 }
 
 /// The threads of one process.
@@ -106,7 +110,7 @@ impl Threads {
             && let Ok(text) = thread.bytes("sched")
         {
             let known = Scheduling::parse(&text);
-            (now.switches, sample.preferred) = (known.switches, known.preferred);
+            (now.switches, now.moved, sample.preferred) = (known.switches, known.moved, known.preferred);
         }
         let last = match self.known.insert(tid, now) {
             // A count that decreased belongs to another thread with a reused id.
@@ -119,6 +123,7 @@ impl Threads {
             let mut switched = SwitchCounts::default();
             switched.iter_mut().zip(moved).for_each(|(to, from)| *to = from);
             sample.switched = Some(switched);
+            sample.moved = now.moved.map(|moved| moved.saturating_sub(last.moved.unwrap_or(0)));
         }
         each(tid, &sample);
     }
@@ -129,6 +134,7 @@ impl Threads {
 struct Scheduling {
     switches: SwitchCounts,
     preferred: Option<u32>,
+    moved: Option<u64>,
 }
 
 impl Scheduling {
@@ -142,6 +148,7 @@ impl Scheduling {
                 b"se.nr_migrations" => found.switches[0] = value,
                 b"nr_voluntary_switches" => found.switches[1] = value,
                 b"nr_involuntary_switches" => found.switches[2] = value,
+                b"numa_pages_migrated" => found.moved = Some(value),
                 b"numa_preferred_nid" => found.preferred = u32::try_from(value).ok(),
                 _ => {}
             }
@@ -159,8 +166,9 @@ mod tests {
         let text = "cat (995, #threads: 1)\n-----\nse.sum_exec_runtime   :  0.17\n\
                     se.nr_migrations     :   4\nnr_voluntary_switches   : 5\nnr_involuntary_switches :6\n\
                     numa_preferred_nid   :  -1\n";
-        assert_eq!(Scheduling::parse(text.as_bytes()), Scheduling { switches: [4, 5, 6], preferred: None });
-        let chosen = Scheduling::parse(b"numa_preferred_nid : 2");
-        assert_eq!(chosen.preferred, Some(2));
+        let expected = Scheduling { switches: [4, 5, 6], preferred: None, moved: None };
+        assert_eq!(Scheduling::parse(text.as_bytes()), expected);
+        let chosen = Scheduling::parse(b"numa_pages_migrated : 77\nnuma_preferred_nid : 2");
+        assert_eq!((chosen.preferred, chosen.moved), (Some(2), Some(77)));
     }
 }

@@ -24,6 +24,11 @@ fn findings() -> String {
     generated("wire/findings.rs", imports, &declared)
 }
 
+fn processes() -> String {
+    let imports = "\nimport type { Ns } from \"./wire\";\n";
+    generated("wire/processes.rs", imports, &declarations!(ProcessList, ProcessInfo, MemoryUnknown))
+}
+
 fn messages() -> String {
     let declared = declarations!(
         Ns,
@@ -52,17 +57,21 @@ fn messages() -> String {
         Contained,
         Contents,
     );
-    generated("wire.rs", "\nimport type { RangeFindings } from \"./wire-findings\";\n", &declared)
+    let imports = "\nimport type { RangeFindings } from \"./wire-findings\";\n\
+                   import type { ProcessList } from \"./wire-processes\";\n";
+    generated("wire.rs", imports, &declared)
 }
 
 #[test]
 fn the_page_has_these_types() {
-    for (file, text) in [("wire.ts", messages()), ("wire-findings.ts", findings())] {
+    let files =
+        [("wire.ts", messages()), ("wire-findings.ts", findings()), ("wire-processes.ts", processes())];
+    for (file, text) in files {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src").join(file);
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&path, &text).unwrap();
         }
-        let there = std::fs::read_to_string(&path).unwrap();
+        let there = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(there == text, "web/src/{file} is stale; run: UPDATE=1 cargo test -p numakit-server wire");
     }
 }

@@ -21,7 +21,7 @@ fn proxied() -> Bench {
     Bench::behind(ListenOptions {
         trusted: vec!["numa.example.org".into()],
         base: BasePath::parse("/tools/numa").unwrap(),
-        tls: None,
+        ..ListenOptions::default()
     })
 }
 

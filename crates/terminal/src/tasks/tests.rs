@@ -19,6 +19,8 @@ fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u
         command: command.into(),
         threads: 2,
         ran: ran_ms * 1_000_000,
+        major_faults: None,
+        moved: None,
         near_far: Some(near_far),
         resident: 77 << 20,
         found: MemorySource::Memory(found),

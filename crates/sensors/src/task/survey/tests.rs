@@ -33,7 +33,13 @@ fn processes_have_their_memory_and_their_share_of_far_memory() {
     let mut moved = Made::new(10, 1, 7).maps("heap", &[(0, 10), (3, 30)]);
     moved.threads[0].2 = 4000;
     root.change(|files| moved.put(files));
+    moved.counts[..4].copy_from_slice(&[7, 900, 2, 900]);
+    root.change(|files| moved.put(files));
     let ran = survey.measure(&|| true);
+    assert_eq!(
+        (ran[0].parent, ran[0].faults, ran[0].major_faults, ran[1].faults),
+        (1, Some(9), Some(2), Some(0))
+    );
     assert_eq!((ran[0].ran, ran[0].near_far), (4000, Some((3000, 1000))));
 }
 
@@ -49,6 +55,27 @@ fn processes_without_time_are_late_and_the_busiest_come_first() {
     let time = || steps.replace(steps.get().saturating_sub(1)) > 0;
     let found: Vec<bool> = survey.measure(&time).iter().map(|p| p.found == MemorySource::Late).collect();
     assert_eq!(found, [true, false, true]);
+}
+
+#[test]
+fn moved_pages_of_all_threads_are_counted_between_two_scans() {
+    let root = machine();
+    let sched = |tid: u32, moved: u64| {
+        root.change(|files| {
+            files.file(&format!("/proc/10/task/{tid}/sched"), format!("numa_pages_migrated : {moved}\n"));
+        });
+    };
+    let mut made = Made::new(10, 1, 0);
+    made.threads.push((15, 2, 0, -1));
+    root.change(|files| made.put(files));
+    sched(10, 100);
+    sched(15, 5);
+    let mut survey = Survey::new(&root, &topology(), None).unwrap().counting_moved();
+    survey.measure(&|| true);
+    sched(10, 130);
+    sched(15, 7);
+    let moved: Vec<Option<u64>> = survey.measure(&|| true).iter().map(|p| p.moved).collect();
+    assert_eq!(moved, [Some(32), None, None], "the others have no such line");
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! The processes of the machine for the page of `numa live`.
+
+use numakit_model::Topology;
+use numakit_recording::Header;
+use numakit_sensors::Target;
+use numakit_sensors::task::survey::{MemorySource, ProcessSample, Survey};
+use numakit_server::wire::{MemoryUnknown, Ns, ProcessInfo, ProcessList};
+use numakit_server::{ProcessMeter, ProcessSurveyor};
+use numakit_sys::{SysRoot, clock};
+use std::collections::{HashMap, HashSet};
+
+/// Maximum number of processes that the page gets.
+const PROCESSES: usize = 400;
+
+/// Measures the processes of a machine with the topology of this header; those below `target` are marked.
+pub fn surveyor(root: SysRoot, header: &Header, target: Option<&Target>) -> ProcessSurveyor {
+    let (topology, target) = (header.topology.clone().unwrap_or_default(), target.cloned());
+    Box::new(move || begin(&root, &topology, target.clone()))
+}
+
+fn begin(root: &SysRoot, topology: &Topology, target: Option<Target>) -> Result<ProcessMeter, String> {
+    let survey = Survey::new(root, topology, None).map_err(|why| why.to_string())?;
+    let mut survey = survey.counting_moved();
+    let fix = survey.access().fix();
+    let mut before = clock::monotonic();
+    Ok(Box::new(move |time| {
+        let now = clock::monotonic();
+        let seconds = now.saturating_sub(std::mem::replace(&mut before, now)) as f64 / 1e9;
+        let samples = survey.measure(time);
+        let observed = target.as_ref().and_then(Target::pid);
+        ProcessList {
+            time_ns: Ns(clock::utc()),
+            nodes: survey.nodes().to_vec(),
+            fix: fix.clone(),
+            ..listed(&samples, seconds, observed)
+        }
+    }))
+}
+
+/// The processes that the page gets: the observed ones, then those that ran most, then those with most memory.
+fn listed(samples: &[ProcessSample], seconds: f64, observed: Option<u32>) -> ProcessList {
+    let program = observed.map(|pid| descendants(samples, pid)).unwrap_or_default();
+    let mut chosen: Vec<&ProcessSample> = samples.iter().collect();
+    chosen.sort_by_key(|p| std::cmp::Reverse((program.contains(&p.pid), p.ran, p.resident)));
+    let left_out = chosen.len().saturating_sub(PROCESSES) as u32;
+    chosen.truncate(PROCESSES);
+    let processes = chosen.into_iter().map(|p| info(p, seconds, program.contains(&p.pid))).collect();
+    ProcessList { seconds, processes, left_out, ..ProcessList::default() }
+}
+
+/// A process and its descendants.
+fn descendants(samples: &[ProcessSample], pid: u32) -> HashSet<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for sample in samples {
+        children.entry(sample.parent).or_default().push(sample.pid);
+    }
+    let (mut found, mut open) = (HashSet::from([pid]), vec![pid]);
+    while let Some(parent) = open.pop() {
+        let new = children.get(&parent).into_iter().flatten().filter(|child| found.insert(**child));
+        open.extend(new.copied().collect::<Vec<_>>());
+    }
+    found
+}
+
+fn info(process: &ProcessSample, seconds: f64, observed: bool) -> ProcessInfo {
+    let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let (memory, why) = match &process.found {
+        MemorySource::Memory(memory) => {
+            let on = |at: usize| (memory.on(at) > 0).then(|| (at as u32, memory.on(at)));
+            (Some((0..memory.0.len()).filter_map(on).collect()), None)
+        }
+        MemorySource::Denied => (None, Some(MemoryUnknown::Denied)),
+        MemorySource::Late => (None, Some(MemoryUnknown::Late)),
+        MemorySource::Refused => (None, Some(MemoryUnknown::Refused)),
+    };
+    let remote = process.near_far.and_then(|(near, far)| {
+        let all = near as f64 + far as f64;
+        (all > 0.0).then(|| 100.0 * far as f64 / all)
+    });
+    ProcessInfo {
+        pid: process.pid,
+        parent: process.parent,
+        user: process.user.clone(),
+        name: process.command.clone(),
+        threads: process.threads,
+        observed,
+        cpu: rate(process.ran) / 1e7,
+        remote,
+        resident: process.resident,
+        memory,
+        why,
+        faults: process.faults.map(rate),
+        major: process.major_faults.map(rate),
+        moved: process.moved.map(rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sensors::task::survey::{MemoryByUse, Use};
+
+    fn process(pid: u32, parent: u32, ran_ms: u64) -> ProcessSample {
+        let mut memory = MemoryByUse::none(3);
+        memory.0[2][Use::Heap as usize] = 8192;
+        ProcessSample {
+            pid,
+            parent,
+            user: "me".into(),
+            command: "made".into(),
+            threads: 1,
+            ran: ran_ms * 1_000_000,
+            start: 0,
+            faults: Some(40),
+            major_faults: Some(10),
+            moved: None,
+            near_far: Some((1, 3)),
+            resident: 8192,
+            found: MemorySource::Memory(memory),
+            error: 0,
+            held: false,
+        }
+    }
+
+    #[test]
+    fn a_process_has_rates_and_its_memory_on_the_nodes_that_have_some() {
+        let list = listed(&[process(7, 1, 500)], 2.0, None);
+        let shown = &list.processes[0];
+        assert_eq!((shown.cpu, shown.faults, shown.major, shown.moved), (25.0, Some(20.0), Some(5.0), None));
+        assert_eq!((shown.memory.as_deref(), shown.remote), (Some(&[(2, 8192)][..]), Some(75.0)));
+        let denied = ProcessSample { found: MemorySource::Denied, near_far: None, ..process(8, 1, 0) };
+        let shown = info(&denied, 2.0, false);
+        assert_eq!((shown.memory, shown.why, shown.remote), (None, Some(MemoryUnknown::Denied), None));
+    }
+
+    #[test]
+    fn the_observed_program_comes_first_and_the_idle_are_left_out() {
+        let mut samples: Vec<ProcessSample> = (100..600).map(|pid| process(pid, 1, u64::from(pid))).collect();
+        samples.extend([process(9, 8, 0), process(8, 7, 0), process(7, 1, 0)]);
+        let list = listed(&samples, 1.0, Some(7));
+        assert_eq!((list.processes.len(), list.left_out), (PROCESSES, 103));
+        let mut first: Vec<u32> = list.processes[..3].iter().map(|p| p.pid).collect();
+        first.sort_unstable();
+        assert_eq!(first, [7, 8, 9]);
+        assert!(list.processes.iter().all(|p| p.observed == (p.pid < 10)));
+        assert_eq!(list.processes[3].pid, 599);
+    }
+}
