@@ -1,6 +1,6 @@
 //! The processes of the machine for the page of `numa live`.
 
-use numakit_model::Topology;
+use numakit_model::{Topology, Unavailable};
 use numakit_recording::Header;
 use numakit_sensors::Target;
 use numakit_sensors::task::survey::{MemorySource, ProcessSample, Survey};
@@ -18,8 +18,8 @@ pub fn surveyor(root: SysRoot, header: &Header, target: Option<&Target>) -> Proc
     Box::new(move || begin(&root, &topology, target.clone()))
 }
 
-fn begin(root: &SysRoot, topology: &Topology, target: Option<Target>) -> Result<ProcessMeter, String> {
-    let survey = Survey::new(root, topology, None).map_err(|why| why.to_string())?;
+fn begin(root: &SysRoot, topology: &Topology, target: Option<Target>) -> Result<ProcessMeter, Unavailable> {
+    let survey = Survey::new(root, topology, None)?;
     let mut survey = survey.counting_moved();
     let fix = survey.access().fix();
     let mut before = clock::monotonic();

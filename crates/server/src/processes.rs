@@ -3,7 +3,7 @@
 
 use crate::queue::Queue;
 use crate::wire::{FromServer, ProcessList};
-use numakit_model::CpuSet;
+use numakit_model::{CpuSet, Unavailable};
 use numakit_sys::sched;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Measures the processes since the call before. It should end soon after its argument returns false.
 pub type ProcessMeter = Box<dyn FnMut(&dyn Fn() -> bool) -> ProcessList + Send>;
 /// Begins to measure, or says why that is impossible.
-pub type ProcessSurveyor = Box<dyn Fn() -> Result<ProcessMeter, String> + Send + Sync>;
+pub type ProcessSurveyor = Box<dyn Fn() -> Result<ProcessMeter, Unavailable> + Send + Sync>;
 
 /// Who has no processes to show.
 const NOT_LIVE: &str =
@@ -86,7 +86,7 @@ impl ProcessWatch {
         let Some(surveyor) = &self.surveyor else { return };
         let mut meter = match surveyor() {
             Ok(meter) => meter,
-            Err(why) => return self.end(&why),
+            Err(why) => return self.end(&why.to_string()),
         };
         let mut pause = FIRST;
         while self.wait(pause) {
@@ -139,6 +139,7 @@ fn send(queue: &Queue, list: ProcessList) {
 mod tests {
     use super::*;
     use crate::queue::Outgoing;
+    use numakit_model::Fix;
     use numakit_testing::until;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -191,15 +192,19 @@ mod tests {
         until!(ended.load(Ordering::Relaxed) == 2);
     }
 
+    fn no_files() -> Unavailable {
+        Unavailable::new("processes", "no /proc", Fix::command("mount -t proc proc /proc"))
+    }
+
     #[test]
     fn without_processes_the_client_learns_why() {
         let queue = Arc::new(Queue::default());
         Arc::new(ProcessWatch::default()).look(&queue);
         assert!(text(&queue).unwrap().contains("'numa live' only"));
-        let watch = ProcessWatch::new(Box::new(|| Err("no /proc".to_owned())), CpuSet::new());
+        let watch = ProcessWatch::new(Box::new(|| Err(no_files())), CpuSet::new());
         let watch = Arc::new(watch);
         watch.look(&queue);
         until!(queue.has_texts());
-        assert!(text(&queue).unwrap().contains(r#""why":"no /proc""#));
+        assert!(text(&queue).unwrap().contains("no /proc"));
     }
 }
