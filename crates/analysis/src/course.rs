@@ -30,6 +30,21 @@ pub(crate) struct Watched<T: 'static> {
     pub(crate) trend: Trend,
 }
 
+// Derived, it would need a line that can be cloned.
+impl<T> Clone for Watched<T> {
+    fn clone(&self) -> Self {
+        let Self { line, place, bound, minimum, onset, trend } = self;
+        Self {
+            line,
+            place: *place,
+            bound: bound.clone(),
+            minimum: minimum.clone(),
+            onset: onset.clone(),
+            trend: trend.clone(),
+        }
+    }
+}
+
 impl<T> Watched<T> {
     /// The columns that its formulas read.
     pub(crate) fn columns(&self) -> impl Iterator<Item = usize> + '_ {

@@ -1,15 +1,17 @@
 //! The findings of a range of a history, live or recorded. Means over buckets take the place of rows, so that a range of any
 //! length costs the same and a live history needs no rows of its own for it.
 
-use crate::course::Watching;
+use crate::course::{Watched, Watching};
 use crate::facts::Facts;
 use crate::findings::Findings;
 use crate::headline::{self, Extent};
+use crate::rules::{self, Rule};
+use crate::series;
 use crate::tally::{SLOT, Tally};
-use crate::{rules, series};
 use numakit_derived::Catalog;
 use numakit_recording::Header;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A range of a history in buckets of equal length.
 #[derive(Debug, Clone, Copy)]
@@ -30,41 +32,56 @@ pub fn bucket_count(range: Range<u64>, most: usize) -> usize {
     usize::try_from(slots).unwrap_or(usize::MAX).clamp(1, most.max(1))
 }
 
-/// What is found in a range. `labels` are those of the range in the order of their times. Times of findings are seconds after
-/// the range begins.
-pub fn range_findings<'a>(
-    header: &Header,
-    range: &RangeMeans<'_>,
-    labels: impl IntoIterator<Item = (u64, &'a str)>,
-    formulas: &Catalog,
-) -> Findings {
-    let index = series::index(header);
-    let watching = Watching::new(header, &index, formulas);
-    let mut tally = Tally::new(header, None, Vec::new(), rules::watched(&watching));
-    let mut labels = labels.into_iter().peekable();
-    let buckets = range.means.iter().map(Vec::len).max().unwrap_or(0);
-    let mut rates = vec![None; range.means.len()];
-    tally.first = Some(range.from);
-    for bucket in 0..buckets {
-        let from = range.from.saturating_add(range.step.saturating_mul(bucket as u64));
-        let to = from.saturating_add(range.step);
-        while let Some((time, text)) = labels.next_if(|(time, _)| *time < to) {
-            tally.label(time, text);
-        }
-        let mean =
-            |means: &Vec<f32>| means.get(bucket).filter(|mean| mean.is_finite()).map(|&mean| f64::from(mean));
-        rates.iter_mut().zip(range.means).for_each(|(rate, means)| *rate = mean(means));
-        tally.bucket(from..to, &rates);
+/// The rules that ranges of one source are judged by, bound to its series once: on a machine of 1,024 CPUs that takes longer
+/// than judging.
+pub struct RangeRules {
+    formulas: Arc<Catalog>,
+    rules: Vec<Watched<Rule>>,
+}
+
+impl RangeRules {
+    /// For a source with this header.
+    pub fn new(header: &Header, formulas: Arc<Catalog>) -> Self {
+        let index = series::index(header);
+        let rules = rules::watched(&Watching::new(header, &index, &formulas));
+        Self { formulas, rules }
     }
-    let facts = Facts::new(header, &index, formulas, &tally.phases[0]);
-    headline::findings(&facts, &index, &tally, Extent::Range)
+
+    /// What is found in a range of the source with this header. `labels` are those of the range in the order of their times.
+    /// Times of findings are seconds after the range begins.
+    pub fn findings<'a>(
+        &self,
+        header: &Header,
+        range: &RangeMeans<'_>,
+        labels: impl IntoIterator<Item = (u64, &'a str)>,
+    ) -> Findings {
+        let index = series::index(header);
+        let mut tally = Tally::new(header, None, Vec::new(), self.rules.clone());
+        let mut labels = labels.into_iter().peekable();
+        let buckets = range.means.iter().map(Vec::len).max().unwrap_or(0);
+        let mut rates = vec![None; range.means.len()];
+        tally.first = Some(range.from);
+        for bucket in 0..buckets {
+            let from = range.from.saturating_add(range.step.saturating_mul(bucket as u64));
+            let to = from.saturating_add(range.step);
+            while let Some((time, text)) = labels.next_if(|(time, _)| *time < to) {
+                tally.label(time, text);
+            }
+            for (rate, means) in rates.iter_mut().zip(range.means) {
+                let mean = means.get(bucket).filter(|mean| mean.is_finite());
+                *rate = mean.map(|&mean| f64::from(mean));
+            }
+            tally.bucket(from..to, &rates);
+        }
+        let facts = Facts::new(header, &index, &self.formulas, &tally.phases[0]);
+        headline::findings(&facts, &index, &tally, Extent::Range)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use numakit_model::{Instance, Kind, Metric, Series, Unit};
-    use std::sync::Arc;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -99,7 +116,11 @@ mod tests {
 
     fn found(means: &[Vec<f32>], labels: &[(u64, &str)]) -> Findings {
         let range = RangeMeans { from: 7 * SECOND, step: SECOND / 4, means };
-        range_findings(&nodes(), &range, labels.iter().copied(), Catalog::built_in())
+        RangeRules::new(&nodes(), Arc::new(Catalog::built_in().clone())).findings(
+            &nodes(),
+            &range,
+            labels.iter().copied(),
+        )
     }
 
     #[test]

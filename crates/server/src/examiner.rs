@@ -3,7 +3,7 @@
 use crate::layout::SeriesLayout;
 use crate::wire::{EvidenceInfo, FindingInfo, Ns, RangeFindings, UntoldInfo, VALUES};
 use numakit_analysis::findings::{Finding, Findings, Untold};
-use numakit_analysis::range::{RangeMeans, bucket_count, range_findings};
+use numakit_analysis::range::{RangeMeans, RangeRules, bucket_count};
 use numakit_derived::Catalog;
 use numakit_history::Source;
 use numakit_recording::Header;
@@ -13,18 +13,18 @@ use std::sync::Arc;
 const BUCKETS: usize = 300;
 
 /// Judges ranges of one source.
-#[derive(Debug)]
 pub struct Examiner {
     header: Header,
     /// The column of the header of each measured series.
     order: Vec<usize>,
-    formulas: Arc<Catalog>,
+    rules: RangeRules,
 }
 
 impl Examiner {
     /// For a source with this header, whose series are in this order.
     pub fn new(header: &Header, layout: &SeriesLayout, formulas: &Arc<Catalog>) -> Self {
-        Self { header: header.clone(), order: layout.order().to_vec(), formulas: Arc::clone(formulas) }
+        let rules = RangeRules::new(header, Arc::clone(formulas));
+        Self { header: header.clone(), order: layout.order().to_vec(), rules }
     }
 
     /// What is found between these times, as far as there are samples.
@@ -43,7 +43,7 @@ impl Examiner {
         let within = labels.iter().filter(|label| (from..to).contains(&label.time_ns));
         let texts = within.map(|label| (label.time_ns, label.text.as_str()));
         let range = RangeMeans { from: buckets.from_ns, step: buckets.step_ns, means: &means };
-        shown(range_findings(&self.header, &range, texts, &self.formulas), from, to)
+        shown(self.rules.findings(&self.header, &range, texts), from, to)
     }
 }
 

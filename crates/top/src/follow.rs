@@ -3,7 +3,7 @@
 use crate::machine::MachineMeters;
 use crate::show::ScreenEvent;
 use numakit_analysis::findings::Findings;
-use numakit_analysis::range::{RangeMeans, range_findings};
+use numakit_analysis::range::{RangeMeans, RangeRules};
 use numakit_derived::Catalog;
 use numakit_history::{History, Source};
 use numakit_recording::ring::RingEntry;
@@ -65,6 +65,7 @@ impl Follower {
         let mut raw = vec![None; series];
         let mut labels: VecDeque<(u64, String)> = VecDeque::new();
         let mut rested = Rested::default();
+        let rules = RangeRules::new(&self.header, Arc::clone(&self.formulas));
         for pending in ring.views(ROWS / 2, ROWS, PERIOD) {
             let mut newest = None;
             for entry in pending.entries() {
@@ -92,15 +93,15 @@ impl Follower {
                 return;
             }
             if rested.is_due(now) {
-                rested.work(now, || self.findings(&history, now, &labels));
+                rested.work(now, || self.findings(&rules, &history, now, &labels));
             }
         }
     }
 
-    fn findings(&self, history: &History, now: u64, labels: &VecDeque<(u64, String)>) {
+    fn findings(&self, rules: &RangeRules, history: &History, now: u64, labels: &VecDeque<(u64, String)>) {
         let labels = labels.iter().map(|(time, text)| (*time, text.as_str()));
         let (found, range) =
-            found(&self.header, &self.formulas, history, (now.saturating_sub(RANGE), now + 1), labels);
+            found(&self.header, rules, history, (now.saturating_sub(RANGE), now + 1), labels);
         let _ = self.to.send(ScreenEvent::Findings(Box::new(found), range));
     }
 }
@@ -108,7 +109,7 @@ impl Follower {
 /// The findings of a part of a history, and its seconds.
 pub fn found<'a>(
     header: &Header,
-    formulas: &Catalog,
+    rules: &RangeRules,
     source: &dyn Source,
     range: (u64, u64),
     labels: impl IntoIterator<Item = (u64, &'a str)>,
@@ -121,7 +122,7 @@ pub fn found<'a>(
     let means: Vec<Vec<f32>> = answer.columns.into_iter().map(|column| column.mean).collect();
     let range = RangeMeans { from: answer.from_ns, step: answer.step_ns, means: &means };
     let seconds = answer.step_ns as f64 * buckets as f64 / 1e9;
-    (range_findings(header, &range, labels, formulas), seconds)
+    (rules.findings(header, &range, labels), seconds)
 }
 
 /// When findings are due.

@@ -5,6 +5,7 @@ use crate::machine::{MachineMeters, Moment};
 use crate::playback::{PlayCommand, Playback};
 use crate::show::ScreenEvent;
 use crate::table::{NotRead, ProcessRow, ProcessTable};
+use numakit_analysis::range::RangeRules;
 use numakit_derived::Catalog;
 use numakit_history::{RecordedHistory, Source};
 use std::io;
@@ -37,7 +38,8 @@ impl Player {
     }
 
     fn run(mut self, commands: &Receiver<PlayCommand>) {
-        while self.send() {
+        let rules = RangeRules::new(self.recording.header(), Arc::clone(&self.formulas));
+        while self.send(&rules) {
             let wait = if self.playback.plays { self.playback.pace() } else { Duration::from_secs(3600) };
             match commands.recv_timeout(wait) {
                 Ok(command) => self.playback.command(command),
@@ -49,7 +51,7 @@ impl Player {
     }
 
     /// Sends what is at the place; false if nobody receives it.
-    fn send(&self) -> bool {
+    fn send(&self, rules: &RangeRules) -> bool {
         let at = self.playback.at;
         let moment = self.moment(at);
         let table = table(&self.machine, &moment);
@@ -58,8 +60,7 @@ impl Player {
         let within = labels.iter().filter(|label| (from..=at).contains(&label.time_ns));
         let within = within.map(|label| (label.time_ns, label.text.as_str()));
         let header = self.recording.header();
-        let (findings, range) =
-            found(header, &self.formulas, &self.recording, (from, at.saturating_add(1)), within);
+        let (findings, range) = found(header, rules, &self.recording, (from, at.saturating_add(1)), within);
         let events = [
             ScreenEvent::Playback(self.playback.clone()),
             ScreenEvent::Moment(Box::new(moment)),

@@ -1,7 +1,7 @@
 //! A machine of two nodes with two CPUs each, by the means of its series over ten seconds.
 
 use numakit_analysis::findings::Findings;
-use numakit_analysis::range::{RangeMeans, range_findings};
+use numakit_analysis::range::{RangeMeans, RangeRules};
 use numakit_derived::Catalog;
 use numakit_model::topology::{Core, Node, Package};
 use numakit_model::{CpuSet, Instance, Metric, Series, Topology};
@@ -66,7 +66,7 @@ impl Machine {
             ..Header::default()
         };
         let range = RangeMeans { from: 1_000_000_000, step: STEP, means: &self.means };
-        range_findings(&header, &range, [], Catalog::built_in())
+        RangeRules::new(&header, Arc::new(Catalog::built_in().clone())).findings(&header, &range, [])
     }
 }
 
