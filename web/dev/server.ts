@@ -142,7 +142,7 @@ export class FakeServer {
     const seq = { next: 0 };
     let looking: NodeJS.Timeout | undefined;
     state.clients += 1;
-    send(socket, { type: "hello", protocol: 1, role: "controller", instance, sources, state, limits: LIMITS });
+    send(socket, { type: "hello", protocol: 1, role: "controller", instance, sources, opening: [], state, limits: LIMITS });
     send(socket, { type: "labels", source: 0, labels: this.labels, all: true });
     const [, second] = sources;
     if (second) send(socket, { type: "labels", source: 1, labels: [{ id: 1, time_ns: second.started_ns + 9e9, text: "job started" }], all: true });

@@ -67,7 +67,7 @@ export class Embedded implements Connection {
     const history = { from_ns: first?.contained.from_ns ?? 0, to_ns: first?.contained.to_ns ?? 0, full_from_ns: first?.contained.from_ns ?? 0, bytes: 0, budget: 0 };
     const sources = this.sources.map((source) => source.contained.info);
     const messages: FromServer[] = [
-      { type: "hello", protocol: 1, role: "viewer", instance: "file", sources, state: { ...STATE, history }, limits: LIMITS },
+      { type: "hello", protocol: 1, role: "viewer", instance: "file", sources, opening: [], state: { ...STATE, history }, limits: LIMITS },
       ...this.sources.map(({ contained }) => ({ type: "labels" as const, source: contained.info.id, labels: contained.labels, all: true })),
     ];
     for (const message of messages) this.listener.message(message);

@@ -13,7 +13,7 @@ import type { Frame } from "./frame";
 import { Screen } from "./screen";
 import { applyTheme } from "./theme";
 import { readView, type View } from "./view";
-import type { FromServer, WireLabel, ClientLimits, Role, SourceInfo, ObservationState, ToServer } from "./wire";
+import type { FromServer, WireLabel, ClientLimits, OpeningInfo, Role, SourceInfo, ObservationState, ToServer } from "./wire";
 import { Ids } from "./timeline";
 
 /** A command to the server, without the number that it gets when it is sent. */
@@ -35,6 +35,10 @@ export class Page {
   /** Results of `numa explain` need no server once they are shown. */
   private results: ResultScreen | null = null;
   private sources: SourceInfo[] = [];
+  /** The recordings that the server is opening. */
+  private opening: OpeningInfo[] = [];
+  /** The sources of the server while the one to show is still being opened. */
+  private arriving: { sources: SourceInfo[]; sameRole: boolean } | null = null;
   private readonly labels = new Map<number, Map<number, WireLabel>>();
   private instance = "";
   private expected: number | null = null;
@@ -66,6 +70,7 @@ export class Page {
     switch (message.type) {
       case "hello":
         this.limits = message.limits;
+        this.opening = message.opening;
         return this.greeted(message.instance, message.role, message.sources, message.state);
       case "state":
         this.state = message;
@@ -87,6 +92,9 @@ export class Page {
         return notify(message.text);
       case "source":
         return this.opened(message.source);
+      case "opening":
+        this.opening = message.opening;
+        return this.arriving ? this.settle(this.arriving.sources, this.arriving.sameRole) : undefined;
       case "bye":
         return notify(message.reason, true);
     }
@@ -121,17 +129,31 @@ export class Page {
 
   private greeted(instance: string, role: Role, sources: SourceInfo[], state: ObservationState): void {
     this.state = state;
-    const same = this.screen !== null && this.role === role && this.screen.fits(sources);
+    const sameRole = this.role === role;
     if (this.instance && this.instance !== instance) notify("The server restarted. Data received before is kept.");
     this.instance = instance;
     this.role = role;
-    const shown = sources.find((one) => one.id === this.view.source) ?? sources[0];
+    this.settle(sources, sameRole);
+  }
+
+  /** Shows the chosen source, or what is being opened as long as it may become that source. */
+  private settle(sources: SourceInfo[], sameRole: boolean): void {
+    const chosen = sources.find((one) => one.id === this.view.source);
+    this.arriving = !chosen && this.opening.length > 0 ? { sources, sameRole } : null;
+    if (this.arriving) return this.showOpening();
+    const shown = chosen ?? sources[0];
     if (!shown) return void this.showResults();
     this.processes?.reconnected();
-    if (same) return this.screen?.reconnected();
+    if (sameRole && this.screen?.fits(sources)) return this.screen.reconnected();
     this.sources = sources;
     this.view.source = shown.id;
     this.open(shown);
+  }
+
+  private showOpening(): void {
+    if (this.screen) return;
+    const text = this.opening.map((one) => `${one.name}: ${one.percent} %`).join(", ");
+    document.body.replaceChildren(fullPage("Opening", text));
   }
 
   /** Shows the results of a server without sources. */
@@ -165,6 +187,7 @@ export class Page {
   }
 
   private opened(source: SourceInfo): void {
+    if (this.arriving) return this.settle([...this.arriving.sources, source], this.arriving.sameRole);
     const at = this.sources.findIndex((one) => one.id === source.id);
     this.sources.splice(at < 0 ? this.sources.length : at, at < 0 ? 0 : 1, source);
     this.screen?.sourcesChanged();

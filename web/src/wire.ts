@@ -174,6 +174,19 @@ formulas: Array<FormulaInfo>,
 absent: Array<AbsentInfo>, };
 
 /**
+ * A recording that is being opened.
+ */
+export type OpeningInfo = { 
+/**
+ * Its display name.
+ */
+name: string, 
+/**
+ * How much of it was read, in percent.
+ */
+percent: number, };
+
+/**
  * A running recording.
  */
 export type RecordingState = { 
@@ -336,6 +349,10 @@ instance: string,
  */
 sources: Array<SourceInfo>, 
 /**
+ * The recordings that are being opened, in their order. Each becomes a source.
+ */
+opening: Array<OpeningInfo>, 
+/**
  * The state of sampling.
  */
 state: ObservationState, 
@@ -390,7 +407,11 @@ text: string, } | { "type": "source",
 /**
  * The source.
  */
-source: SourceInfo, } | { "type": "bye", 
+source: SourceInfo, } | { "type": "opening", 
+/**
+ * All of them, in their order.
+ */
+opening: Array<OpeningInfo>, } | { "type": "bye", 
 /**
  * The reason.
  */

@@ -18,6 +18,8 @@ use crate::store::Store;
 use detail::Detail;
 use levels::Stamp;
 use numakit_recording::{BatchPosition, Header, OpenError, Reader};
+use read::Report;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of blocks that are read again for an answer.
@@ -59,6 +61,33 @@ impl RecordedHistory {
     /// Opens a recording: from its levels if they exist and belong to it, else by reading all
     /// of it. Three quarters of the budget are for levels, the rest is for rows.
     pub fn open(path: &Path, budget: usize, show: RowViewMaker) -> Result<Self, OpenError> {
+        Ok(Self::opened(path, budget, show, &mut |_| true)?.0)
+    }
+
+    /// Like [`RecordedHistory::open`]. `progress` is told the share that was read, from 0 to 1;
+    /// if it breaks, the rest is not read and the result is `None`.
+    pub fn open_while(
+        path: &Path,
+        budget: usize,
+        show: RowViewMaker,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<Self>, OpenError> {
+        let mut ended = false;
+        let mut report = |share: f64| {
+            ended = ended || progress(share.min(1.0)).is_break();
+            !ended
+        };
+        let opened = Self::opened(path, budget, show, &mut report)?;
+        Ok(opened.1.then_some(opened.0))
+    }
+
+    /// The recording, and whether all of it was read.
+    fn opened(
+        path: &Path,
+        budget: usize,
+        show: RowViewMaker,
+        report: Report<'_>,
+    ) -> Result<(Self, bool), OpenError> {
         let mut reader = Reader::open(path)?;
         let before = Stamp::of(path);
         let header = reader.header().clone();
@@ -67,13 +96,16 @@ impl RecordedHistory {
         let series = show(&header).series();
         let stored = before.and_then(|stamp| levels::read(path, stamp, identity, series, room));
         let from_levels = stored.is_some();
+        let mut whole = true;
         let content = stored.unwrap_or_else(|| {
-            let content = match before {
-                Some(_) => read::at_once(path, &header, room, &show)
-                    .unwrap_or_else(|| read::in_order(&mut reader, room, &show, Rows::Dropped)),
-                None => read::in_order(&mut reader, room, &show, Rows::Stored),
-            };
-            if let Some(stamp) = before.filter(|_| Stamp::of(path) == before) {
+            let length = path.metadata().map_or(0, |data| data.len());
+            let at_once = before.and_then(|_| read::at_once(path, &header, room, &show, report));
+            let content = at_once.unwrap_or_else(|| {
+                let rows = if before.is_some() { Rows::Dropped } else { Rows::Stored };
+                read::in_order(&mut reader, (room, length), &show, rows, report)
+            });
+            whole = report(1.0);
+            if let Some(stamp) = before.filter(|_| whole && Stamp::of(path) == before) {
                 levels::write(path, stamp, identity, &content);
             }
             content
@@ -81,7 +113,7 @@ impl RecordedHistory {
         let labels = Labels::default();
         content.labels.iter().for_each(|(time, text)| _ = labels.push(*time, text));
         let detail = Detail::new(budget / 4);
-        Ok(Self { path: path.to_owned(), header, content, labels, from_levels, show, detail })
+        Ok((Self { path: path.to_owned(), header, content, labels, from_levels, show, detail }, whole))
     }
 
     /// The header of the recording.

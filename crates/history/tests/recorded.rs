@@ -5,6 +5,7 @@ use numakit_history::{Buckets, History, RecordedHistory, Source, levels_of, plai
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Rates, Recorder, tail_of};
 use numakit_testing::until;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,6 +132,28 @@ fn check_zoomed_out(recorded: &RecordedHistory, truth: &History) {
             assert!((a.mean[bucket] / b.mean[bucket] - 1.0).abs() < 0.05);
         }
     }
+}
+
+#[test]
+fn an_opening_tells_how_far_it_is_and_can_be_ended() {
+    let folder = Folder::new("progress");
+    let path = folder.file();
+    record(&path);
+    let mut shares = Vec::new();
+    let mut open_until = |end: f64| {
+        shares.clear();
+        let opened = RecordedHistory::open_while(&path, BUDGET, plain(), &mut |share| {
+            shares.push(share);
+            if share < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        (opened.unwrap(), shares.clone())
+    };
+    let (opened, shares) = open_until(0.3);
+    assert!(opened.is_none() && !levels_of(&path).exists(), "{shares:?}");
+    let (opened, shares) = open_until(2.0);
+    assert_eq!((shares[0], shares.last()), (0.0, Some(&1.0)));
+    assert!(shares.len() >= 3 && shares.is_sorted(), "{shares:?}");
+    check_zoomed_out(&opened.unwrap(), &truth());
 }
 
 #[test]

@@ -22,6 +22,18 @@ pub enum ClientRequestError {
         /// The number of existing ones.
         count: usize,
     },
+    /// A source that may be among the recordings that are being opened.
+    #[error(
+        "source {id} does not exist yet: {name} is being opened, {percent} % of it was read; try again later"
+    )]
+    StillOpening {
+        /// Its number.
+        id: u32,
+        /// The recording that is read at present.
+        name: String,
+        /// How much of it was read.
+        percent: u8,
+    },
     /// Too many sources.
     #[error("the limit of {0} sources is reached; start another server for more")]
     Sources(u32),

@@ -10,8 +10,8 @@ use crate::refusal_log::RefusalLog;
 use crate::results::{self, ShownResult};
 use crate::source::ShownSource;
 use crate::wire::{
-    self, CONTROLLERS, FromServer, HistoryState, Ns, ObservationState, RecordingState, Role, SensorState,
-    SourceInfo, VIEWERS,
+    self, CONTROLLERS, FromServer, HistoryState, Ns, ObservationState, OpeningInfo, RecordingState, Role,
+    SensorState, SourceInfo, VIEWERS,
 };
 use numakit_history::Source;
 use numakit_session::{ControlCommand, ControlError, ObservationStatus, Reply};
@@ -46,6 +46,10 @@ pub struct Hub {
 
 struct Shared {
     sources: Vec<ShownSource>,
+    /// The recordings that will be sources.
+    opening: Vec<OpeningInfo>,
+    /// What every client is told.
+    notices: Vec<String>,
     /// Oldest first.
     clients: Vec<Member>,
     state: ObservationState,
@@ -69,6 +73,8 @@ impl Hub {
     pub fn new(access: AccessKeys, budget: usize, control: Option<ControlSender>) -> Self {
         let shared = Shared {
             sources: Vec::new(),
+            opening: Vec::new(),
+            notices: Vec::new(),
             clients: Vec::new(),
             state: ObservationState::default(),
             sent: Instant::now(),
@@ -124,6 +130,15 @@ impl Hub {
         Ok(id)
     }
 
+    /// Sets which recordings are being opened, and sends it to all clients if it changed.
+    pub fn set_opening(&self, opening: Vec<OpeningInfo>) {
+        let mut shared = self.lock();
+        if shared.opening != opening {
+            shared.opening.clone_from(&opening);
+            shared.broadcast(&FromServer::Opening { opening });
+        }
+    }
+
     /// Keeps what a source needs, such as its file, until the server ends.
     pub fn keep(&self, what: Box<dyn Send>) {
         self.lock().kept.push(what);
@@ -154,7 +169,10 @@ impl Hub {
     pub fn source(&self, id: u32) -> Result<ShownSource, ClientRequestError> {
         let shared = self.lock();
         let found = shared.sources.get(id as usize).cloned();
-        found.ok_or_else(|| ClientRequestError::NoSource { id, count: shared.sources.len() })
+        found.ok_or_else(|| match shared.opening.first().cloned() {
+            Some(OpeningInfo { name, percent }) => ClientRequestError::StillOpening { id, name, percent },
+            None => ClientRequestError::NoSource { id, count: shared.sources.len() },
+        })
     }
 
     /// An error if one more client from this address would be refused.
@@ -181,6 +199,7 @@ impl Hub {
             role,
             instance: self.access.instance.clone(),
             sources: shared.sources.iter().map(|s| (*s.info).clone()).collect(),
+            opening: shared.opening.clone(),
             state: shared.state.clone(),
             limits: wire::ClientLimits::ALL,
         };
@@ -188,6 +207,9 @@ impl Hub {
         for shown in &shared.sources {
             let labels = FromServer::Labels { source: shown.info.id, labels: shown.labels(), all: true };
             queue.text(labels.text());
+        }
+        for text in &shared.notices {
+            queue.text(FromServer::Notice { text: text.clone() }.text());
         }
         let others = FromServer::State(shared.state.clone()).text();
         let older = shared.clients.iter().map(|c| &c.queue).filter(|c| !Arc::ptr_eq(c, &queue));
@@ -207,6 +229,13 @@ impl Hub {
     /// Sends a message to all clients.
     pub fn broadcast(&self, message: &FromServer) {
         self.lock().broadcast(message);
+    }
+
+    /// Sends a notice to all clients, and to those that come later.
+    pub fn add_notice(&self, text: String) {
+        let mut shared = self.lock();
+        shared.notices.push(text.clone());
+        shared.broadcast(&FromServer::Notice { text });
     }
 
     /// Ends all connections.

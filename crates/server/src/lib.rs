@@ -18,6 +18,7 @@ pub mod ingest;
 pub mod key_file;
 mod layout;
 pub mod listen_options;
+pub mod opening;
 pub mod page;
 mod processes;
 mod queue;

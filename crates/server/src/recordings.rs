@@ -5,10 +5,11 @@ use crate::examiner::Examiner;
 use crate::hub::Hub;
 use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
-use crate::wire::{FromServer, Ns, SourceInfo, SourceKind};
+use crate::wire::{Ns, SourceInfo, SourceKind};
 use numakit_derived::Catalog;
 use numakit_history::{RecordedHistory, RowViewMaker, Source};
 use numakit_recording::OpenError;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
@@ -48,9 +49,31 @@ pub fn read(
     budget: usize,
     formulas: &Arc<Catalog>,
 ) -> Result<OpenedRecording, RecordingError> {
-    let for_rows = Arc::clone(formulas);
-    let show: RowViewMaker = Arc::new(move |header| Box::new(RecordingRows::new(header, &for_rows)));
-    let recorded = RecordedHistory::open(path, budget, show)?;
+    describe(RecordedHistory::open(path, budget, shown_with(formulas))?, name, formulas)
+}
+
+/// Like [`read`]. `progress` is told the share that was read; if it breaks, the result is `None`.
+pub fn read_while(
+    path: &Path,
+    name: &str,
+    budget: usize,
+    formulas: &Arc<Catalog>,
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<Option<OpenedRecording>, RecordingError> {
+    let recorded = RecordedHistory::open_while(path, budget, shown_with(formulas), progress)?;
+    recorded.map(|recorded| describe(recorded, name, formulas)).transpose()
+}
+
+fn shown_with(formulas: &Arc<Catalog>) -> RowViewMaker {
+    let formulas = Arc::clone(formulas);
+    Arc::new(move |header| Box::new(RecordingRows::new(header, &formulas)))
+}
+
+fn describe(
+    recorded: RecordedHistory,
+    name: &str,
+    formulas: &Arc<Catalog>,
+) -> Result<OpenedRecording, RecordingError> {
     let (_, last) = recorded.span().ok_or_else(|| RecordingError::Empty(name.to_owned()))?;
     let damage = recorded.damage().map(|why| format!("{name} is damaged: {why}"));
     let layout = SeriesLayout::new(recorded.header(), formulas);
@@ -60,13 +83,17 @@ pub fn read(
     Ok(OpenedRecording { info, names: layout.names().to_vec(), data: Arc::new(recorded), examiner, damage })
 }
 
-/// Opens a recording and adds it as a source called `name`. All clients get a message if it is
-/// damaged.
-pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, RecordingError> {
-    let OpenedRecording { info, names, data, examiner, damage } = read(path, name, hub.budget, formulas)?;
+/// Adds a recording as a source. All clients get a message if it is damaged.
+pub fn add(hub: &Hub, opened: OpenedRecording) -> Result<u32, RecordingError> {
+    let OpenedRecording { info, names, data, examiner, damage } = opened;
     let id = hub.add(info, names, data, examiner)?;
     if let Some(text) = damage {
-        hub.broadcast(&FromServer::Notice { text });
+        hub.add_notice(text);
     }
     Ok(id)
+}
+
+/// Opens a recording and adds it as a source called `name`.
+pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, RecordingError> {
+    add(hub, read(path, name, hub.budget, formulas)?)
 }

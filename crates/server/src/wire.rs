@@ -172,6 +172,16 @@ pub struct SourceInfo {
     pub absent: Vec<AbsentInfo>,
 }
 
+/// A recording that is being opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(TS))]
+pub struct OpeningInfo {
+    /// Its display name.
+    pub name: String,
+    /// How much of it was read, in percent.
+    pub percent: u8,
+}
+
 /// A running recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
@@ -292,6 +302,8 @@ pub enum FromServer {
         instance: String,
         /// All sources.
         sources: Vec<SourceInfo>,
+        /// The recordings that are being opened, in their order. Each becomes a source.
+        opening: Vec<OpeningInfo>,
         /// The state of sampling.
         state: ObservationState,
         /// The limits.
@@ -340,6 +352,11 @@ pub enum FromServer {
     Source {
         /// The source.
         source: Box<SourceInfo>,
+    },
+    /// The recordings that are still being opened: when one begins, advances by 1 % or is a source.
+    Opening {
+        /// All of them, in their order.
+        opening: Vec<OpeningInfo>,
     },
     /// The last message.
     Bye {

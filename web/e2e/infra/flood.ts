@@ -42,7 +42,7 @@ export class Flood {
     const sockets = new WebSocketServer({ server, path: "/stream", handleProtocols: () => "numakit.1" });
     sockets.on("connection", (socket, request) => {
       [this.socket, this.wire] = [socket, request.socket];
-      this.tell({ type: "hello", protocol: 1, role: "viewer", instance: "flood", sources: [SOURCE], state: this.state() } as unknown as FromServer);
+      this.tell({ type: "hello", protocol: 1, role: "viewer", instance: "flood", sources: [SOURCE], opening: [], state: this.state() } as unknown as FromServer);
       this.tell({ type: "labels", source: 0, labels: [], all: true });
       socket.on("message", (data) => {
         const message = JSON.parse(String(data)) as ToServer;

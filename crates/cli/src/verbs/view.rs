@@ -9,18 +9,21 @@ use clap::Args;
 use numakit_derived::Catalog;
 use numakit_explain::compare::saved::{self, SavedResult};
 use numakit_model::CpuSet;
+use numakit_server::opening::{self, Opener};
 use numakit_server::results::{self, ShownResult};
+use numakit_server::wire::OpeningInfo;
 use numakit_server::{recordings, standalone};
 use numakit_session::{ObservationStatus, interval};
 use numakit_sys::file::open_to_read;
 use numakit_sys::signal::{self, Signals};
-use numakit_sys::stdio::{note, print};
-use numakit_sys::{SysRoot, poll};
+use numakit_sys::stdio::{note, print, say};
+use numakit_sys::{SysRoot, poll, tty};
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Show recordings, or results of 'numa explain', in a web page
@@ -50,6 +53,9 @@ pub struct ViewArgs {
 
 /// How often clients get a status message.
 const STATUS_PERIOD: Duration = Duration::from_secs(1);
+/// Recordings of fewer bytes are opened before the addresses are printed, so that whoever reads these
+/// can ask for samples at once.
+const SMALL: u64 = 1 << 20;
 
 impl ViewArgs {
     /// Serves the page, or writes it to a file.
@@ -63,6 +69,8 @@ impl ViewArgs {
             }
             return self.write(out, &formulas);
         }
+        let shown = if results.is_some() { &[] } else { self.recordings.as_slice() };
+        opening::check(shown)?;
         let host = page::host_name(&SysRoot::host())?;
         let listener = self.serve.listener(&host)?;
         let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
@@ -70,14 +78,23 @@ impl ViewArgs {
         signal::ignore_broken_pipe();
         let urls = listener.urls();
         let server = listener.start(None, Arc::clone(&formulas), self.serve.history, CpuSet::new())?;
-        let shown = if results.is_some() { &[] } else { self.recordings.as_slice() };
         server.hub().show_results(results.unwrap_or_default());
-        for file in shown {
-            recordings::open(server.hub(), file, &file.display().to_string(), &formulas)?;
+        let small = bytes(shown) <= SMALL;
+        if small {
+            opening::open_all(server.hub(), shown, &formulas, &AtomicBool::new(false), &mut |_| ())?;
+        } else {
+            server.hub().set_opening(opening::waiting(shown));
         }
         let _launcher = self.serve.announce(&urls, &host)?;
+        // After the addresses, so that they do not stand in the line of the progress.
+        let mut opener = None;
+        if !small {
+            let (hub, files) = (Arc::clone(server.hub()), shown.to_vec());
+            opener = Some(Opener::start(hub, files, formulas, progress).context("cannot start a thread")?);
+        }
         while signals.next().is_none() {
             poll::readable(&[signals.as_fd()], Some(STATUS_PERIOD)).context("cannot wait")?;
+            opener.as_mut().map_or(Ok(()), Opener::check)?;
             server.hub().set_status(&ObservationStatus::default());
         }
         Ok(ExitCode::SUCCESS)
@@ -120,6 +137,26 @@ impl ViewArgs {
         let parts = parts.collect::<Vec<_>>().join("; ");
         print(format_args!("wrote {}: {size:.1} MiB, {parts}\n", out.display()))?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The size of all files; those that cannot be read are refused elsewhere.
+fn bytes(files: &[PathBuf]) -> u64 {
+    files.iter().map(|file| file.metadata().map_or(0, |data| data.len())).sum()
+}
+
+/// Shows on the terminal how much of a recording was read, on one line that disappears at the end.
+fn progress(opening: Option<&OpeningInfo>) {
+    if !tty::is_error() {
+        return;
+    }
+    match opening {
+        // The name without its folder, so that the line is not wrapped.
+        Some(OpeningInfo { name, percent }) => {
+            let name = Path::new(name).file_name().unwrap_or_default().display();
+            say(format_args!("\rOpening {name}: {percent} %\x1b[K"));
+        }
+        None => say("\r\x1b[K"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::live::Address;
 use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::process::{Child, Stdio};
 
 /// A NUMAscope recording: two series of two rows.
@@ -51,6 +52,29 @@ fn recordings_are_served_to_those_with_the_key() {
     let done = interrupt(child);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("GET /export.csv: 401"), "{}", done.err);
+}
+
+#[test]
+fn a_large_recording_is_opened_behind_its_page() {
+    let folder = Folder::new("view-large");
+    let rows: String = (1..=60_000).map(|row| format!("[{row},{row}00000,{row}000]\n,")).collect();
+    let text = format!("{}{}\n]\n", &ORIGINAL[..ORIGINAL.find("[1,").unwrap()], rows.trim_end_matches(','));
+    assert!(text.len() > 1 << 20);
+    std::fs::write(folder.path("large.json"), text).unwrap();
+    let (child, address) = serve(&folder, "large.json");
+    let answer = address.ask("POST /session", &format!("{{\"token\":\"{}\"}}", address.key));
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let request = format!("GET /export.csv?source=0&series=0&rows=90000 HTTP/1.1\r\nCookie: {cookie}\r\nX:");
+    until!(address.ask(&request, "").starts_with("HTTP/1.1 200"));
+    let values = address.ask(&request, "");
+    assert!(values.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count() > 50_000);
+    let done = interrupt(child);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(!done.err.contains("Opening"), "progress is for terminals only: {}", done.err);
+    // It can be ended meanwhile.
+    let done = interrupt(serve(&folder, "large.json").0);
+    assert_eq!(done.code, 0, "{}", done.err);
 }
 
 #[test]

@@ -82,12 +82,24 @@ impl Cutter {
     }
 }
 
-/// Reads all of a recording, batch after batch.
-pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &RowViewMaker, rows: Rows) -> Content {
+/// Is told the share that was read; returns whether to continue.
+pub(super) type Report<'a> = &'a mut dyn FnMut(f64) -> bool;
+
+/// Reads all of a recording of `length` bytes, batch after batch, unless `report` ends it.
+pub(super) fn in_order(
+    reader: &mut Reader,
+    (budget, length): (usize, u64),
+    show: &RowViewMaker,
+    rows: Rows,
+    report: Report<'_>,
+) -> Content {
     let mut cutter = Cutter::new(reader.header(), show, rows);
     let mut content = Content::new(cutter.columns.len(), budget);
     loop {
         let position = reader.position();
+        if !report(position.position as f64 / length.max(1) as f64) {
+            break;
+        }
         let Some(batch) = reader.next_batch() else { break };
         content.positions.push(position);
         cutter.batch(&batch, &mut |block| content.store.add(block));
@@ -98,8 +110,14 @@ pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &RowViewMaker, 
 }
 
 /// Reads all of a recording with all CPUs. `None` for a short recording and for one with
-/// anything unexpected: then it has to be read in order.
-pub(super) fn at_once(path: &Path, header: &Header, budget: usize, show: &RowViewMaker) -> Option<Content> {
+/// anything unexpected: then it has to be read in order. `None` also if `report` ends it.
+pub(super) fn at_once(
+    path: &Path,
+    header: &Header,
+    budget: usize,
+    show: &RowViewMaker,
+    report: Report<'_>,
+) -> Option<Content> {
     let mut positions = Reader::open(path).ok()?.batch_positions()?;
     if positions.len() <= CHUNK {
         return None;
@@ -115,7 +133,8 @@ pub(super) fn at_once(path: &Path, header: &Header, budget: usize, show: &RowVie
             });
             parts
         };
-        join((0..threads).map(start).collect(), chunks, Content::new(show(header).series(), budget))
+        let content = Content::new(show(header).series(), budget);
+        join((0..threads).map(start).collect(), chunks, content, report)
     });
     positions.pop();
     content.map(|content| Content { positions, ..content })
@@ -127,8 +146,16 @@ struct Part {
     labels: Vec<(u64, String)>,
 }
 
-fn join(parts: Vec<Receiver<Option<Part>>>, chunks: usize, mut content: Content) -> Option<Content> {
+fn join(
+    parts: Vec<Receiver<Option<Part>>>,
+    chunks: usize,
+    mut content: Content,
+    report: Report<'_>,
+) -> Option<Content> {
     for chunk in 0..chunks {
+        if !report(chunk as f64 / chunks as f64) {
+            return None;
+        }
         let part = parts[chunk % parts.len()].recv().ok()??;
         for block in part.blocks {
             if content.store.span().is_some_and(|(_, last)| block.span().first <= last) {

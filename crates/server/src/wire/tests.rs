@@ -38,6 +38,7 @@ fn messages() -> String {
         FormulaInfo,
         AbsentInfo,
         SourceInfo,
+        OpeningInfo,
         RecordingState,
         HistoryState,
         SensorState,

@@ -1,0 +1,81 @@
+// A recording that is still being read. The messages of the server are held back, so that every step can be seen.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { FromServer, SourceInfo } from "../src/wire";
+import { Client, closeBrowser } from "./infra/browser";
+import { Numa } from "./infra/numa";
+import { until } from "./infra/until";
+
+const ROWS = Array.from({ length: 200 }, (_, row) => `[${row * 10_000},${row * 30},0]`);
+const RECORDING = `[["Linux Kernel", 1, 0],\n["pgfault","pgmajfault"],\n${ROWS.join(",\n")}]\n`;
+
+let folder: string;
+let files: string[];
+let numa: Numa;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "numa-opening-"));
+  files = ["a.json", "b.json"].map((name) => join(folder, name));
+  for (const file of files) await writeFile(file, RECORDING);
+  numa = await Numa.start({ verb: "view", args: files });
+});
+
+after(async () => {
+  await closeBrowser();
+  await numa?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A page whose first message says that all sources are still being opened; `tell` sends it a message. */
+async function early(): Promise<{ one: Client; hello: FromServer & { type: "hello" }; tell(message: FromServer): void }> {
+  const one = await Client.open("about:blank", { ready: false });
+  let tell: ((message: FromServer) => void) | undefined;
+  let hello: (FromServer & { type: "hello" }) | undefined;
+  await one.page.routeWebSocket(/\/stream$/, (page) => {
+    const server = page.connectToServer();
+    tell = (message) => page.send(JSON.stringify(message));
+    server.onMessage((data) => {
+      const message = typeof data === "string" ? (JSON.parse(data) as FromServer) : null;
+      if (message?.type !== "hello") return page.send(data);
+      hello = message;
+      page.send(JSON.stringify({ ...message, sources: [], opening: message.sources.map(({ name }) => ({ name, percent: 0 })) }));
+    });
+  });
+  await one.page.goto(numa.controller);
+  await until("the first message", async () => hello !== undefined);
+  return { one, hello: hello!, tell: tell! };
+}
+
+test("a page shows how much was read, then the recording; a second one arrives behind it", async () => {
+  const { one, hello, tell } = await early();
+  const [a, b] = hello.sources as [SourceInfo, SourceInfo];
+  const shown = () => one.page.locator(".full").textContent();
+  await until("what is opened", async () => (await shown()) === `Opening${a.name}: 0 %, ${b.name}: 0 %`);
+  tell({ type: "opening", opening: [{ name: a.name, percent: 34 }, { name: b.name, percent: 0 }] });
+  await until("its progress", async () => (await shown()) === `Opening${a.name}: 34 %, ${b.name}: 0 %`);
+  tell({ type: "source", source: a });
+  tell({ type: "opening", opening: [{ name: b.name, percent: 0 }] });
+  await one.ready();
+  assert.deepEqual(await one.notices(), []);
+  tell({ type: "source", source: b });
+  tell({ type: "opening", opening: [] });
+  await one.notice(/^Opened .*b\.json/);
+  await one.close();
+});
+
+test("a page whose address names the second recording waits for it", async () => {
+  const { one, hello, tell } = await early();
+  const [a, b] = hello.sources as [SourceInfo, SourceInfo];
+  await one.page.evaluate(() => Object.assign(window.numakit!.view, { source: 1 }));
+  tell({ type: "source", source: a });
+  tell({ type: "opening", opening: [{ name: b.name, percent: 7 }] });
+  await until("the second", async () => (await one.page.locator(".full").textContent()) === `Opening${b.name}: 7 %`);
+  tell({ type: "source", source: b });
+  await one.ready();
+  assert.equal((await one.view())?.source, 1);
+  await one.close();
+});
