@@ -38,7 +38,8 @@ pub fn permitted() -> io::Result<CpuSet> {
     let all = CpuSet::range(0, MASK_WORDS as u32 * 64 - 1);
     std::thread::scope(|scope| {
         // Where binding is refused, a program cannot leave these CPUs either.
-        let asked = scope.spawn(move || set_affinity(&all).and_then(|()| affinity()).or_else(|_| affinity()));
+        let ask = move || set_affinity(&all).and_then(|()| affinity()).or_else(|_| affinity());
+        let asked = std::thread::Builder::new().name("cpus".to_owned()).spawn_scoped(scope, ask)?;
         asked.join().unwrap_or_else(|_| affinity())
     })
 }
