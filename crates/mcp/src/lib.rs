@@ -17,7 +17,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
-use rmcp::service::{RequestContext, ServiceExt};
+use rmcp::service::{RequestContext, ServerInitializeError, ServiceExt};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use std::io;
@@ -41,12 +41,16 @@ pub fn serve(directory: SharedDirectory) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let server = Server { directory: Arc::new(directory) };
     let served = runtime.block_on(async {
-        let running = server.serve(rmcp::transport::stdio()).await.map_err(io::Error::other)?;
-        running.waiting().await.map_err(io::Error::other)
+        match server.serve(rmcp::transport::stdio()).await {
+            Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
+            // Closed before the first request.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(io::Error::other(error)),
+        }
     });
     // A read of standard input that has not ended must not keep the program.
     runtime.shutdown_background();
-    served.map(|_| ())
+    served
 }
 
 impl ServerHandler for Server {

@@ -40,10 +40,10 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     Some(Draft::measured(owner(case, cpus), says, cost, remedy).with(evidence).certainty(Certainty::Likely))
 }
 
-/// A program with no more threads than there are CPUs is not the one that has too many.
+/// A program with no more threads than there are CPUs, and one that waits for them, is not the one that has too many.
 fn owner(case: &Case<'_>, cpus: f64) -> FindingSubject {
     match case.facts.mean("task.threads") {
-        Some(threads) if threads <= cpus => FindingSubject::Machine,
+        Some(threads) if threads <= cpus + 1.0 => FindingSubject::Machine,
         _ => case.owner(),
     }
 }

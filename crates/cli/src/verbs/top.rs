@@ -108,10 +108,15 @@ type Shown = JoinHandle<Result<(), ScreenError>>;
 impl TopArgs {
     /// Draws until the user ends it.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        // What the options say is wrong before the terminal is.
+        match &self.replay {
+            Some(_) => global.only_here(OF_A_RECORDING)?,
+            None => drop(global.root()?),
+        }
         screen::check(std::env::var("TERM").ok().as_deref())?;
         let formulas = Arc::new(self.formulas.load()?);
         match &self.replay {
-            Some(file) => self.replay(global, file, formulas),
+            Some(file) => self.replay(file, formulas, theme(global)),
             None => self.live(global, formulas),
         }
     }
@@ -195,8 +200,7 @@ impl TopArgs {
         }
     }
 
-    fn replay(&self, global: &GlobalArgs, file: &Path, formulas: Arc<Catalog>) -> anyhow::Result<ExitCode> {
-        global.only_here(OF_A_RECORDING)?;
+    fn replay(&self, file: &Path, formulas: Arc<Catalog>, theme: Theme) -> anyhow::Result<ExitCode> {
         let recording = RecordedHistory::open(file, LEVELS, plain())?;
         let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
         let span = recording.span().with_context(|| format!("{} has no samples", file.display()))?;
@@ -216,7 +220,7 @@ impl TopArgs {
         Player { recording, formulas, machine, playback, to: to.clone() }.start(received)?;
         stops.follow(to.clone())?;
         show::read_keys(to.clone())?;
-        let shown = draw(view, theme(global), events, move |request| {
+        let shown = draw(view, theme, events, move |request| {
             if let Request::Play(command) = request {
                 let _ = commands.send(command);
             }

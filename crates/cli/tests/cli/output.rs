@@ -27,6 +27,10 @@ fn line(verb: &str) -> (&'static str, bool) {
         "man" => ("man run", true),
         "completions" => ("completions bash", true),
         "mark" => ("mark end", false),
+        // It needs a terminal.
+        "top" => ("top", false),
+        // It answers requests only.
+        "mcp" => ("mcp", false),
         _ => panic!("'{verb}' is new: give it a line here"),
     }
 }
