@@ -7,7 +7,8 @@ import { Client, closeBrowser } from "./infra/browser";
 import { Numa } from "./infra/numa";
 import { until } from "./infra/until";
 
-const COMMAND = ["sh", "-c", "while :; do :; done"];
+/** Busy as long as numa runs: numa is killed at the end, and what outlives it keeps this test waiting. */
+const COMMAND = ["sh", "-c", "while kill -0 $PPID 2>/dev/null; do :; done"];
 let numa: Numa;
 let one: Client;
 
