@@ -20,6 +20,7 @@ use rust::Environment;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Programs that tests use, and their Debian packages.
@@ -39,6 +40,8 @@ const PEERS: [(&[&str], &str); 14] = [
     (&["aarch64-linux-gnu-as", "--version"], "binutils-aarch64-linux-gnu"),
     (&["sh", "-c", "ls /usr/lib/*/libjemalloc.so.2"], "libjemalloc2"),
 ];
+/// With failed tests in more files than this there is no second try.
+const MOST_FILES: usize = 4;
 /// A browser test that prints nothing for this long hangs.
 const SILENCE: Duration = Duration::from_secs(600);
 
@@ -50,7 +53,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
         let names: Vec<&str> = required.kinds.iter().map(|kind| kind.name).collect();
         println!("CI=true: tests of these kinds may not be skipped: {}", names.join(", "));
     }
-    let run = Run { console: Console::new() };
+    let run = Run { console: Console::new(), failed_page: Mutex::default() };
     run.everything()?;
     let Output { progress, tally } = &mut *run.console.lock();
     progress.clear();
@@ -68,6 +71,8 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
 /// One run of all checks.
 struct Run {
     console: Console,
+    /// What failed in a browser.
+    failed_page: Mutex<node::Report>,
 }
 
 impl Run {
@@ -97,7 +102,9 @@ impl Run {
                 });
             }
             rust::run(&self.console, tests, &environment, &page_ended)
-        })
+        })?;
+        self.page_again(&build::fast_numa());
+        Ok(())
     }
 
     /// Runs a check that is not a test program.
@@ -125,24 +132,50 @@ impl Run {
 
     /// Runs the unit tests of the page, and those in a browser.
     fn page(&self, numa: &Path) {
-        self.suite("unit tests of the page", web::tests());
+        let _ = self.suite("unit tests of the page", web::tests());
         match web::need_browser() {
-            Ok(()) => self.suite("tests in a browser", web::browser_tests(numa)),
+            Ok(()) => {
+                let report = self.suite("tests in a browser", web::browser_tests(numa));
+                *self.failed_page.lock().unwrap_or_else(PoisonError::into_inner) = report;
+            }
             Err(error) => self.skip(&numakit_skips::BROWSER, &format!("tests in a browser: {error:#}")),
         }
     }
 
-    /// Runs tests of Node.js.
-    fn suite(&self, name: &str, command: Result<Command>) {
-        self.console.lock().progress.begin(name);
-        let started = Instant::now();
-        if let Err(error) = command.and_then(|command| self.node(command)) {
-            self.console.fail(name, &error);
+    /// Runs the files in which tests failed in a browser again, with nothing beside them. They count as passed if all of them
+    /// pass now.
+    fn page_again(&self, numa: &Path) {
+        let first = std::mem::take(&mut *self.failed_page.lock().unwrap_or_else(PoisonError::into_inner));
+        if first.failed_files.is_empty() || first.failed_files.len() > MOST_FILES {
+            return;
         }
-        self.console.lock().progress.took(name, started.elapsed());
+        let files: Vec<&str> = first.failed_files.iter().map(String::as_str).collect();
+        let part = format!("second try in a browser: {}", files.join(", "));
+        let before = self.console.lock().tally.clone();
+        let again = self.suite(&part, web::browser_files(numa, first.failed_files.iter()));
+        let tally = &mut self.console.lock().tally;
+        let failed = tally.failed;
+        *tally = before;
+        if again.failed == 0 && failed == tally.failed {
+            tally.failed = tally.failed.saturating_sub(first.failed);
+            tally.passed += first.failed;
+            tally.unsteady.extend(files.iter().map(|file| format!("a browser's {file}")));
+        }
     }
 
-    fn node(&self, mut command: Command) -> Result<()> {
+    /// Runs tests of Node.js.
+    fn suite(&self, name: &str, command: Result<Command>) -> node::Report {
+        self.console.lock().progress.begin(name);
+        let started = Instant::now();
+        let report = command.and_then(|command| self.node(command)).unwrap_or_else(|error| {
+            self.console.fail(name, &error);
+            node::Report::default()
+        });
+        self.console.lock().progress.took(name, started.elapsed());
+        report
+    }
+
+    fn node(&self, mut command: Command) -> Result<node::Report> {
         let mut report = node::Report::default();
         let status = queue::followed(&mut command, SILENCE, |line| {
             let Output { progress, tally } = &mut *self.console.lock();
@@ -154,7 +187,7 @@ impl Run {
         if !status.success() && report.failed == 0 {
             bail!("{status}: {}", process::line(&command));
         }
-        Ok(())
+        Ok(report)
     }
 
     /// Installs the programs that tests use, and returns variables with their paths. Tests without their

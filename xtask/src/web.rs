@@ -30,7 +30,20 @@ pub fn tests() -> Result<Command> {
 /// The command of the tests of this program and its page in a browser. If nginx is not installed, that
 /// of the peers is used.
 pub fn browser_tests(numa: &Path) -> Result<Command> {
-    let mut command = script("e2e")?;
+    in_browser(script("e2e")?, numa)
+}
+
+/// The command of some files of these tests, once all were built.
+pub fn browser_files<'a>(numa: &Path, files: impl Iterator<Item = &'a String>) -> Result<Command> {
+    let mut command = Command::new("node");
+    command
+        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+        .args(files)
+        .current_dir(folder());
+    in_browser(command, numa)
+}
+
+fn in_browser(mut command: Command, numa: &Path) -> Result<Command> {
     command.env("NUMA", numa).env("NUMAKIT_NUMA", numa);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([workspace::target().join("peers/usr/sbin")]);

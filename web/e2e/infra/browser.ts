@@ -51,7 +51,8 @@ export class Client {
   static async open(url: string, options: BrowserContextOptions & { ready?: boolean; expected?: RegExp } = {}): Promise<Client> {
     const { ready = true, expected, ...rest } = options;
     const context = await (await browser()).newContext({ viewport: WIDE, acceptDownloads: true, ...rest });
-    context.setDefaultTimeout(20_000);
+    // Other tests keep the CPUs busy meanwhile.
+    context.setDefaultTimeout(60_000);
     const client = await Client.in(context);
     if (expected) client.expect(expected);
     await client.page.goto(url);

@@ -2,6 +2,7 @@
 
 use super::tally::Tally;
 use numakit_skips::Skip;
+use std::collections::BTreeSet;
 
 /// Parses the output of one run.
 #[derive(Debug, Default)]
@@ -10,6 +11,8 @@ pub struct Report {
     failures: bool,
     /// Number of failed tests.
     pub failed: usize,
+    /// The files that have failed tests.
+    pub failed_files: BTreeSet<String>,
 }
 
 impl Report {
@@ -31,6 +34,9 @@ impl Report {
         }
         if let Some(skip) = Skip::parse(line) {
             return tally.skip(skip, line).then(|| line.to_owned());
+        }
+        if let Some(place) = line.strip_prefix("test at ").filter(|_| self.failures) {
+            self.failed_files.extend(place.split(':').next().map(str::to_owned));
         }
         let failed = line.starts_with('✖');
         self.failures |= line == "✖ failing tests:";
@@ -61,6 +67,7 @@ skipped (captures): no captures
 
 ✖ failing tests:
 
+test at dist-e2e/c.e2e.js:778:53
 ✖ c (3.5ms)
   AssertionError: 1 !== 2";
 
@@ -71,7 +78,9 @@ skipped (captures): no captures
         let shown: Vec<_> = OUTPUT.lines().filter_map(|line| report.line(&mut tally, line)).collect();
         assert_eq!(tally.to_string(), "1 passed, 2 failed, 1 skipped");
         assert_eq!(tally.kinds().len(), 1);
-        let failure = ["✖ failing tests:", "", "✖ c (3.5ms)", "  AssertionError: 1 !== 2"];
+        let place = "test at dist-e2e/c.e2e.js:778:53";
+        let failure = ["✖ failing tests:", "", place, "✖ c (3.5ms)", "  AssertionError: 1 !== 2"];
+        assert_eq!(report.failed_files, BTreeSet::from(["dist-e2e/c.e2e.js".to_owned()]));
         assert_eq!(shown[..3], ["opened in 0.8 s", "skipped (captures): no captures", "✖ c (3.5ms)"]);
         assert_eq!(shown[3..], failure);
     }

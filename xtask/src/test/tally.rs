@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Results so far. Each test counts once: one that skips a part has passed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Tally {
     pub passed: usize,
     pub failed: usize,
