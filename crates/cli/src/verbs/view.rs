@@ -53,7 +53,7 @@ pub struct ViewArgs {
 
 /// How often clients get a status message.
 const STATUS_PERIOD: Duration = Duration::from_secs(1);
-/// Recordings of fewer bytes are opened before the addresses are printed, so that whoever reads these
+/// Recordings of fewer bytes are opened before the addresses are printed, so that a program that reads these
 /// can ask for samples at once.
 const SMALL: u64 = 1 << 20;
 
