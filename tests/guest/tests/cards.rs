@@ -108,7 +108,7 @@ fn cards_agree_with_the_matrix() {
             assert!((card - matrix).abs() < 0.1 * matrix, "card {node}: {card} {matrix}");
         } else {
             // The rest of the system, which does more while the host is busy.
-            assert!(card.max(matrix) < 0.1 * LINES as f64, "card {node}: {card} {matrix}");
+            assert!(card.max(matrix) < 0.15 * LINES as f64, "card {node}: {card} {matrix}");
         }
     }
     let sent = remote.grown("numaconnect2.n2CachelinesSent@card2", 48);
