@@ -70,7 +70,7 @@ export class FakeServer {
     this.state = {
       interval_ns: INTERVAL_MS * 1e6, paused: false, recording: null, samples: 0, lost: 0, realtime: false, clients: 0,
       sensors: [...new Set(info.metrics.map((metric) => metric.sensor))].map((name) => ({ name, on: true })),
-      history: { from_ns: started * 1e6, to_ns: 0, full_from_ns: started * 1e6, bytes: 61e6, budget: 256 * 2 ** 20 },
+      history: { from_ns: started * 1e6, to_ns: Date.now() * 1e6, full_from_ns: started * 1e6, bytes: 61e6, budget: 256 * 2 ** 20 },
     };
     this.labels = [
       { id: 1, time_ns: (Date.now() - 41_000) * 1e6, text: "phase 2: interleave off" },

@@ -137,7 +137,8 @@ export class Timeline {
     const key = `${stepMs} ${this.series.join()}`;
     if (key === this.watched) return;
     const maxBuckets = Math.ceil((this.view.spanMs * 1.5) / stepMs) + 64;
-    const from = Math.max(0, to - this.view.spanMs * 1.15);
+    // Of a history that seems shorter than it is, as before the first state, a fine grid of all of it would be much.
+    const from = Math.max(0, to - length * 1.15);
     if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) this.grid = new Grid(stepMs, maxBuckets);
     [this.watchedSeries, this.watchedSpan] = [this.series.join(), this.view.spanMs];
     const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS_PER_MS), from_ns: Math.round(from * NS_PER_MS), partial: true } as const;
