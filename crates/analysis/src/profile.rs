@@ -4,7 +4,7 @@ use crate::blocks::Errors;
 use crate::facts::Facts;
 use crate::findings::Findings;
 use crate::rules::{self, RuleKind};
-use crate::series::{bind_series, convert, is_of_recorder, rate_unit};
+use crate::series::{bind_series, is_of_recorder, shown_unit};
 use crate::tally::{COMMAND, Tally};
 use numakit_derived::{Catalog, Formula, Index, Quantity};
 use numakit_model::numbers::NumberStyle;
@@ -178,16 +178,14 @@ fn of_series_at(
     }
     let is_own = is_of_program(series);
     let is_level = series.metric.kind == Kind::Gauge;
-    let bytes = || convert(index, at, NumberStyle::Bytes, 1).filter(|_| is_level);
-    let (unit, factor, floor) = match bytes() {
-        Some(factor) if is_own => ("bytes".to_owned(), factor, FLOOR_BYTES),
-        Some(factor) => ("bytes".to_owned(), factor, FLOOR_MEMORY * memory(header)),
-        None if is_level => (series.metric.unit.name().to_owned(), 1.0, FLOOR_COUNT),
-        None => match rate_unit(&series.metric) {
-            ("%", factor) => ("%".to_owned(), factor, FLOOR_PERCENT),
-            ("bytes", factor) => ("bytes/s".to_owned(), factor, FLOOR_RATE * 4096.0),
-            (unit, factor) => (format!("{unit}/s"), factor, FLOOR_RATE),
-        },
+    let (unit, factor) = shown_unit(index, at);
+    let floor = match (is_level, unit.as_str()) {
+        (true, "bytes") if is_own => FLOOR_BYTES,
+        (true, "bytes") => FLOOR_MEMORY * memory(header),
+        (true, _) => FLOOR_COUNT,
+        (false, "%") => FLOOR_PERCENT,
+        (false, "bytes/s") => FLOOR_RATE * 4096.0,
+        (false, _) => FLOOR_RATE,
     };
     let bound = bind_series(index, at, NumberStyle::Count)?;
     let noise = errors.half(|means| bound.value(means)).map(|half| half * factor);

@@ -2,7 +2,7 @@
 
 use numakit_derived::{BoundFormula, Index};
 use numakit_model::numbers::NumberStyle;
-use numakit_model::{Instance, Metric, Series, Unit};
+use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use numakit_recording::Header;
 
 /// What tells how the recorder does, beside what its own sensor has.
@@ -24,12 +24,25 @@ pub(crate) fn is_of_recorder(series: &Series) -> bool {
 
 /// The unit of a metric's rate, and the factor from its own: the rate of a counter of time is a share of time, that of
 /// a counter of memory is bytes.
-pub fn rate_unit(metric: &Metric) -> (&'static str, f64) {
+pub(crate) fn rate_unit(metric: &Metric) -> (&'static str, f64) {
     match (metric.maximum, metric.unit.seconds(), metric.unit) {
         (Some(maximum), ..) => ("%", 100.0 / maximum as f64),
         (_, Some(seconds), _) => ("%", 100.0 * seconds),
         (_, _, Unit::Kibibytes) => ("bytes", 1024.0),
         (_, _, unit) => (unit.name(), 1.0),
+    }
+}
+
+/// The unit in which a series is shown, with `/s` where it is a rate that is no share, and the factor from its own.
+pub fn shown_unit(index: &Index<'_>, at: usize) -> (String, f64) {
+    let metric = &index.series()[at].metric;
+    match (metric.kind, factor(index, at, NumberStyle::Bytes)) {
+        (Kind::Gauge, Some(factor)) => ("bytes".to_owned(), factor),
+        (Kind::Gauge, None) => (metric.unit.name().to_owned(), 1.0),
+        _ => match rate_unit(metric) {
+            ("%", factor) => ("%".to_owned(), factor),
+            (unit, factor) => (format!("{unit}/s"), factor),
+        },
     }
 }
 

@@ -3,11 +3,10 @@
 use numakit_model::{Topology, Unavailable};
 use numakit_recording::Header;
 use numakit_sensors::Target;
-use numakit_sensors::task::survey::{MemorySource, ProcessSample, Survey};
+use numakit_sensors::task::survey::{MemorySource, ProcessSample, Survey, descendants};
 use numakit_server::wire::{MemoryUnknown, Ns, ProcessInfo, ProcessList};
 use numakit_server::{ProcessMeter, ProcessSurveyor};
 use numakit_sys::{SysRoot, clock};
-use std::collections::{HashMap, HashSet};
 
 /// Maximum number of processes that the page gets.
 const PROCESSES: usize = 400;
@@ -39,27 +38,14 @@ fn begin(root: &SysRoot, topology: &Topology, target: Option<Target>) -> Result<
 
 /// The processes that the page gets: the observed ones, then those that ran most, then those with most memory.
 fn listed(samples: &[ProcessSample], seconds: f64, observed: Option<u32>) -> ProcessList {
-    let program = observed.map(|pid| descendants(samples, pid)).unwrap_or_default();
+    let program =
+        observed.map(|pid| descendants(samples.iter().map(|p| (p.parent, p.pid)), pid)).unwrap_or_default();
     let mut chosen: Vec<&ProcessSample> = samples.iter().collect();
     chosen.sort_by_key(|p| std::cmp::Reverse((program.contains(&p.pid), p.ran, p.resident)));
     let left_out = chosen.len().saturating_sub(PROCESSES) as u32;
     chosen.truncate(PROCESSES);
     let processes = chosen.into_iter().map(|p| info(p, seconds, program.contains(&p.pid))).collect();
     ProcessList { seconds, processes, left_out, ..ProcessList::default() }
-}
-
-/// A process and its descendants.
-fn descendants(samples: &[ProcessSample], pid: u32) -> HashSet<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for sample in samples {
-        children.entry(sample.parent).or_default().push(sample.pid);
-    }
-    let (mut found, mut open) = (HashSet::from([pid]), vec![pid]);
-    while let Some(parent) = open.pop() {
-        let new = children.get(&parent).into_iter().flatten().filter(|child| found.insert(**child));
-        open.extend(new.copied().collect::<Vec<_>>());
-    }
-    found
 }
 
 fn info(process: &ProcessSample, seconds: f64, observed: bool) -> ProcessInfo {

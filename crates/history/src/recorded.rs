@@ -64,7 +64,7 @@ impl RecordedHistory {
         Ok(Self::opened(path, budget, show, &mut |_| true)?.0)
     }
 
-    /// Like [`RecordedHistory::open`]. `progress` is told the share that was read, from 0 to 1;
+    /// Like [`RecordedHistory::open`]. `progress` gets the share that was read, from 0 to 1;
     /// if it breaks, the rest is not read and the result is `None`.
     pub fn open_while(
         path: &Path,

@@ -24,7 +24,7 @@ use std::io;
 use std::sync::Arc;
 use tools::{TOOLS, ToolEntry};
 
-/// What clients are told about all tools together.
+/// The description of all tools together, for clients.
 const INSTRUCTIONS: &str = "Recordings of NUMA machines, made by 'numa record'. Begin with list_recordings, then ask \
 for findings: they say what is wrong, what it costs and what to do. Times are seconds since a recording began.";
 

@@ -1,4 +1,4 @@
-//! The table of tools. What clients are told, how arguments are checked and the guide follow from it.
+//! The table of tools. The list that clients get, the checks of arguments and the guide follow from it.
 
 use crate::answers::{comparison, findings, machine, recordings, statistics};
 use crate::arguments::{Argument, ArgumentKind, Arguments, schema};

@@ -48,7 +48,7 @@ struct Shared {
     sources: Vec<ShownSource>,
     /// The recordings that will be sources.
     opening: Vec<OpeningInfo>,
-    /// What every client is told.
+    /// Messages for every client, also for those that connect later.
     notices: Vec<String>,
     /// Oldest first.
     clients: Vec<Member>,

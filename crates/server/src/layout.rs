@@ -2,6 +2,7 @@
 //! theirs.
 
 use crate::wire::{AbsentInfo, FormulaInfo, MetricInfo, Ns, SourceInfo, SourceKind};
+use numakit_analysis::series;
 use numakit_derived::{BoundFormula, Catalog, Formula, Index};
 use numakit_model::{Instance, Metric};
 use numakit_recording::Header;
@@ -30,11 +31,7 @@ impl SeriesLayout {
             names: Vec::new(),
         };
         layout.measured(header);
-        let page_size = match (header.page_size, &header.topology) {
-            (0, Some(topology)) => topology.page_size,
-            (size, _) => size,
-        };
-        let index = Index::new(&header.series, header.topology.as_ref(), page_size);
+        let index = series::index(header);
         let nodes = header.topology.iter().flat_map(|t| t.nodes.iter().map(|n| Instance::Node(n.os_index)));
         let places: Vec<Instance> = std::iter::once(Instance::Machine).chain(nodes).collect();
         formulas.all().iter().for_each(|formula| layout.computed(&index, formulas, formula, &places));

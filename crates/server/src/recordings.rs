@@ -52,7 +52,7 @@ pub fn read(
     describe(RecordedHistory::open(path, budget, shown_with(formulas))?, name, formulas)
 }
 
-/// Like [`read`]. `progress` is told the share that was read; if it breaks, the result is `None`.
+/// Like [`read`]. `progress` gets the share that was read; if it breaks, the result is `None`.
 pub fn read_while(
     path: &Path,
     name: &str,

@@ -1,8 +1,8 @@
 //! Processes: what is known of each, their order, and which of them are shown.
 
-use numakit_sensors::task::survey::{MemorySource, ProcessSample};
+use numakit_sensors::task::survey::{MemorySource, ProcessSample, descendants};
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// A process.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,7 +144,10 @@ pub struct ProcessSelection {
 impl ProcessTable {
     /// The positions of the rows that are shown, in their order.
     pub fn shown(&self, selection: &ProcessSelection) -> Vec<usize> {
-        let family = selection.of.map(|pid| self.family(pid));
+        let family = selection.of.map(|pid| {
+            let parents = self.rows.iter().map(|row| (row.parent, row.pid));
+            descendants(parents, pid)
+        });
         let filter = selection.filter.to_lowercase();
         let matches = |row: &ProcessRow| {
             filter.is_empty()
@@ -161,20 +164,6 @@ impl ProcessTable {
             if selection.reversed { order.reverse() } else { order }
         });
         shown
-    }
-
-    /// A process and its descendants.
-    fn family(&self, pid: u32) -> HashSet<u32> {
-        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-        self.rows.iter().for_each(|row| children.entry(row.parent).or_default().push(row.pid));
-        let mut family = HashSet::new();
-        let mut next = vec![pid];
-        while let Some(pid) = next.pop() {
-            if family.insert(pid) {
-                next.extend(children.get(&pid).into_iter().flatten());
-            }
-        }
-        family
     }
 }
 

@@ -25,7 +25,7 @@ export class Lane {
   private readonly marks = new Map<string, HTMLButtonElement>();
   private spans: HTMLElement[] = [];
   private clusters: Cluster[] = [];
-  /** The cluster that is told. */
+  /** The cluster whose events are in words. */
   private pointed = "";
 
   constructor(private readonly zoom: (from: number, to: number) => void) {

@@ -149,7 +149,7 @@ fn add_processes(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lets the CPUs work, each at another load, until it is told to stop. The files keep their length: they stay open.
+/// Lets the CPUs work, each at another load, until the stop. The files keep their length: they stay open.
 fn work(root: &Path, stop: &AtomicBool) -> Result<()> {
     let began = Instant::now();
     let file: PathBuf = root.join("proc/stat");

@@ -5,10 +5,9 @@ use super::{bounded, value};
 use crate::arguments::Arguments;
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
-use numakit_analysis::series::{self, rate_unit};
+use numakit_analysis::series;
 use numakit_derived::{Catalog, Index};
-use numakit_model::numbers::NumberStyle;
-use numakit_model::{Instance, Kind, suggest};
+use numakit_model::{Instance, suggest};
 use numakit_recording::{Batch, Header, Rates, Samples, read_ahead};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -126,16 +125,7 @@ fn add(batch: &Batch, read: &[usize], rates: &mut Rates, courses: &mut [Course])
 }
 
 fn described(header: &Header, index: &Index<'_>, at: usize, course: &Course) -> Value {
-    let metric = &header.series[at].metric;
-    let bytes = series::convert(index, at, NumberStyle::Bytes, 1);
-    let (unit, factor) = match (metric.kind, bytes) {
-        (Kind::Gauge, Some(factor)) => ("bytes".to_owned(), factor),
-        (Kind::Gauge, None) => (metric.unit.name().to_owned(), 1.0),
-        _ => match rate_unit(metric) {
-            ("%", factor) => ("%".to_owned(), factor),
-            (unit, factor) => (format!("{unit}/s"), factor),
-        },
-    };
+    let (unit, factor) = series::shown_unit(index, at);
     let mut described = match course.count {
         0 => json!({"count": 0, "why": "it has no value in this range"}),
         _ => value(&course.scaled(factor)),

@@ -11,7 +11,7 @@ use crate::sensor::fix_for;
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The memory of a process by node, or why it is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +96,19 @@ pub struct WalkCandidate {
     pub ran: u64,
     /// Resident memory in pages.
     pub resident: u64,
+}
+
+/// A process and its descendants, of processes as pairs of their parent's number and their own.
+pub fn descendants(processes: impl IntoIterator<Item = (u32, u32)>, pid: u32) -> HashSet<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    processes.into_iter().for_each(|(parent, pid)| children.entry(parent).or_default().push(pid));
+    let (mut found, mut next) = (HashSet::new(), vec![pid]);
+    while let Some(pid) = next.pop() {
+        if found.insert(pid) {
+            next.extend(children.get(&pid).into_iter().flatten());
+        }
+    }
+    found
 }
 
 impl Survey {
