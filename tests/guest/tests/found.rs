@@ -2,7 +2,7 @@
 //! such finding. Time means nothing here: findings are about pages and allocations.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
+use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, place, programs};
 use serde_json::Value;
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -37,12 +37,7 @@ const CONTROLS: [&str; 3] = ["own", "parts", "roomy"];
 const MACHINE: &str = r#"
 echo 0 > /proc/sys/kernel/numa_balancing
 echo never > /sys/kernel/mm/transparent_hugepage/enabled
-for caches in /sys/devices/system/cpu/cpu*/cache; do
-    for size in 2:128K 3:512K; do
-        echo ${size#*:} > /tmp/size${size%:*}
-        mount --bind /tmp/size${size%:*} $caches/index${size%:*}/size
-    done
-done
+sh /root/small-caches
 "#;
 const BALANCING: &str = "cd /sys/kernel/debug/sched/numa_balancing
 for setting in scan_delay_ms:50 scan_period_max_ms:250 scan_period_min_ms:250; do
@@ -63,6 +58,7 @@ fn recorded(name: &str) -> String {
 static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let mut guest = Guest::new(Shape::named("watched")?)
         .program(&programs::numa()?)
+        .file(&place::root().join("tests/guest/guest/small-caches"), "/root/small-caches")
         .program(&programs::compiled("troubled")?.unwrap())
         .timeout(Duration::from_secs(600))
         .step("machine", &["sh", "-c", MACHINE]);

@@ -2,7 +2,7 @@
 //! thread-local storage on one node reads far, and started by `numa run` it reads local.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
+use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, place, programs};
 use serde_json::Value;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -14,13 +14,7 @@ echo "root:x:0:0::/:/bin/sh" >> /etc/passwd
 mkdir -p /tmp/home && chmod 1777 /tmp /tmp/home
 echo 0 > /proc/sys/kernel/numa_balancing
 echo never > /sys/kernel/mm/transparent_hugepage/enabled
-for caches in /sys/devices/system/cpu/cpu*/cache; do
-    for size in 2:128K 3:512K; do
-        echo ${size#*:} > /tmp/size${size%:*}
-        chmod 644 /tmp/size${size%:*}
-        mount --bind /tmp/size${size%:*} $caches/index${size%:*}/size
-    done
-done
+sh /root/small-caches
 "#;
 
 /// Records a command as nobody, and prints the report.
@@ -34,6 +28,7 @@ fn recorded(name: &str, command: &str) -> String {
 static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let mut guest = Guest::new(Shape::named("four")?)
         .program(&programs::numa()?)
+        .file(&place::root().join("tests/guest/guest/small-caches"), "/root/small-caches")
         .program(&programs::compiled("ep")?.unwrap())
         .timeout(Duration::from_secs(600));
     // Threads that wait must not keep a CPU: there are more of them here than real ones.
