@@ -75,7 +75,8 @@ impl Top {
         let began = Instant::now();
         let mut top = Self { child: pty.spawn(&mut command)?, pty, first: Duration::ZERO };
         let mut seen = String::new();
-        while !seen.contains("iB]") {
+        // Only what changed is drawn: the brackets of the meter stay from the first frame.
+        while !seen.contains("iB") {
             if began.elapsed() > Duration::from_secs(20) {
                 bail!("numa top shows no memory within 20 s, but {seen:?}");
             }
