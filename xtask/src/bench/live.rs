@@ -97,7 +97,7 @@ fn many(results: &mut Results) -> Result<()> {
     results.at_most("128 nodes: hello to page", page.get("hello_ms")?, "ms", 1000.0)?;
     results.at_most("128 nodes: slowest search", page.get("search_ms")?, "ms", 100.0)?;
     results.at_most("128 nodes: opening a panel", page.get("open_ms")?, "ms", 500.0)?;
-    results.at_most("128 nodes: script per update", page.get("script_ms")?, "ms", 33.0)?;
+    results.at_most("128 nodes: script per update", page.get("script_ms")?, "ms", 16.0)?;
     results.show("128 nodes: script per update, p95", page.get("script_p95_ms")?, "ms")?;
     results.show("128 nodes: frame time", page.get("frame_ms")?, "ms")?;
     results.show("128 nodes: frame time, p95", page.get("frame_p95_ms")?, "ms")
