@@ -72,6 +72,7 @@ impl ExplainedCommand {
             environment.set_default("GOMAXPROCS", cpus.len().to_string());
         }
         let obstacle = request.program.obstacle.as_ref();
+        let allocator = request.allocator(obstacle, &mut environment);
         if obstacle.is_none_or(Obstacle::allows_children) {
             request.library(&wanted, &mut environment);
         } else {
@@ -88,6 +89,7 @@ impl ExplainedCommand {
         if obstacle.is_none() {
             messages.push(format!("preloads {}", request.library.display()));
         }
+        messages.extend(allocator);
         messages.push(format!("memory: {}{}", describe(&wanted), request.substitute()));
         let prepared = PreparedCommand {
             file: request.program.file.clone(),
@@ -172,6 +174,17 @@ impl CommandRequest<'_> {
             return;
         }
         environment.append_option(TUNABLES, "glibc.malloc.hugetlb", MALLOC_HUGE_PAGES);
+    }
+
+    /// Preloads the allocator where the program, or those that it starts, can load it. The text is for `-v`.
+    fn allocator(&self, obstacle: Option<&Obstacle>, environment: &mut Environment) -> Option<String> {
+        let allocator = self.options.allocator.as_ref()?;
+        if !obstacle.is_none_or(Obstacle::allows_allocator) {
+            return None;
+        }
+        environment.preload_allocator(&allocator.library);
+        environment.set("NUMALLOC_PROFILE", allocator.profile);
+        Some(format!("allocates with {}, profile {}", allocator.library.display(), allocator.profile))
     }
 
     /// Sets the variables that the library reads.

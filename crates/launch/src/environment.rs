@@ -32,6 +32,7 @@ const OURS: [&str; 10] = [
     "NUMA_PROCESS",
 ];
 const LIBRARY: &[u8] = b"libnumaplace.so";
+const ALLOCATOR: &[u8] = b"libnumalloc.so";
 
 /// A changed variable of the environment, or one that would have been changed but that the user set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,8 +133,17 @@ impl Environment {
 
     /// Puts our library first in the list of preloaded ones.
     pub fn preload(&mut self, library: &Path) {
+        self.preload_first(library, LIBRARY);
+    }
+
+    /// Puts our allocator first, before other ones.
+    pub fn preload_allocator(&mut self, library: &Path) {
+        self.preload_first(library, ALLOCATOR);
+    }
+
+    fn preload_first(&mut self, library: &Path, name: &[u8]) {
         let mut list = library.as_os_str().as_bytes().to_vec();
-        for other in self.others() {
+        for other in self.others(name) {
             list.push(b':');
             list.extend(other);
         }
@@ -142,7 +152,7 @@ impl Environment {
 
     /// Removes our library, which another launch around this one put there.
     pub fn remove_preload(&mut self) {
-        let others = self.others();
+        let others = self.others(LIBRARY);
         let Some(before) = self.get(PRELOAD) else { return };
         let kept = OsString::from_vec(others.join(&b':'));
         if kept.is_empty() {
@@ -152,13 +162,13 @@ impl Environment {
         }
     }
 
-    /// The other libraries in the list.
-    fn others(&self) -> Vec<Vec<u8>> {
+    /// The libraries in the list but one.
+    fn others(&self, name: &[u8]) -> Vec<Vec<u8>> {
         let list = self.get(PRELOAD).unwrap_or_default().as_bytes();
         // The loader accepts both separators.
         let names = list.split(|&b| b == b':' || b == b' ');
-        let is_ours = |name: &[u8]| name.rsplit(|&b| b == b'/').next() == Some(LIBRARY);
-        names.filter(|name| !name.is_empty() && !is_ours(name)).map(<[u8]>::to_vec).collect()
+        let is_it = |entry: &[u8]| entry.rsplit(|&b| b == b'/').next() == Some(name);
+        names.filter(|entry| !entry.is_empty() && !is_it(entry)).map(<[u8]>::to_vec).collect()
     }
 
     /// The changes.

@@ -4,6 +4,7 @@ use crate::LaunchError;
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::{HugePages, SETTING, Setting};
 use numakit_sys::start::{Scheduler, max_stack};
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Options of a launch other than cores and memory.
@@ -27,6 +28,17 @@ pub struct RunOptions {
     pub no_bind_main: bool,
     /// The library prints what it does.
     pub verbose: bool,
+    /// The allocator in place of the program's own.
+    pub allocator: Option<Allocator>,
+}
+
+/// An allocator that a program preloads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allocator {
+    /// Its library.
+    pub library: PathBuf,
+    /// Its profile.
+    pub profile: &'static str,
 }
 
 impl RunOptions {

@@ -54,6 +54,11 @@ impl Obstacle {
     pub fn allows_children(&self) -> bool {
         matches!(self, Self::Static | Self::Unreadable(_))
     }
+
+    /// Whether the program, or the processes that it starts, may load another library of ours.
+    pub fn allows_allocator(&self) -> bool {
+        self.allows_children() || matches!(self, Self::Declined | Self::NoLibrary(_))
+    }
 }
 
 impl fmt::Display for Obstacle {

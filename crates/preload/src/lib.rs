@@ -31,16 +31,19 @@ pub enum Library {
     Place,
     /// Samples threads.
     Explain,
+    /// Allocates memory.
+    Alloc,
 }
 
 impl Library {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Place, Self::Explain];
+    pub const ALL: [Self; 3] = [Self::Place, Self::Explain, Self::Alloc];
 
     fn embedded(self) -> &'static Embedded {
         match self {
             Self::Place => &PLACE,
             Self::Explain => &EXPLAIN,
+            Self::Alloc => &ALLOC,
         }
     }
 
@@ -54,6 +57,7 @@ impl Library {
         match self {
             Self::Place => "NUMAKIT_PRELOAD",
             Self::Explain => "NUMAKIT_PRELOAD_EXPLAIN",
+            Self::Alloc => "NUMAKIT_PRELOAD_ALLOC",
         }
     }
 

@@ -6,13 +6,14 @@ use crate::registry::RegistryArgs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_launch::blacklist::Blacklists;
-use numakit_launch::options::{self, few_huge_pages};
+use numakit_launch::options::{self, Allocator, few_huge_pages};
 use numakit_launch::{
     CoreSelector, ExplainedPlan, Isolation, LaunchRequest, Obstacle, PreparedLaunch, Program, RunOptions,
     StartError, Wait,
 };
 use numakit_model::Topology;
 use numakit_placement::{CorePolicy, PlacementRequest};
+use numakit_preload::Library;
 use numakit_sensors::task::search::by_node;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
@@ -86,7 +87,7 @@ struct With {
     /// Same as --thp off
     #[arg(long, conflicts_with = "thp")]
     no_thp: bool,
-    /// Allocator: 'none' is that of the program; lowmem, uma and numa need libnumalloc
+    /// Allocator: 'none' is that of the program; the others preload libnumalloc
     #[arg(long, value_name = "PROFILE", default_value = "none")]
     alloc: Alloc,
     /// Stack size limit of a thread, as in 16M
@@ -125,10 +126,26 @@ enum Thp {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Alloc {
+    /// The program's own
     None,
+    /// Gives free memory back at once
     Lowmem,
+    /// Keeps free memory and uses it again, without regard to nodes
     Uma,
+    /// Keeps free memory and uses it again on its node
     Numa,
+}
+
+impl Alloc {
+    fn allocator(self) -> anyhow::Result<Option<Allocator>> {
+        let profile = match self {
+            Self::None => return Ok(None),
+            Self::Lowmem => "lowmem",
+            Self::Uma => "uma",
+            Self::Numa => "numa",
+        };
+        Ok(Some(Allocator { library: Library::Alloc.extract()?, profile }))
+    }
 }
 
 /// Percent; none disables the check.
@@ -153,12 +170,6 @@ impl RunArgs {
         let root = global.root()?;
         global.only_here("programs run on this machine only")?;
         self.registry.apply()?;
-        if self.with.alloc != Alloc::None {
-            bail!(
-                "--alloc {:?}: this version does not include libnumalloc; use --alloc none",
-                self.with.alloc
-            );
-        }
         let request = self.place.request().for_program(|name| std::env::var(name).ok());
         if let Some(pid) = self.pid {
             return self.rebind(&root, &request, pid);
@@ -247,6 +258,7 @@ impl RunArgs {
             no_inherit: self.with.no_inherit,
             no_bind_main: self.with.no_bind_main,
             verbose: self.verbose,
+            allocator: self.with.alloc.allocator()?,
         })
     }
 

@@ -300,6 +300,29 @@ fn cores_are_held_while_the_program_runs_and_free_afterwards() {
 }
 
 #[test]
+fn an_allocator_is_preloaded_beside_placement_and_alone() {
+    let folder = Folder::new("run-alloc");
+    for (more, names) in [(&[][..], 2), (&["--no-library"][..], 1)] {
+        let words = [&["-c", "1", "--busy", "off", "--alloc", "uma"], more, &["--", "sh", "-c"]].concat();
+        let done = run(&folder, &[&words[..], &["env; exec cat /proc/self/maps"]].concat());
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert_eq!(value(&done.out, "NUMALLOC_PROFILE").as_deref(), Some("uma"));
+        let list = value(&done.out, "LD_PRELOAD").unwrap();
+        assert_eq!(list.split(':').count(), names, "{list}");
+        assert!(list.ends_with("/libnumalloc.so"), "{list}");
+        assert!(done.out.lines().any(|line| line.contains("r-xp") && line.ends_with("/libnumalloc.so")));
+    }
+    let mut command =
+        numa(&folder, &["-c", "1", "--busy", "off", "--alloc", "numa", "--", "ls", "/proc/self"]);
+    let done = Done::of(command.env("NUMALLOC_KEEEP", "3").output().unwrap());
+    assert!(
+        done.code == 0 && done.err.contains("NUMALLOC_KEEEP=3: there is no such setting"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
 fn invalid_requests_are_refused() {
     let folder = Folder::new("run-wrong");
     for (words, text) in [
@@ -310,7 +333,6 @@ fn invalid_requests_are_refused() {
         (&["--nodes", "900", "true"], "900"),
         (&["--memory", "bind:900", "-c", "1", "true"], "900"),
         (&["-c", "1"], "no program given"),
-        (&["-c", "1", "--alloc", "numa", "true"], "does not include libnumalloc"),
         (&["-c", "1", "--sched", "fifo:0", "true"], "priority from 1 to 99"),
         (&["-c", "1", "--stack", "1", "true"], "at least 16K"),
         (&["-c", "1", "--busy", "200", "true"], "1 to 100"),

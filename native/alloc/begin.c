@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "begin.h"
+#include "settings.h"
+#include "statistics.h"
+#include <pthread.h>
+#include <unistd.h>
+
+/* Before glibc 2.34 a program may be linked without threads. */
+#pragma weak pthread_key_create
+#pragma weak pthread_setspecific
+
+static struct {
+    struct lock lock;
+    _Atomic bool is_ready, failed;
+    bool has_key;
+    pthread_key_t key;
+} process;
+
+/* After its destructors, a thread may still allocate and free. */
+static __thread bool has_ended __attribute__((tls_model("initial-exec")));
+
+static void end_thread(void *cache)
+{
+    cache_mine = NULL;
+    has_ended = true;
+    cache_return(cache);
+}
+
+static bool begin_process(void)
+{
+    if (atomic_load_explicit(&process.is_ready, memory_order_acquire))
+        return true;
+    lock(&process.lock);
+    if (!atomic_load_explicit(&process.is_ready, memory_order_relaxed)) {
+        settings_read(environ);
+        classes_prepare();
+        unsigned count = settings.profile == NUMA ? os_node_count() : 1;
+        count = count > MOST_REGIONS ? MOST_REGIONS : count;
+        space.binds = count > 1;
+        if (settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count))
+            atomic_store_explicit(&process.is_ready, true, memory_order_release);
+    }
+    unlock(&process.lock);
+    return atomic_load_explicit(&process.is_ready, memory_order_acquire);
+}
+
+struct cache *cache_slowly(void)
+{
+    if (!begin_process())
+        return NULL;
+    struct cache *cache = cache_begin();
+    if (!cache || has_ended)
+        return cache;
+    cache_mine = cache;
+    if (process.has_key)
+        pthread_setspecific(process.key, cache);
+    return cache;
+}
+
+void cache_after(struct cache *cache)
+{
+    if (__builtin_expect(has_ended, 0) && cache)
+        cache_return(cache);
+}
+
+static void before_fork(void)
+{
+    lock(&process.lock);
+    caches_lock();
+    if (regions)
+        regions_lock();
+}
+
+static void after_fork(void)
+{
+    if (regions)
+        regions_unlock();
+    caches_unlock();
+    unlock(&process.lock);
+}
+
+/* Before other code, so that its handlers of forks may allocate: those before a fork run in the reverse order. */
+__attribute__((constructor(101))) static void begin(void)
+{
+    if (&pthread_key_create && pthread_key_create(&process.key, end_thread) == 0) {
+        process.has_key = true;
+        if (cache_mine)
+            pthread_setspecific(process.key, cache_mine);
+    }
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (settings.stats && regions)
+        statistics_print();
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cache.h"
+#include "settings.h"
+#include <string.h>
+
+enum { AWAY_BATCH = 64, AWAY_BYTES = 64 << 10 };
+
+__thread struct cache *cache_mine __attribute__((tls_model("initial-exec")));
+
+static struct {
+    struct lock lock;
+    struct cache *without_thread;
+} caches;
+
+void caches_lock(void)
+{
+    lock(&caches.lock);
+}
+
+void caches_unlock(void)
+{
+    unlock(&caches.lock);
+}
+
+/* Where the thread runs now. */
+static void find_node(struct cache *cache)
+{
+    if (space.regions == 1) {
+        cache->node_word = &cache->known_node;
+    } else {
+        const _Atomic uint32_t *word = os_node_word();
+        cache->node_word = word ? word : &cache->known_node;
+        if (!word)
+            atomic_store_explicit(&cache->known_node, os_node(), memory_order_relaxed);
+    }
+    cache->node = atomic_load_explicit(cache->node_word, memory_order_relaxed);
+    cache->region = &regions[cache->node < space.regions ? cache->node : 0];
+}
+
+struct cache *cache_begin(void)
+{
+    lock(&caches.lock);
+    struct cache *cache = caches.without_thread;
+    if (cache)
+        caches.without_thread = cache->next;
+    unlock(&caches.lock);
+    if (!cache) {
+        cache = space_metadata(sizeof *cache + space.regions * sizeof *cache->away);
+        if (!cache)
+            return NULL;
+        for (unsigned class = 1; class < CLASSES; class ++)
+            cache->lists[class].limit = size_classes[class].batch;
+    }
+    find_node(cache);
+    return cache;
+}
+
+static void send_all(struct cache *cache, unsigned region)
+{
+    struct away *away = &cache->away[region];
+    if (away->chain.head)
+        inbox_accept(&regions[region], away->chain, away->tail);
+    *away = (struct away){0};
+}
+
+static void give_back(struct cache *cache)
+{
+    for (unsigned class = 1; class < CLASSES; class ++) {
+        struct list *list = &cache->lists[class];
+        center_accept(cache->region, class, list->spare);
+        center_accept(cache->region, class, (struct chain){list->head, list->count});
+        if (list->from < list->to)
+            center_accept_range(cache->region, class, list->from, list->to);
+        *list = (struct list){.limit = list->limit};
+    }
+    for (unsigned region = 0; region < space.regions; region++)
+        send_all(cache, region);
+}
+
+void cache_return(struct cache *cache)
+{
+    give_back(cache);
+    lock(&caches.lock);
+    cache->next = caches.without_thread;
+    caches.without_thread = cache;
+    unlock(&caches.lock);
+}
+
+void cache_move(struct cache *cache)
+{
+    give_back(cache);
+    find_node(cache);
+}
+
+/* Puts blocks that other nodes freed into the lists. */
+static void receive(struct cache *cache)
+{
+    struct chain all = inbox_take(cache->region);
+    for (struct block *block = all.head, *next; block; block = next) {
+        next = block_next(block);
+        cache_put(cache, unit_at(space_offset(block))->class, block);
+    }
+}
+
+static bool supply(struct cache *cache, unsigned class)
+{
+    struct list *list = &cache->lists[class];
+    struct supply supply;
+    if (!center_supply(cache->region, class, &supply))
+        return false;
+    list->head = supply.chain.head;
+    list->count = supply.chain.count;
+    if (supply.from < supply.to) {
+        list->from = supply.from;
+        list->to = supply.to;
+        list->is_zero = supply.is_zero;
+    }
+    return true;
+}
+
+void *cache_refill(struct cache *cache, unsigned class, bool *is_zero)
+{
+    struct list *list = &cache->lists[class];
+    uint32_t size = size_classes[class].size;
+    if (cache->node_word == &cache->known_node && space.regions > 1) {
+        uint32_t node = os_node();
+        if (node != cache->node)
+            cache_move(cache);
+    }
+    if (atomic_load_explicit(&cache->region->inbox.count, memory_order_relaxed) >= AWAY_BATCH)
+        receive(cache);
+    if (!list->head && list->spare.head) {
+        list->head = list->spare.head;
+        list->count = list->spare.count;
+        list->spare = (struct chain){0};
+    }
+    if (!list->head && list->from == list->to && !supply(cache, class))
+        return NULL;
+    if (list->head) {
+        struct block *block = list->head;
+        list->head = block_leave(block);
+        list->count--;
+        return block;
+    }
+    char *block = list->from;
+    list->from += size;
+    *is_zero = list->is_zero;
+    /* What it was before may have left a seal. */
+    if (!list->is_zero)
+        ((struct block *)block)->seal = 0;
+    return block;
+}
+
+void cache_overflow(struct cache *cache, unsigned class)
+{
+    struct list *list = &cache->lists[class];
+    struct chain full = {list->head, list->count};
+    if (list->spare.head)
+        center_accept(cache->region, class, list->spare);
+    list->spare = full;
+    list->head = NULL;
+    list->count = 0;
+}
+
+void cache_send(struct cache *cache, unsigned region, struct block *block)
+{
+    struct away *away = &cache->away[region];
+    if (!away->chain.head)
+        away->tail = block;
+    block_link(block, away->chain.head);
+    away->chain.head = block;
+    if (++away->chain.count >= AWAY_BATCH || away->chain.count * size_classes[unit_at(space_offset(block))->class].size > AWAY_BYTES)
+        send_all(cache, region);
+}

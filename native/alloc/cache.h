@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The blocks of a thread: for each class a list, a spare list of a batch, and a range of new blocks. All lie on the node where
+ * the thread runs: when it runs on another one, they go back, and blocks of other nodes never come in. */
+#ifndef ALLOC_CACHE_H
+#define ALLOC_CACHE_H
+
+#include "center.h"
+
+struct list {
+    struct block *head;
+    uint32_t count, limit;
+    struct chain spare;
+    char *from, *to;    /* new blocks */
+    bool is_zero;       /* they are zero */
+};
+
+/* Blocks for another node. */
+struct away {
+    struct chain chain;
+    struct block *tail;
+};
+
+struct cache {
+    const _Atomic uint32_t *node_word; /* where the node of the thread is */
+    uint32_t node;                     /* that of the blocks */
+    _Atomic uint32_t known_node;       /* where the kernel keeps no word */
+    struct region *region;
+    struct cache *next;                /* of those without a thread */
+    uint64_t away_bytes;
+    struct list lists[CLASSES];
+    struct away away[];                /* one for each region */
+};
+
+/* That of this thread; NULL before its first block and after its end. */
+extern __thread struct cache *cache_mine __attribute__((tls_model("initial-exec")));
+
+/* A cache for the thread; NULL if there is no memory. To be returned with `cache_return` when the thread is at its end. */
+struct cache *cache_begin(void);
+void cache_return(struct cache *cache);
+
+/* In the child of a fork: what other threads had is lost. */
+void caches_unlock(void);
+void caches_lock(void);
+
+/* Whether the thread runs where its blocks lie. */
+static inline bool cache_is_near(const struct cache *cache)
+{
+    return atomic_load_explicit(cache->node_word, memory_order_relaxed) == cache->node;
+}
+
+/* Gives all blocks back, and begins on the node where the thread runs. */
+void cache_move(struct cache *cache);
+
+/* A block when the list is empty; NULL if there is no memory. */
+void *cache_refill(struct cache *cache, unsigned class, bool *is_zero);
+
+/* When a list has reached its limit. */
+void cache_overflow(struct cache *cache, unsigned class);
+
+/* A block of another node. */
+void cache_send(struct cache *cache, unsigned region, struct block *block);
+
+static inline void *cache_take(struct cache *cache, unsigned class, bool *is_zero)
+{
+    struct list *list = &cache->lists[class];
+    struct block *block = list->head;
+    if (__builtin_expect(!cache_is_near(cache), 0)) {
+        cache_move(cache);
+        block = NULL;
+    }
+    if (__builtin_expect(block != NULL, 1)) {
+        list->head = block_leave(block);
+        list->count--;
+        return block;
+    }
+    return cache_refill(cache, class, is_zero);
+}
+
+static inline void cache_put(struct cache *cache, unsigned class, struct block *block)
+{
+    struct list *list = &cache->lists[class];
+    block_link(block, list->head);
+    list->head = block;
+    if (__builtin_expect(++list->count >= list->limit, 0))
+        cache_overflow(cache, class);
+}
+
+#endif

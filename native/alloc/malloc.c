@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The functions of malloc. */
+#define _GNU_SOURCE
+#include "begin.h"
+#include "large.h"
+#include "names.h"
+#include "settings.h"
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+
+/* What is in use may be this large; the standard forbids larger objects. */
+#define LARGEST_BLOCK ((size_t)PTRDIFF_MAX)
+
+static void *no_memory(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+static bool drop_all(void)
+{
+    bool dropped = false;
+    for (unsigned i = 0; regions && i < space.regions; i++) {
+        for (unsigned class = 1; class < CLASSES; class ++)
+            center_drain(&regions[i], class);
+        dropped |= pool_drop(&regions[i].small);
+        dropped |= pool_drop(&regions[i].large);
+    }
+    return dropped;
+}
+
+static __attribute__((noinline)) void *take_large(size_t bytes, size_t alignment, bool *is_zero)
+{
+    struct cache *cache = cache_get();
+    if (!cache || bytes > LARGEST_BLOCK)
+        return no_memory();
+    if (!cache_is_near(cache))
+        cache_move(cache);
+    unsigned region = (unsigned)(cache->region - regions);
+    void *block = large_take(region, bytes, alignment, is_zero);
+    cache_after(cache);
+    return block ? block : no_memory();
+}
+
+/* The first block of a thread, those after its end, and when there is no memory. */
+static __attribute__((noinline)) void *take_slowly(unsigned class, bool *is_zero)
+{
+    struct cache *cache = cache_slowly();
+    void *block = cache ? cache_take(cache, class, is_zero) : NULL;
+    cache_after(cache);
+    return block ? block : no_memory();
+}
+
+static inline void *take_small(unsigned class, bool *is_zero)
+{
+    struct cache *cache = cache_mine;
+    if (__builtin_expect(!cache, 0))
+        return take_slowly(class, is_zero);
+    void *block = cache_take(cache, class, is_zero);
+    return __builtin_expect(block != NULL, 1) ? block : no_memory();
+}
+
+static inline void *take(size_t bytes, bool *is_zero)
+{
+    if (__builtin_expect(bytes <= LARGEST_SMALL, 1))
+        return take_small(class_of(bytes), is_zero);
+    return take_large(bytes, 1, is_zero);
+}
+
+/* The class of a small block, 0 of a large one; what is neither is misuse. */
+static inline unsigned class_at(const void *block, size_t offset)
+{
+    if (__builtin_expect(!space_has(offset), 0))
+        misuse("invalid free: no block of this library begins at", block);
+    const struct unit *unit = unit_at(offset);
+    if (unit->kind != SLAB)
+        return 0;
+    if (!is_block_start(&size_classes[unit->class], (offset & (UNIT - 1)) + unit->offset))
+        misuse("invalid free: no block begins at", block);
+    return unit->class;
+}
+
+static __attribute__((noinline)) void give_slowly(struct block *block, unsigned class, unsigned region)
+{
+    struct cache *cache = cache_get();
+    /* Without memory for a cache the block is lost. */
+    if (!cache)
+        return;
+    if (!cache_is_near(cache))
+        cache_move(cache);
+    if (&regions[region] == cache->region)
+        cache_put(cache, class, block);
+    else
+        cache_send(cache, region, block);
+    cache_after(cache);
+}
+
+static inline void give(void *memory)
+{
+    struct block *block = memory;
+    size_t offset = space_offset(block);
+    unsigned class = class_at(block, offset);
+    if (__builtin_expect(class == 0, 0)) {
+        large_give(block);
+        return;
+    }
+    if (block_is_free(block))
+        misuse("double free of the block", block);
+    struct cache *cache = cache_mine;
+    if (__builtin_expect(!cache || region_of(offset) != (unsigned)(cache->region - regions), 0))
+        give_slowly(block, class, region_of(offset));
+    else
+        cache_put(cache, class, block);
+}
+
+EXPORT void *NAME(malloc)(size_t bytes)
+{
+    bool is_zero = false;
+    return take(bytes, &is_zero);
+}
+
+EXPORT void NAME(free)(void *block)
+{
+    if (__builtin_expect(block != NULL, 1))
+        give(block);
+}
+
+EXPORT void *NAME(calloc)(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return no_memory();
+    bool is_zero = false;
+    void *block = take(bytes, &is_zero);
+    if (block && !is_zero)
+        memset(block, 0, bytes);
+    return block;
+}
+
+static size_t usable(const void *block)
+{
+    size_t offset = space_offset(block);
+    unsigned class = class_at(block, offset);
+    if (class)
+        return size_classes[class].size;
+    if (!large_is(block))
+        misuse("invalid: no block begins at", block);
+    return large_usable(block);
+}
+
+static void *resize_large(void *block, size_t bytes)
+{
+    struct cache *cache = cache_get();
+    if (!cache || bytes > LARGEST_BLOCK)
+        return no_memory();
+    void *other = large_resize((unsigned)(cache->region - regions), block, bytes);
+    cache_after(cache);
+    return other ? other : no_memory();
+}
+
+EXPORT void *NAME(realloc)(void *block, size_t bytes)
+{
+    if (!block)
+        return NAME(malloc)(bytes);
+    if (bytes == 0) {
+        give(block);
+        return NULL;
+    }
+    size_t old = usable(block);
+    bool was_small = class_at(block, space_offset(block)) != 0;
+    if (was_small && bytes <= old && (bytes > old / 2 || old == SMALLEST))
+        return block;
+    if (!was_small && bytes > LARGEST_SMALL)
+        return resize_large(block, bytes);
+    void *other = NAME(malloc)(bytes);
+    if (!other)
+        return NULL;
+    memcpy(other, block, old < bytes ? old : bytes);
+    give(block);
+    return other;
+}
+
+EXPORT void *NAME(reallocarray)(void *block, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return no_memory();
+    return NAME(realloc)(block, bytes);
+}
+
+/* A block at a multiple of a power of two. */
+static void *take_aligned(size_t alignment, size_t bytes)
+{
+    bool is_zero;
+    if (bytes > LARGEST_BLOCK || alignment > LARGEST_BLOCK)
+        return no_memory();
+    if (alignment <= SMALLEST)
+        return take(bytes, &is_zero);
+    size_t least = bytes < alignment ? alignment : bytes;
+    if (least > LARGEST_SMALL || alignment > LARGEST_SMALL)
+        return take_large(bytes, alignment, &is_zero);
+    /* Slabs begin at a unit, so a class fits whose size is a multiple; powers of two are. */
+    unsigned class = class_of(least);
+    while (size_classes[class].size & (alignment - 1))
+        class ++;
+    return take_small(class, &is_zero);
+}
+
+static inline bool is_power_of_two(size_t number)
+{
+    return number && !(number & (number - 1));
+}
+
+EXPORT void *NAME(aligned_alloc)(size_t alignment, size_t bytes)
+{
+    if (!is_power_of_two(alignment)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return take_aligned(alignment, bytes);
+}
+
+EXPORT void *NAME(memalign)(size_t alignment, size_t bytes)
+{
+    return NAME(aligned_alloc)(alignment, bytes);
+}
+
+EXPORT int NAME(posix_memalign)(void **block, size_t alignment, size_t bytes)
+{
+    if (!is_power_of_two(alignment) || alignment % sizeof(void *))
+        return EINVAL;
+    int before = errno;
+    void *found = take_aligned(alignment, bytes);
+    errno = before;
+    if (!found)
+        return ENOMEM;
+    *block = found;
+    return 0;
+}
+
+EXPORT void *NAME(valloc)(size_t bytes)
+{
+    return take_aligned(os_page_bytes(), bytes);
+}
+
+EXPORT void *NAME(pvalloc)(size_t bytes)
+{
+    size_t page = os_page_bytes();
+    if (bytes > LARGEST_BLOCK - page)
+        return no_memory();
+    return take_aligned(page, (bytes + page - 1) & ~(page - 1));
+}
+
+EXPORT size_t NAME(malloc_usable_size)(void *block)
+{
+    return block ? usable(block) : 0;
+}
+
+/* As in C23: the size is what the block was asked with. */
+EXPORT void NAME(free_sized)(void *block, size_t bytes)
+{
+    (void)bytes;
+    NAME(free)(block);
+}
+
+EXPORT void NAME(free_aligned_sized)(void *block, size_t alignment, size_t bytes)
+{
+    (void)alignment, (void)bytes;
+    NAME(free)(block);
+}
+
+EXPORT int NAME(malloc_trim)(size_t pad)
+{
+    (void)pad;
+    return drop_all();
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* System calls. None allocates. Those that return bool are true on success; errno is not changed. */
+#ifndef ALLOC_OS_H
+#define ALLOC_OS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The granularity of `os_commit` and all below: the smallest page. */
+uintptr_t os_page_bytes(void);
+
+/* Address space that nothing can read or write yet, aligned to the power of two; NULL if there is none. */
+void *os_reserve(size_t bytes, size_t alignment);
+/* Makes a part of it readable and writable: zeros that take memory when they are touched. */
+bool os_commit(void *from, size_t bytes);
+/* Drops the content: zeros again. */
+bool os_discard(void *from, size_t bytes);
+/* The kernel may take the pages when memory is short. Until something is written there, the content is the old one or
+ * zeros. */
+bool os_offer(void *from, size_t bytes);
+/* Asks for huge pages. */
+void os_want_huge(void *from, size_t bytes);
+/* Moves committed pages; both ranges have the same access afterwards, and the old one has zeros. False if this kernel
+ * cannot (before Linux 5.7), with nothing changed. */
+bool os_move(void *from, void *to, size_t bytes);
+/* New pages of this range lie on this node while it has memory. False where policies are refused. */
+bool os_prefer(void *from, size_t bytes, unsigned node);
+
+/* The number of the highest node that is online, plus one. */
+unsigned os_node_count(void);
+/* Where the kernel keeps the node of the calling thread, which is one load; NULL if it does not. */
+const _Atomic uint32_t *os_node_word(void);
+/* The node of the calling thread by the vDSO. */
+unsigned os_node(void);
+/* The limit of the address space of this process; SIZE_MAX if there is none. */
+size_t os_address_limit(void);
+/* 64 random bits that are the same in each call. */
+uint64_t os_secret(unsigned which);
+
+/* Sleeps while the word has the value. */
+void os_wait(_Atomic uint32_t *word, uint32_t value);
+void os_wake(_Atomic uint32_t *word);
+
+/* Prints on standard error; errors are ignored. */
+void os_print(const char *text, size_t length);
+_Noreturn void os_abort(void);
+
+#endif

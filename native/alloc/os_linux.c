@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "os.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+#ifndef AT_RSEQ_FEATURE_SIZE
+#define AT_RSEQ_FEATURE_SIZE 27
+#endif
+
+/* Of glibc since 2.35. */
+#pragma weak __rseq_offset
+#pragma weak __rseq_size
+extern const ptrdiff_t __rseq_offset;
+extern const unsigned int __rseq_size;
+
+/* struct rseq of the kernel: the node is there since Linux 6.3. */
+enum { NODE_IN_RSEQ = 20, BYTES_WITH_NODE = 24 };
+
+enum { MOST_NODES = 1024, LONG_BITS = 8 * sizeof(long) };
+
+/* Keeps errno, and says whether the call succeeded. */
+static bool done(long result, int before)
+{
+    if (result != -1)
+        return true;
+    errno = before;
+    return false;
+}
+
+uintptr_t os_page_bytes(void)
+{
+    return (uintptr_t)getauxval(AT_PAGESZ);
+}
+
+void *os_reserve(size_t bytes, size_t alignment)
+{
+    int before = errno;
+    if (bytes > SIZE_MAX - alignment)
+        return NULL;
+    char *all = mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) {
+        errno = before;
+        return NULL;
+    }
+    char *aligned = (char *)(((uintptr_t)all + alignment - 1) & ~(alignment - 1));
+    if (aligned > all)
+        munmap(all, (size_t)(aligned - all));
+    if (aligned < all + alignment)
+        munmap(aligned + bytes, (size_t)(all + alignment - aligned));
+    return aligned;
+}
+
+bool os_commit(void *from, size_t bytes)
+{
+    int before = errno;
+    return done(mprotect(from, bytes, PROT_READ | PROT_WRITE), before);
+}
+
+bool os_discard(void *from, size_t bytes)
+{
+    int before = errno;
+    return done(madvise(from, bytes, MADV_DONTNEED), before);
+}
+
+bool os_offer(void *from, size_t bytes)
+{
+    int before = errno;
+    return done(madvise(from, bytes, MADV_FREE), before);
+}
+
+void os_want_huge(void *from, size_t bytes)
+{
+    int before = errno;
+    (void)done(madvise(from, bytes, MADV_HUGEPAGE), before);
+}
+
+bool os_move(void *from, void *to, size_t bytes)
+{
+    int before = errno;
+    void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
+    return done(moved == MAP_FAILED ? -1 : 0, before);
+}
+
+bool os_prefer(void *from, size_t bytes, unsigned node)
+{
+    int before = errno;
+    unsigned long nodes[MOST_NODES / LONG_BITS] = {0};
+    if (node >= MOST_NODES)
+        return false;
+    nodes[node / LONG_BITS] |= 1UL << node % LONG_BITS;
+    return done(syscall(SYS_mbind, from, bytes, MPOL_PREFERRED, nodes, (long)MOST_NODES + 1, 0), before);
+}
+
+/* Reads a small file of the kernel; false if it cannot. */
+static bool read_file(const char *path, char *text, size_t bytes)
+{
+    int before = errno;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? -1 : read(file, text, bytes - 1);
+    if (file >= 0)
+        close(file);
+    errno = before;
+    text[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+unsigned os_node_count(void)
+{
+    char text[256];
+    if (!read_file("/sys/devices/system/node/online", text, sizeof text))
+        return 1;
+    /* The last number of a list such as 0-3,8. */
+    unsigned last = 0, number = 0;
+    for (const char *c = text; *c; c++) {
+        number = *c >= '0' && *c <= '9' ? number * 10 + (unsigned)(*c - '0') : 0;
+        last = number > last ? number : last;
+    }
+    return last < MOST_NODES ? last + 1 : 1;
+}
+
+const _Atomic uint32_t *os_node_word(void)
+{
+    if (!&__rseq_offset || !&__rseq_size || __rseq_size == 0 || getauxval(AT_RSEQ_FEATURE_SIZE) < BYTES_WITH_NODE)
+        return NULL;
+    char *thread = __builtin_thread_pointer();
+    return (const _Atomic uint32_t *)(thread + __rseq_offset + NODE_IN_RSEQ);
+}
+
+unsigned os_node(void)
+{
+    int before = errno;
+    unsigned cpu = 0, node = 0;
+    if (syscall(SYS_getcpu, &cpu, &node, NULL) != 0)
+        node = 0;
+    errno = before;
+    return node;
+}
+
+size_t os_address_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    return limit.rlim_cur;
+}
+
+uint64_t os_secret(unsigned which)
+{
+    uint64_t both[2];
+    const void *random = (const void *)getauxval(AT_RANDOM);
+    if (!random)
+        return (uintptr_t)&random * UINT64_C(0x9e3779b97f4a7c15);
+    memcpy(both, random, sizeof both);
+    return both[which & 1] * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+void os_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    int before = errno;
+    (void)done(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0), before);
+}
+
+void os_wake(_Atomic uint32_t *word)
+{
+    int before = errno;
+    (void)done(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0), before);
+}
+
+void os_print(const char *text, size_t length)
+{
+    int before = errno;
+    while (length > 0) {
+        ssize_t written = write(STDERR_FILENO, text, length);
+        if (written <= 0)
+            break;
+        text += written;
+        length -= (size_t)written;
+    }
+    errno = before;
+}
+
+void os_abort(void)
+{
+    abort();
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "pool.h"
+#include "settings.h"
+
+enum {
+    EXACT_BINS = 16,    /* spans of less units than this have a bin for each count */
+    LOOK_AT = 32,       /* spans that are compared in a bin */
+    FIRST_COMMIT = 16,   /* units; each commit is twice the one before, so that a small heap never covers a huge page */
+    LARGEST_COMMIT = (32 << 20) / UNIT,
+};
+
+void pool_prepare(struct pool *pool, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node)
+{
+    pool->node = node;
+    pool->first = pool->frontier = pool->committed = first;
+    pool->huge_from = huge_from;
+    pool->end = end;
+}
+
+static unsigned bin_of(uint32_t count)
+{
+    if (count < EXACT_BINS)
+        return count;
+    unsigned order = 31 - (unsigned)__builtin_clz(count);
+    return EXACT_BINS + (order - 4) * 4 + ((count >> (order - 2)) & 3);
+}
+
+static void list_add(struct pool *pool, uint32_t first, uint32_t count)
+{
+    struct unit *unit = &space.units[first], *last = &space.units[first + count - 1];
+    unsigned bin = bin_of(count);
+    if (count > 1) {
+        last->kind = FREE_END;
+        last->count = count;
+    }
+    unit->kind = FREE;
+    unit->count = count;
+    unit->previous = 0;
+    unit->next = pool->bins[bin];
+    if (unit->next)
+        space.units[unit->next].previous = first;
+    pool->bins[bin] = first;
+    pool->filled[bin / 64] |= UINT64_C(1) << bin % 64;
+}
+
+static void list_remove(struct pool *pool, uint32_t first)
+{
+    struct unit *unit = &space.units[first];
+    unsigned bin = bin_of(unit->count);
+    space.units[first + unit->count - 1].kind = NOTHING;
+    unit->kind = NOTHING;
+    if (unit->next)
+        space.units[unit->next].previous = unit->previous;
+    if (unit->previous)
+        space.units[unit->previous].next = unit->next;
+    else if (!(pool->bins[bin] = unit->next))
+        pool->filled[bin / 64] &= ~(UINT64_C(1) << bin % 64);
+}
+
+/* The units of a free span before its first one at the alignment, a power of two. */
+static uint32_t lead_of(uint32_t first, uint32_t alignment)
+{
+    return (uint32_t)-((uintptr_t)unit_start(first) >> UNIT_SHIFT) & (alignment - 1);
+}
+
+/* The smallest of the first spans in a bin that fit. */
+static uint32_t best_in(const struct pool *pool, unsigned bin, uint32_t count, uint32_t alignment)
+{
+    uint32_t best = 0, at = pool->bins[bin];
+    for (int looked = 0; at && looked < LOOK_AT; looked++, at = space.units[at].next) {
+        const struct unit *unit = &space.units[at];
+        if (unit->count < count + lead_of(at, alignment))
+            continue;
+        if (!best || unit->count < space.units[best].count)
+            best = at;
+    }
+    return best;
+}
+
+static uint32_t find(const struct pool *pool, uint32_t count, uint32_t alignment)
+{
+    unsigned bin = bin_of(count);
+    for (unsigned word = bin / 64; word < POOL_BINS / 64; word++) {
+        uint64_t filled = pool->filled[word];
+        if (word == bin / 64)
+            filled &= UINT64_MAX << bin % 64;
+        for (; filled; filled &= filled - 1) {
+            unsigned at = word * 64 + (unsigned)__builtin_ctzll(filled);
+            uint32_t found = best_in(pool, at, count, alignment);
+            if (found)
+                return found;
+        }
+    }
+    return 0;
+}
+
+/* Makes units up to `frontier` usable. */
+static bool commit_to(struct pool *pool, uint32_t frontier)
+{
+    if (frontier <= pool->committed)
+        return true;
+    uint32_t present = pool->committed - pool->first, more = present < FIRST_COMMIT ? FIRST_COMMIT : present;
+    more = more > LARGEST_COMMIT ? LARGEST_COMMIT : more;
+    if (more < frontier - pool->committed)
+        more = frontier - pool->committed;
+    if (more > pool->end - pool->committed)
+        more = pool->end - pool->committed;
+    uint32_t from = pool->committed, to = from + more;
+    if (!settings_may_map() || !space_commit(from, more))
+        return false;
+    /* Where policies are refused, memory lies on the node of the thread that touches it first, which is ours. */
+    if (space.binds)
+        (void)os_prefer(unit_start(from), (size_t)more << UNIT_SHIFT, pool->node);
+    uint32_t huge = from > pool->huge_from ? from : pool->huge_from;
+    if (to > huge)
+        os_want_huge(unit_start(huge), (size_t)(to - huge) << UNIT_SHIFT);
+    pool->committed = to;
+    return true;
+}
+
+/* The first unit of the free span that ends at this unit, or the unit itself. */
+static uint32_t start_of_free_before(const struct pool *pool, uint32_t unit)
+{
+    if (unit == pool->first)
+        return unit;
+    const struct unit *before = &space.units[unit - 1];
+    if (before->kind == FREE)
+        return unit - 1;
+    return before->kind == FREE_END ? unit - before->count : unit;
+}
+
+/* Takes free units out of the counts; they are in use from now on. */
+static void count_taken(struct pool *pool, uint32_t first, uint32_t count)
+{
+    uint32_t dirty = dirty_count(first, count);
+    pool->kept -= dirty;
+    if (pool->offered > pool->kept)
+        pool->offered = pool->kept;
+    pool->recycled += dirty;
+    pool->taken += count;
+}
+
+/* A span from the frontier, with the free span before it. */
+static uint32_t take_new(struct pool *pool, uint32_t count, uint32_t alignment)
+{
+    uint32_t start = start_of_free_before(pool, pool->frontier);
+    uint32_t first = start + lead_of(start, alignment);
+    if (first > pool->end || count > pool->end - first || !commit_to(pool, first + count))
+        return 0;
+    if (start < pool->frontier)
+        list_remove(pool, start);
+    if (first > start)
+        list_add(pool, start, first - start);
+    if (first + count < pool->frontier)
+        list_add(pool, first + count, pool->frontier - first - count);
+    else
+        pool->frontier = first + count;
+    return first;
+}
+
+struct span pool_take(struct pool *pool, uint32_t count, uint32_t room, uint32_t alignment)
+{
+    lock(&pool->lock);
+    uint32_t found = find(pool, count, alignment), first;
+    if (found) {
+        uint32_t all = space.units[found].count, lead = lead_of(found, alignment);
+        first = found + lead;
+        list_remove(pool, found);
+        if (lead)
+            list_add(pool, found, lead);
+        if (all > lead + count)
+            list_add(pool, first + count, all - lead - count);
+    } else {
+        first = take_new(pool, count + room, alignment);
+        if (first)
+            count += room;
+        else if (room)
+            first = take_new(pool, count, alignment);
+    }
+    if (first)
+        count_taken(pool, first, count);
+    unlock(&pool->lock);
+    return (struct span){first, count};
+}
+
+bool pool_extend(struct pool *pool, uint32_t first, uint32_t count, uint32_t longer)
+{
+    uint32_t next = first + count, more = longer - count;
+    bool extended = false;
+    lock(&pool->lock);
+    uint32_t there = next < pool->frontier && space.units[next].kind == FREE ? space.units[next].count : 0;
+    bool reaches = next + there == pool->frontier;
+    if (there >= more || (reaches && longer <= pool->end - first && commit_to(pool, first + longer))) {
+        if (there)
+            list_remove(pool, next);
+        if (there > more)
+            list_add(pool, first + longer, there - more);
+        if (first + longer > pool->frontier)
+            pool->frontier = first + longer;
+        count_taken(pool, next, more);
+        extended = true;
+    }
+    unlock(&pool->lock);
+    return extended;
+}
+
+/* Calls an action for each run of units of a span that may have pages. */
+static void for_dirty(uint32_t first, uint32_t count, bool (*act)(void *, size_t))
+{
+    uint32_t end = first + count;
+    while (first < end) {
+        uint32_t run = 0;
+        while (first < end && !dirty_is(first))
+            first++;
+        while (first + run < end && dirty_is(first + run))
+            run++;
+        if (run)
+            act(unit_start(first), (size_t)run << UNIT_SHIFT);
+        first += run;
+    }
+}
+
+/* Walks the free spans from the largest on while `kept` is above a limit. */
+static void release(struct pool *pool, uint32_t limit, bool drops)
+{
+    for (unsigned bin = POOL_BINS; bin-- > 1;) {
+        for (uint32_t at = pool->bins[bin]; at; at = space.units[at].next) {
+            uint32_t count = space.units[at].count, dirty = dirty_count(at, count);
+            if ((drops ? pool->kept : pool->kept - pool->offered) <= limit)
+                return;
+            if (dirty == 0)
+                continue;
+            for_dirty(at, count, drops ? os_discard : os_offer);
+            if (drops) {
+                dirty_clear(at, count);
+                pool->kept -= dirty;
+                pool->offered = pool->offered > pool->kept ? pool->kept : pool->offered;
+            } else {
+                pool->offered = pool->offered + dirty > pool->kept ? pool->kept : pool->offered + dirty;
+            }
+        }
+    }
+}
+
+/* Keeps what is free below the limits. */
+static void settle(struct pool *pool)
+{
+    uint32_t keep = settings_units_kept(pool->taken), drop = settings_units_offered(pool->taken);
+    if (pool->kept > drop)
+        release(pool, drop, true);
+    if (pool->kept - pool->offered > keep)
+        release(pool, keep, false);
+}
+
+void pool_give(struct pool *pool, uint32_t first, uint32_t count, bool has_pages)
+{
+    lock(&pool->lock);
+    pool->taken -= count;
+    if (has_pages) {
+        dirty_set(first, count);
+        pool->kept += count;
+    } else {
+        dirty_clear(first, count);
+    }
+    uint32_t start = start_of_free_before(pool, first), end = first + count;
+    if (start < first)
+        list_remove(pool, start);
+    if (end < pool->frontier && space.units[end].kind == FREE) {
+        uint32_t after = space.units[end].count;
+        list_remove(pool, end);
+        end += after;
+    }
+    list_add(pool, start, end - start);
+    settle(pool);
+    unlock(&pool->lock);
+}
+
+bool pool_drop(struct pool *pool)
+{
+    lock(&pool->lock);
+    uint32_t before = pool->kept;
+    release(pool, 0, true);
+    bool dropped = pool->kept < before;
+    unlock(&pool->lock);
+    return dropped;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The address space of all blocks: one region for each node, in one reservation, so that the node of a block is a shift.
+ * It is divided into units of 16 KiB; each has a record outside of the blocks, between pages that nobody can touch. */
+#ifndef ALLOC_SPACE_H
+#define ALLOC_SPACE_H
+
+#include "classes.h"
+#include "os.h"
+
+enum { MOST_REGIONS = 64 };
+
+/* What begins at a unit, or ends there. */
+enum unit_kind {
+    NOTHING,    /* within a span */
+    FREE,       /* the first unit of a free span */
+    FREE_END,   /* the last one, if it has more than one */
+    SLAB,       /* each unit of a slab */
+    LARGE,      /* the first unit of a large block */
+    WAS_LARGE,  /* within a free span: a large block began here */
+};
+
+/* The record of a unit. */
+struct unit {
+    uint8_t kind;
+    uint8_t class;     /* of a slab */
+    uint8_t is_zero;   /* of a slab: what was never a block is zero */
+    uint8_t is_current; /* of a slab: blocks are taken from its end */
+    uint32_t offset;   /* bytes from the start of the slab to this unit; of a large block from here to its start */
+    uint32_t count;    /* units of a span */
+    uint32_t next, previous; /* neighbours in a list of slabs or free spans; 0 is none */
+    /* Of a slab, in its first unit. */
+    uint32_t used;      /* blocks that threads have */
+    uint32_t free_count;
+    uint32_t taken;     /* bytes from the start that were blocks once */
+    void *free;         /* its free blocks */
+    uint64_t bytes;     /* of a large block: what the program asked for */
+} __attribute__((aligned(64)));
+
+struct space {
+    char *base;         /* NULL before `space_prepare` */
+    size_t bytes;       /* of all regions */
+    unsigned region_shift;
+    unsigned regions;
+    bool binds;         /* memory is bound to nodes */
+    struct unit *units;
+    _Atomic uint64_t *dirty;   /* one bit for each unit that may have pages */
+    uint64_t secret, seal;
+};
+
+extern struct space space;
+
+/* Reserves the address space for this number of regions. False if there is not even a little. */
+bool space_prepare(unsigned regions);
+
+static inline size_t space_offset(const void *block)
+{
+    return (size_t)((const char *)block - space.base);
+}
+
+/* Whether it is an address of a region; false for those before the base too. */
+static inline bool space_has(size_t offset)
+{
+    return offset < space.bytes;
+}
+
+static inline struct unit *unit_at(size_t offset)
+{
+    return &space.units[offset >> UNIT_SHIFT];
+}
+
+static inline unsigned region_of(size_t offset)
+{
+    return (unsigned)(offset >> space.region_shift);
+}
+
+static inline uint32_t unit_number(const struct unit *unit)
+{
+    return (uint32_t)(unit - space.units);
+}
+
+static inline char *unit_start(uint32_t number)
+{
+    return space.base + ((size_t)number << UNIT_SHIFT);
+}
+
+/* Makes units usable, with their records. */
+bool space_commit(uint32_t first, uint32_t count);
+
+/* Whether units may have pages: marks them, clears them, counts them, finds the end of a run of equal ones. */
+void dirty_set(uint32_t first, uint32_t count);
+void dirty_clear(uint32_t first, uint32_t count);
+uint32_t dirty_count(uint32_t first, uint32_t count);
+bool dirty_is(uint32_t unit);
+
+/* Memory for the library's own data, filled with zeros, never given back; NULL if there is none. */
+void *space_metadata(size_t bytes);
+
+/* Around a fork. */
+void space_lock(void);
+void space_unlock(void);
+
+#endif

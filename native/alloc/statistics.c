@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "statistics.h"
+#include "names.h"
+#include <malloc.h>
+
+static void add_pool(struct statistics *sum, struct pool *pool)
+{
+    lock(&pool->lock);
+    sum->mapped += (uint64_t)(pool->committed - pool->first) << UNIT_SHIFT;
+    sum->cached += (uint64_t)pool->kept << UNIT_SHIFT;
+    sum->reclaimable += (uint64_t)pool->offered << UNIT_SHIFT;
+    sum->recycled += pool->recycled << UNIT_SHIFT;
+    sum->live += (uint64_t)pool->taken << UNIT_SHIFT;
+    unlock(&pool->lock);
+}
+
+struct statistics statistics_of(struct region *region)
+{
+    struct statistics sum = {0};
+    add_pool(&sum, &region->small);
+    add_pool(&sum, &region->large);
+    lock(&region->inbox.lock);
+    sum.from_other_nodes = region->inbox.received;
+    unlock(&region->inbox.lock);
+    return sum;
+}
+
+static void say_kib(struct line *line, const char *name, uint64_t bytes)
+{
+    say(line, name);
+    say_number(line, bytes >> 10);
+    say(line, " KiB");
+}
+
+void statistics_print(void)
+{
+    for (unsigned i = 0; i < space.regions; i++) {
+        struct statistics sum = statistics_of(&regions[i]);
+        struct line line = {0};
+        say(&line, "node ");
+        say_number(&line, i);
+        say_kib(&line, ": mapped ", sum.mapped);
+        say_kib(&line, ", live ", sum.live);
+        say_kib(&line, ", cached ", sum.cached);
+        say_kib(&line, ", reclaimable ", sum.reclaimable);
+        say_kib(&line, ", recycled ", sum.recycled);
+        say(&line, ", page faults avoided ");
+        say_number(&line, sum.recycled / os_page_bytes());
+        say(&line, ", blocks from other nodes ");
+        say_number(&line, sum.from_other_nodes);
+        line_print(&line);
+    }
+}
+
+EXPORT struct mallinfo2 NAME(mallinfo2)(void)
+{
+    struct mallinfo2 info = {0};
+    for (unsigned i = 0; regions && i < space.regions; i++) {
+        struct statistics sum = statistics_of(&regions[i]);
+        info.arena += sum.live + sum.cached;
+        info.uordblks += sum.live;
+        info.fordblks += sum.cached;
+        info.keepcost += sum.cached;
+    }
+    return info;
+}
