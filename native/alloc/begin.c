@@ -4,7 +4,6 @@
 #include "settings.h"
 #include "statistics.h"
 #include <pthread.h>
-#include <unistd.h>
 
 /* Before glibc 2.34 a program may be linked without threads. */
 #pragma weak pthread_key_create
@@ -33,7 +32,7 @@ static bool begin_process(void)
         return true;
     lock(&process.lock);
     if (!atomic_load_explicit(&process.is_ready, memory_order_relaxed)) {
-        settings_read(environ);
+        settings_read(os_environment());
         classes_prepare();
         unsigned count = settings.profile == NUMA ? os_node_count() : 1;
         count = count > MOST_REGIONS ? MOST_REGIONS : count;

@@ -39,6 +39,9 @@ size_t os_address_limit(void);
 /* 64 random bits that are the same in each call. */
 uint64_t os_secret(unsigned which);
 
+/* The environment, also before the C library knows it; NULL where it cannot be found. */
+char **os_environment(void);
+
 /* Sleeps while the word has the value. */
 void os_wait(_Atomic uint32_t *word, uint32_t value);
 void os_wake(_Atomic uint32_t *word);

@@ -169,6 +169,18 @@ uint64_t os_secret(unsigned which)
     return both[which & 1] * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+/* The stack of the first thread when the program began: the count of arguments, they, NULL, the environment. */
+#pragma weak __libc_stack_end
+extern void *__libc_stack_end;
+
+char **os_environment(void)
+{
+    if (environ || !&__libc_stack_end || !__libc_stack_end)
+        return environ;
+    long count = *(long *)__libc_stack_end;
+    return (char **)__libc_stack_end + 1 + count + 1;
+}
+
 void os_wait(_Atomic uint32_t *word, uint32_t value)
 {
     int before = errno;
