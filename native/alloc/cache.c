@@ -37,6 +37,18 @@ static void find_node(struct cache *cache)
     cache->region = &regions[cache->node < space.regions ? cache->node : 0];
 }
 
+/* With NUMALLOC_CHECK every block leaves the thread at once, and whole chains are verified on their way. */
+static void verify(struct chain chain)
+{
+    uint32_t count = 0;
+    if (!settings.check)
+        return;
+    for (struct block *block = chain.head; block; block = block_next(block))
+        count++;
+    if (count != chain.count)
+        misuse("overwritten after it was freed: a block in the list of", chain.head);
+}
+
 struct cache *cache_begin(void)
 {
     lock(&caches.lock);
@@ -49,7 +61,7 @@ struct cache *cache_begin(void)
         if (!cache)
             return NULL;
         for (unsigned class = 1; class < CLASSES; class ++)
-            cache->lists[class].limit = size_classes[class].batch;
+            cache->lists[class].limit = settings.check ? 1 : size_classes[class].batch;
     }
     find_node(cache);
     return cache;
@@ -108,6 +120,7 @@ static bool supply(struct cache *cache, unsigned class)
     struct supply supply;
     if (!center_supply(cache->region, class, &supply))
         return false;
+    verify(supply.chain);
     list->head = supply.chain.head;
     list->count = supply.chain.count;
     if (supply.from < supply.to) {
@@ -155,6 +168,7 @@ void cache_overflow(struct cache *cache, unsigned class)
 {
     struct list *list = &cache->lists[class];
     struct chain full = {list->head, list->count};
+    verify(list->spare);
     if (list->spare.head)
         center_accept(cache->region, class, list->spare);
     list->spare = full;

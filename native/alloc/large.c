@@ -8,7 +8,7 @@ enum {
     STAGGER = 1024 + 64,            /* other sets of the caches; a block begins in the first unit of its span */
     STAGGER_SHARE = 32,             /* of a block: so much may be lost for it */
     MOVED_FROM = 1 << 20,           /* bytes: smaller ones are copied */
-    ROOM_FROM = 1 << 20,            /* bytes: blocks that grow again have room for it */
+    ROOM_FROM = 16 << 20,           /* bytes: blocks that grow have room for it; a huge page at its start is little of them */
 };
 
 /* The bytes that a span is longer for it. */

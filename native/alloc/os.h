@@ -39,6 +39,14 @@ size_t os_address_limit(void);
 /* 64 random bits that are the same in each call. */
 uint64_t os_secret(unsigned which);
 
+/* The memory of the cgroup of this process, in bytes; false if it has no limit or that cannot be read. */
+struct group_memory {
+    size_t used, limit;
+};
+bool os_group_memory(struct group_memory *memory);
+/* The percentage of the last ten seconds in which some program waited for memory; 0 if the kernel does not tell it. */
+unsigned os_memory_waiting(void);
+
 /* The environment, also before the C library knows it; NULL where it cannot be found. */
 char **os_environment(void);
 

@@ -110,13 +110,63 @@ bool os_prefer(void *from, size_t bytes, unsigned node)
 static bool read_file(const char *path, char *text, size_t bytes)
 {
     int before = errno;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = file < 0 ? -1 : read(file, text, bytes - 1);
+    /* A thread that is cancelled must not end here, with locks. */
+    long file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long got = file < 0 ? -1 : syscall(SYS_read, file, text, bytes - 1);
     if (file >= 0)
-        close(file);
+        syscall(SYS_close, file);
     errno = before;
     text[got > 0 ? got : 0] = 0;
     return got > 0;
+}
+
+/* The number that a text begins with; false for "max" and others. */
+static bool number_at(const char *text, size_t *number)
+{
+    *number = 0;
+    for (const char *c = text; *c >= '0' && *c <= '9'; c++)
+        *number = *number * 10 + (size_t)(*c - '0');
+    return *text >= '0' && *text <= '9';
+}
+
+/* A number in a file of the cgroup, of version 2, whose path is in /proc/self/cgroup after "0::". */
+static bool group_number(const char *group, size_t length, const char *name, size_t *number)
+{
+    char path[PATH_MAX], text[64];
+    static const char root[] = "/sys/fs/cgroup";
+    if (sizeof root + length + strlen(name) > sizeof path)
+        return false;
+    memcpy(path, root, sizeof root - 1);
+    memcpy(path + sizeof root - 1, group, length);
+    strcpy(path + sizeof root - 1 + length, name);
+    return read_file(path, text, sizeof text) && number_at(text, number);
+}
+
+bool os_group_memory(struct group_memory *memory)
+{
+    char text[PATH_MAX];
+    if (!read_file("/proc/self/cgroup", text, sizeof text))
+        return false;
+    const char *entry = strstr(text, "0::");
+    if (!entry)
+        return false;
+    const char *group = entry + 3;
+    size_t length = strcspn(group, "\n");
+    /* In a container its own cgroup is the root. */
+    if (length == 1)
+        length = 0;
+    return group_number(group, length, "/memory.max", &memory->limit) &&
+           group_number(group, length, "/memory.current", &memory->used);
+}
+
+unsigned os_memory_waiting(void)
+{
+    char text[256];
+    size_t percent = 0;
+    if (!read_file("/proc/pressure/memory", text, sizeof text))
+        return 0;
+    const char *found = strstr(text, "avg10=");
+    return found && number_at(found + 6, &percent) ? (unsigned)percent : 0;
 }
 
 unsigned os_node_count(void)
@@ -197,7 +247,7 @@ void os_print(const char *text, size_t length)
 {
     int before = errno;
     while (length > 0) {
-        ssize_t written = write(STDERR_FILENO, text, length);
+        long written = syscall(SYS_write, STDERR_FILENO, text, length);
         if (written <= 0)
             break;
         text += written;

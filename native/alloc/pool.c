@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "pool.h"
+#include "pressure.h"
 #include "settings.h"
 
 enum {
     EXACT_BINS = 16,    /* spans of less units than this have a bin for each count */
+    HUGE_UNITS = (2 << 20) / UNIT,
     LOOK_AT = 32,       /* spans that are compared in a bin */
     FIRST_COMMIT = 16,   /* units; each commit is twice the one before, so that a small heap never covers a huge page */
     LARGEST_COMMIT = (32 << 20) / UNIT,
@@ -94,6 +96,44 @@ static uint32_t find(const struct pool *pool, uint32_t count, uint32_t alignment
     return 0;
 }
 
+/* Calls an action for each run of units of a span that may have pages. */
+static void for_dirty(uint32_t first, uint32_t count, bool (*act)(void *, size_t))
+{
+    uint32_t end = first + count;
+    while (first < end) {
+        uint32_t run = 0;
+        while (first < end && !dirty_is(first))
+            first++;
+        while (first + run < end && dirty_is(first + run))
+            run++;
+        if (run)
+            act(unit_start(first), (size_t)run << UNIT_SHIFT);
+        first += run;
+    }
+}
+
+/* Walks the free spans from the largest on while `kept` is above a limit. */
+static void release(struct pool *pool, uint32_t limit, bool drops)
+{
+    for (unsigned bin = POOL_BINS; bin-- > 1;) {
+        for (uint32_t at = pool->bins[bin]; at; at = space.units[at].next) {
+            uint32_t count = space.units[at].count, dirty = dirty_count(at, count);
+            if ((drops ? pool->kept : pool->kept - pool->offered) <= limit)
+                return;
+            if (dirty == 0)
+                continue;
+            for_dirty(at, count, drops ? os_discard : os_offer);
+            if (drops) {
+                dirty_clear(at, count);
+                pool->kept -= dirty;
+                pool->offered = pool->offered > pool->kept ? pool->kept : pool->offered;
+            } else {
+                pool->offered = pool->offered + dirty > pool->kept ? pool->kept : pool->offered + dirty;
+            }
+        }
+    }
+}
+
 /* Makes units up to `frontier` usable. */
 static bool commit_to(struct pool *pool, uint32_t frontier)
 {
@@ -106,6 +146,9 @@ static bool commit_to(struct pool *pool, uint32_t frontier)
     if (more > pool->end - pool->committed)
         more = pool->end - pool->committed;
     uint32_t from = pool->committed, to = from + more;
+    pressure_look((size_t)more << UNIT_SHIFT);
+    if (pressure_is_high())
+        release(pool, 0, true);
     if (!settings_may_map() || !space_commit(from, more))
         return false;
     /* Where policies are refused, memory lies on the node of the thread that touches it first, which is ours. */
@@ -204,52 +247,29 @@ bool pool_extend(struct pool *pool, uint32_t first, uint32_t count, uint32_t lon
     return extended;
 }
 
-/* Calls an action for each run of units of a span that may have pages. */
-static void for_dirty(uint32_t first, uint32_t count, bool (*act)(void *, size_t))
-{
-    uint32_t end = first + count;
-    while (first < end) {
-        uint32_t run = 0;
-        while (first < end && !dirty_is(first))
-            first++;
-        while (first + run < end && dirty_is(first + run))
-            run++;
-        if (run)
-            act(unit_start(first), (size_t)run << UNIT_SHIFT);
-        first += run;
-    }
-}
-
-/* Walks the free spans from the largest on while `kept` is above a limit. */
-static void release(struct pool *pool, uint32_t limit, bool drops)
-{
-    for (unsigned bin = POOL_BINS; bin-- > 1;) {
-        for (uint32_t at = pool->bins[bin]; at; at = space.units[at].next) {
-            uint32_t count = space.units[at].count, dirty = dirty_count(at, count);
-            if ((drops ? pool->kept : pool->kept - pool->offered) <= limit)
-                return;
-            if (dirty == 0)
-                continue;
-            for_dirty(at, count, drops ? os_discard : os_offer);
-            if (drops) {
-                dirty_clear(at, count);
-                pool->kept -= dirty;
-                pool->offered = pool->offered > pool->kept ? pool->kept : pool->offered;
-            } else {
-                pool->offered = pool->offered + dirty > pool->kept ? pool->kept : pool->offered + dirty;
-            }
-        }
-    }
-}
-
 /* Keeps what is free below the limits. */
 static void settle(struct pool *pool)
 {
     uint32_t keep = settings_units_kept(pool->taken), drop = settings_units_offered(pool->taken);
+    if (pressure_is_high())
+        keep = drop = 0;
     if (pool->kept > drop)
         release(pool, drop, true);
     if (pool->kept - pool->offered > keep)
         release(pool, keep, false);
+}
+
+/* Whether units up to the next borders of huge pages have pages too: a huge page has them all. */
+static void count_huge(struct pool *pool, uint32_t first, uint32_t end, uint32_t start_of_span, uint32_t end_of_span)
+{
+    uint32_t from = first & ~(uint32_t)(HUGE_UNITS - 1), to = (end + HUGE_UNITS - 1) & ~(uint32_t)(HUGE_UNITS - 1);
+    from = from < start_of_span ? start_of_span : from;
+    to = to > end_of_span ? end_of_span : to;
+    if (first < pool->huge_from || to <= from)
+        return;
+    uint32_t before = dirty_count(from, to - from);
+    dirty_set(from, to - from);
+    pool->kept += to - from - before;
 }
 
 void pool_give(struct pool *pool, uint32_t first, uint32_t count, bool has_pages)
@@ -270,6 +290,8 @@ void pool_give(struct pool *pool, uint32_t first, uint32_t count, bool has_pages
         list_remove(pool, end);
         end += after;
     }
+    if (has_pages)
+        count_huge(pool, first, first + count, start, end);
     list_add(pool, start, end - start);
     settle(pool);
     unlock(&pool->lock);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "pressure.h"
+#include "os.h"
+
+enum {
+    LOOK_AFTER = 32 << 20, /* bytes */
+    /* Percent of the time in which some program waited for memory, in the last ten seconds. */
+    HIGH_WAITING = 10,
+    /* An eighth of the limit must be free beside what is about to be used. */
+    FREE_SHARE = 8,
+};
+
+static _Atomic size_t since_look;
+static _Atomic bool is_high;
+
+void pressure_look(size_t bytes)
+{
+    size_t since = atomic_fetch_add_explicit(&since_look, bytes, memory_order_relaxed) + bytes;
+    if (since < LOOK_AFTER)
+        return;
+    atomic_store_explicit(&since_look, 0, memory_order_relaxed);
+    struct group_memory group;
+    bool high = os_memory_waiting() >= HIGH_WAITING;
+    if (os_group_memory(&group) && !high) {
+        size_t left = group.limit > group.used ? group.limit - group.used : 0;
+        high = left < group.limit / FREE_SHARE + bytes;
+    }
+    atomic_store_explicit(&is_high, high, memory_order_relaxed);
+}
+
+bool pressure_is_high(void)
+{
+    return atomic_load_explicit(&is_high, memory_order_relaxed);
+}
