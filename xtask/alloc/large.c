@@ -1,5 +1,5 @@
-// Every second thread allocates blocks of 1-8 MiB and writes each page, the next one frees them. At most eight wait.
-// A unit is a MiB.
+// Every second thread allocates blocks of 1-8 MiB and writes each page, the next one frees them when
+// at least 32 MiB wait, at most 48. A unit is a MiB.
 
 #include "ring.h"
 
@@ -24,6 +24,8 @@ static void *pass(void *argument)
             free(item.block);
         }
     }
+    if (self->index % 2 == 0)
+        ring_end(ring);
     return NULL;
 }
 
@@ -33,7 +35,7 @@ int main(int argc, char **argv)
     if (work.threads % 2)
         fail("needs an even number of threads");
     for (int i = 0; i < work.threads / 2; i++)
-        rings[i] = (struct ring)RING_OF(8, SIZE_MAX, 0);
+        rings[i] = (struct ring)RING_OF(RING, 48 * MIB, 32 * MIB);
     run_threads(&work, pass);
     return done(work.units);
 }

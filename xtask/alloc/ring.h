@@ -10,7 +10,7 @@ struct ring {
     pthread_cond_t changed;
     // At most this many items and bytes wait, but always one may.
     size_t items_limit, bytes_limit;
-    // Nothing is taken while fewer bytes wait.
+    // Nothing is taken while fewer bytes wait; the limit must be larger by what is put at once.
     size_t bytes_least;
     size_t first, count, bytes, most_bytes;
     int waiting;

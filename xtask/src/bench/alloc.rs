@@ -79,7 +79,7 @@ fn chosen(variable: &str, known: Vec<&'static str>) -> Result<Vec<&'static str>>
 
 /// A line of the table.
 fn line(title: &str, cells: &[String]) -> String {
-    cells.iter().fold(format!("{title:<14}"), |line, cell| format!("{line}{cell:>13}"))
+    cells.iter().fold(format!("{title:<14}"), |line, cell| format!("{line}{cell:>15}"))
 }
 
 /// Prints the row of a work: what it took with glibc, and the ratios of the others.
