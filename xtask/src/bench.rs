@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: one file per benchmark. Each compares with a lower bound in C or another
 //! program that is measured in the same run.
 
+mod alloc;
 mod allocations;
 mod faults;
 pub mod floor;
@@ -39,6 +40,9 @@ struct Benchmark {
     question: &'static str,
     run: fn(&mut Results) -> Result<()>,
 }
+
+/// The only one without numa: an allocator is measured often while it is changed.
+const ALLOC: &str = "alloc";
 
 const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -80,6 +84,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: allocations::run,
     },
     Benchmark {
+        name: ALLOC,
+        question: "CPU time and memory with our malloc, with glibc's and with others",
+        run: alloc::run,
+    },
+    Benchmark {
         name: "faults",
         question: "how much a program slows down whose page faults are observed",
         run: faults::run,
@@ -114,7 +123,9 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
         bail!("no benchmark '{word}'; there are: {}", known.join(", "));
     }
-    build::everything()?;
+    if words.iter().any(|word| word != ALLOC) || words.is_empty() {
+        build::everything()?;
+    }
     let mut results = Results::open()?;
     for benchmark in BENCHMARKS.iter().filter(|b| words.is_empty() || words.iter().any(|w| w == b.name)) {
         results.begin(benchmark.name, benchmark.question)?;

@@ -1,36 +1,54 @@
-//! Servers that exports are tested with. They are unpacked, not installed: installing would start them.
+//! Programs of other projects that ours are tried with or measured against. They are unpacked, not installed: installing
+//! would start servers.
 
 use crate::{process, workspace};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Debian packages, 29 MiB together.
-const PACKAGES: [&str; 4] = ["influxdb", "prometheus", "prometheus-node-exporter", "nginx"];
+/// Debian packages of servers that exports are tested with, 29 MiB together.
+const SERVERS: [&str; 4] = ["influxdb", "prometheus", "prometheus-node-exporter", "nginx"];
 
-/// The folder with their programs; fetched on first use.
+/// The folder with the servers; fetched on first use.
 pub fn folder() -> Result<PathBuf> {
     let dir = workspace::target().join("peers");
     let programs = dir.join("usr/bin");
-    let complete = dir.join("complete");
-    if fs::read_to_string(&complete).unwrap_or_default() == PACKAGES.join(" ") {
-        return Ok(programs);
-    }
-    println!("fetching {} into {}", PACKAGES.join(", "), dir.display());
-    fs::create_dir_all(&dir)?;
-    process::run(Command::new("apt-get").arg("download").args(PACKAGES).current_dir(&dir))
-        .context("no such packages; 'sudo apt-get update' may help")?;
-    for file in fs::read_dir(&dir)? {
-        let path = file?.path();
-        if path.extension().is_some_and(|e| e == "deb") {
-            process::run(Command::new("dpkg-deb").arg("--extract").arg(&path).arg(&dir))?;
-            fs::remove_file(path)?;
-        }
-    }
+    unpacked(&SERVERS, &dir)?;
     if !programs.join("promtool").exists() {
         bail!("the packages have no promtool");
     }
-    fs::write(complete, PACKAGES.join(" "))?;
     Ok(programs)
+}
+
+/// Debian packages, unpacked into a folder on first use. Returns their versions.
+pub fn unpacked(packages: &[&str], dir: &Path) -> Result<Vec<String>> {
+    let complete = dir.join("complete");
+    let known = fs::read_to_string(&complete).unwrap_or_default();
+    let (names, versions): (Vec<&str>, Vec<String>) =
+        known.lines().filter_map(|line| line.split_once(' ')).map(|(name, v)| (name, v.to_owned())).unzip();
+    if names == packages {
+        return Ok(versions);
+    }
+    println!("fetching {} into {}", packages.join(", "), dir.display());
+    fs::create_dir_all(dir)?;
+    process::read(Command::new("apt-get").args(["--quiet", "download"]).args(packages).current_dir(dir))
+        .context("no such packages; 'sudo apt-get update' may help")?;
+    let mut files = Vec::new();
+    for file in fs::read_dir(dir)? {
+        files.extend(Some(file?.path()).filter(|path| path.extension().is_some_and(|e| e == "deb")));
+    }
+    let mut versions = Vec::new();
+    for package in packages {
+        let is_its = |name: &str| name.split('_').next() == Some(package);
+        let path = files.iter().find(|path| path.file_name().and_then(|n| n.to_str()).is_some_and(is_its));
+        let path = path.with_context(|| format!("apt-get downloaded no {package}"))?;
+        let field = process::read(Command::new("dpkg-deb").arg("--field").arg(path).arg("Version"))?;
+        versions.push(field.trim().to_owned());
+        process::run(Command::new("dpkg-deb").arg("--extract").arg(path).arg(dir))?;
+        fs::remove_file(path)?;
+    }
+    let lines = packages.iter().zip(&versions).map(|(name, version)| format!("{name} {version}\n"));
+    fs::write(complete, lines.collect::<String>())?;
+    Ok(versions)
 }

@@ -27,7 +27,7 @@ pub fn build() -> Result<PathBuf> {
     for (name, flags) in PROGRAMS {
         let source = workspace::root().join(format!("xtask/floor/{name}.c"));
         let program = dir.join(name);
-        if changed(&program) < changed(&source) {
+        if is_older(&program, &[&source]) {
             let mut gcc = Command::new("gcc");
             gcc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
             process::run(gcc.arg(program).arg(source).args(flags))?;
@@ -45,6 +45,11 @@ pub fn may_be_realtime() -> Result<bool> {
 /// The command of one of them.
 pub fn program(name: &str) -> Result<Command> {
     Ok(Command::new(build()?.join(name)))
+}
+
+/// Whether a program has to be built again from these files.
+pub fn is_older(program: &Path, sources: &[&Path]) -> bool {
+    sources.iter().any(|source| changed(program) < changed(source))
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {

@@ -45,6 +45,11 @@ impl Results {
         self.keep(name, value, unit, None, None)
     }
 
+    /// Stores a result that is printed elsewhere.
+    pub fn store(&mut self, name: &str, value: f64, unit: &str) -> Result<()> {
+        self.keep(name, value, unit, None, None)
+    }
+
     /// Adds a result that must not exceed a limit.
     pub fn at_most(&mut self, name: &str, value: f64, unit: &str, limit: f64) -> Result<()> {
         let verdict = self.judge(value <= limit);
