@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-struct settings settings = {.keep = 32, .offer = 256, .fail_after = -1};
+struct settings settings = {.keep = 16, .offer = 32, .fail_after = -1};
 
 #define PREFIX "NUMALLOC_"
 
@@ -26,7 +26,7 @@ static const struct row rows[] = {
      "huge pages: auto asks for them above the first MiB of blocks, always for all blocks"},
     {"KEEP", &settings.keep, 0, 1 << 24, {0}, "MiB of free memory that are kept on each node, beside half of what is in use"},
     {"OFFER", &settings.offer, 0, 1 << 24, {0},
-     "MiB of free memory above which it is dropped; between KEEP and this the kernel may take it"},
+     "MiB of free memory, beside as much as is in use, above which it is dropped; from KEEP on the kernel may take it"},
     {"STATS", &settings.stats, 0, 1, {0}, "1: print counts when the program ends"},
     {"CHECK", &settings.check, 0, 1, {0}, "1: verify each block and each list, slowly"},
     {"FAIL_AFTER", &settings.fail_after, -1, 1 << 30, {0}, "for tests: every mapping after this many fails"},
