@@ -3,7 +3,11 @@
 #include "settings.h"
 #include <string.h>
 
-enum { AWAY_BATCH = 64, AWAY_BYTES = 64 << 10 };
+enum {
+    AWAY_BATCH = 64,
+    AWAY_BYTES = 64 << 10,
+    MOST_LIST_BYTES = 64 << 10, /* of a list that has grown */
+};
 
 __thread struct cache *cache_mine __attribute__((tls_model("initial-exec")));
 
@@ -121,6 +125,11 @@ static bool supply(struct cache *cache, unsigned class)
     if (!center_supply(cache->region, class, &supply))
         return false;
     verify(supply.chain);
+    /* Blocks that went and come again would have been better kept. */
+    uint32_t most = MOST_LIST_BYTES / size_classes[class].size;
+    if (supply.chain.head && list->gave && list->limit < most)
+        list->limit *= 2;
+    list->gave = false;
     list->head = supply.chain.head;
     list->count = supply.chain.count;
     if (supply.from < supply.to) {
@@ -158,9 +167,8 @@ void *cache_refill(struct cache *cache, unsigned class, bool *is_zero)
     char *block = list->from;
     list->from += size;
     *is_zero = list->is_zero;
-    /* What it was before may have left a seal. */
-    if (!list->is_zero)
-        ((struct block *)block)->seal = 0;
+    /* What it was before may have left a seal. A new page has one fault by this, and not two: the program may read first. */
+    ((struct block *)block)->seal = 0;
     return block;
 }
 
@@ -169,8 +177,10 @@ void cache_overflow(struct cache *cache, unsigned class)
     struct list *list = &cache->lists[class];
     struct chain full = {list->head, list->count};
     verify(list->spare);
-    if (list->spare.head)
+    if (list->spare.head) {
         center_accept(cache->region, class, list->spare);
+        list->gave = !settings.check;
+    }
     list->spare = full;
     list->head = NULL;
     list->count = 0;

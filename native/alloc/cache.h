@@ -12,6 +12,7 @@ struct list {
     struct chain spare;
     char *from, *to;    /* new blocks */
     bool is_zero;       /* they are zero */
+    bool gave;          /* blocks went to other threads since some came from there */
 };
 
 /* Blocks for another node. */
@@ -60,19 +61,28 @@ void cache_overflow(struct cache *cache, unsigned class);
 /* A block of another node. */
 void cache_send(struct cache *cache, unsigned region, struct block *block);
 
-static inline void *cache_take(struct cache *cache, unsigned class, bool *is_zero)
+/* A block of the list; NULL if it is empty or the thread runs elsewhere. */
+static inline void *cache_pop(struct cache *cache, unsigned class)
 {
     struct list *list = &cache->lists[class];
     struct block *block = list->head;
-    if (__builtin_expect(!cache_is_near(cache), 0)) {
-        cache_move(cache);
-        block = NULL;
-    }
-    if (__builtin_expect(block != NULL, 1)) {
-        list->head = block_leave(block);
-        list->count--;
+    if (__builtin_expect(!block || !cache_is_near(cache), 0))
+        return NULL;
+    struct block *next = block_leave(block);
+    __builtin_prefetch(next, 1);
+    list->head = next;
+    list->count--;
+    return block;
+}
+
+/* A block from wherever there is one; NULL if there is no memory. */
+static inline void *cache_take(struct cache *cache, unsigned class, bool *is_zero)
+{
+    void *block = cache_pop(cache, class);
+    if (block)
         return block;
-    }
+    if (!cache_is_near(cache))
+        cache_move(cache);
     return cache_refill(cache, class, is_zero);
 }
 

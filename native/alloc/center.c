@@ -4,6 +4,7 @@
 
 enum {
     RANGE_BYTES = 8 << 10,      /* of new blocks for a thread */
+    WAITING_BYTES = 128 << 10,  /* of a class, in chains */
     FULL_INBOX = 8192,          /* blocks that wait; above it, the thread that brings more sorts them */
     SMALL_HUGE_FROM = (8 << 20) / UNIT,  /* units without huge pages */
     LARGE_HUGE_FROM = (4 << 20) / UNIT,
@@ -128,6 +129,7 @@ bool center_supply(struct region *region, unsigned class, struct supply *supply)
     lock(&center->lock);
     if (center->chains) {
         supply->chain = center->chain[--center->chains];
+        center->waiting -= supply->chain.count;
     } else if (center->partial) {
         struct unit *slab = &space.units[center->partial];
         partial_remove(center, center->partial);
@@ -168,12 +170,11 @@ static void put_chain(struct region *region, struct center *center, struct chain
     }
 }
 
-/* Chains of a class that wait: as many as fit, but of large blocks few. */
-static uint32_t chains_kept(unsigned class)
+/* Blocks of a class that wait for a thread. */
+static uint32_t most_waiting(unsigned class)
 {
-    uint32_t bytes = size_classes[class].size * size_classes[class].batch;
-    uint32_t chains = (128u << 10) / bytes;
-    return settings.profile == LOWMEM ? 2 : chains < 4 ? 4 : chains > MOST_CHAINS ? MOST_CHAINS : chains;
+    uint32_t blocks = WAITING_BYTES / size_classes[class].size;
+    return settings.profile == LOWMEM ? 2 * size_classes[class].batch : blocks;
 }
 
 void center_accept(struct region *region, unsigned class, struct chain chain)
@@ -182,10 +183,12 @@ void center_accept(struct region *region, unsigned class, struct chain chain)
     if (!chain.head)
         return;
     lock(&center->lock);
-    if (center->chains < chains_kept(class))
+    if (center->chains < MOST_CHAINS && center->waiting + chain.count <= most_waiting(class)) {
         center->chain[center->chains++] = chain;
-    else
+        center->waiting += chain.count;
+    } else {
         put_chain(region, center, chain);
+    }
     unlock(&center->lock);
 }
 
@@ -211,6 +214,7 @@ void center_drain(struct region *region, unsigned class)
     lock(&center->lock);
     while (center->chains)
         put_chain(region, center, center->chain[--center->chains]);
+    center->waiting = 0;
     unlock(&center->lock);
 }
 

@@ -12,6 +12,7 @@ enum { MOST_CHAINS = 32 };
 struct center {
     struct lock lock;
     uint32_t chains;
+    uint32_t waiting;   /* blocks of the chains */
     uint32_t partial;   /* slabs with free blocks */
     uint32_t current;   /* the slab whose end has blocks that nobody had yet */
     uint64_t slabs;

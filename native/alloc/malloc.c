@@ -114,10 +114,21 @@ static inline void give(void *memory)
         cache_put(cache, class, block);
 }
 
+static __attribute__((noinline)) void *malloc_slowly(size_t bytes)
+{
+    bool is_zero;
+    return take(bytes, &is_zero);
+}
+
 EXPORT void *NAME(malloc)(size_t bytes)
 {
-    bool is_zero = false;
-    return take(bytes, &is_zero);
+    struct cache *cache = cache_mine;
+    if (__builtin_expect(cache && bytes <= LARGEST_SMALL, 1)) {
+        void *block = cache_pop(cache, class_of(bytes));
+        if (__builtin_expect(block != NULL, 1))
+            return block;
+    }
+    return malloc_slowly(bytes);
 }
 
 EXPORT void NAME(free)(void *block)
