@@ -11,7 +11,7 @@
 
 static struct {
     struct lock lock;
-    _Atomic bool is_ready, failed;
+    _Atomic bool is_ready;
     bool has_key;
     pthread_key_t key;
 } process;
@@ -26,10 +26,36 @@ static void end_thread(void *cache)
     cache_return(cache);
 }
 
+static void before_fork(void)
+{
+    lock(&process.lock);
+    caches_lock();
+    if (regions)
+        regions_lock();
+}
+
+static void after_fork(void)
+{
+    if (regions)
+        regions_unlock();
+    caches_unlock();
+    unlock(&process.lock);
+}
+
+/* At the first block, which is before constructors: handlers of forks that are registered later may allocate, since those
+ * before a fork run in the reverse order, and those after it in this one. */
+static void watch_threads_and_forks(void)
+{
+    if (&pthread_key_create && pthread_key_create(&process.key, end_thread) == 0)
+        process.has_key = true;
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 static bool begin_process(void)
 {
     if (atomic_load_explicit(&process.is_ready, memory_order_acquire))
         return true;
+    bool is_first = false;
     lock(&process.lock);
     if (!atomic_load_explicit(&process.is_ready, memory_order_relaxed)) {
         settings_read(os_environment());
@@ -37,10 +63,13 @@ static bool begin_process(void)
         unsigned count = settings.profile == NUMA ? os_node_count() : 1;
         count = count > MOST_REGIONS ? MOST_REGIONS : count;
         space.binds = count > 1;
-        if (settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count))
-            atomic_store_explicit(&process.is_ready, true, memory_order_release);
+        is_first = settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count);
+        atomic_store_explicit(&process.is_ready, is_first, memory_order_release);
     }
     unlock(&process.lock);
+    /* These may allocate. */
+    if (is_first)
+        watch_threads_and_forks();
     return atomic_load_explicit(&process.is_ready, memory_order_acquire);
 }
 
@@ -61,33 +90,6 @@ void cache_after(struct cache *cache)
 {
     if (__builtin_expect(has_ended, 0) && cache)
         cache_return(cache);
-}
-
-static void before_fork(void)
-{
-    lock(&process.lock);
-    caches_lock();
-    if (regions)
-        regions_lock();
-}
-
-static void after_fork(void)
-{
-    if (regions)
-        regions_unlock();
-    caches_unlock();
-    unlock(&process.lock);
-}
-
-/* Before other code, so that its handlers of forks may allocate: those before a fork run in the reverse order. */
-__attribute__((constructor(101))) static void begin(void)
-{
-    if (&pthread_key_create && pthread_key_create(&process.key, end_thread) == 0) {
-        process.has_key = true;
-        if (cache_mine)
-            pthread_setspecific(process.key, cache_mine);
-    }
-    pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 __attribute__((destructor)) static void end(void)

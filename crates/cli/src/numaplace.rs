@@ -15,7 +15,7 @@ use std::ffi::OsString;
 #[command(name = "numaplace", version = concat!(env!("CARGO_PKG_VERSION"), " (numakit)"))]
 #[command(infer_long_args = true, args_override_self = true, max_term_width = 100)]
 struct NumaplaceArgs {
-    /// Do not use a NUMA allocator: accepted, there is none yet
+    /// Do not use a NUMA allocator, as without this option: 'numa run --alloc numa' uses one
     #[arg(short = 'a', long)]
     no_allocator: bool,
     /// Number of cores [default: all free cores]

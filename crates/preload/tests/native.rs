@@ -23,6 +23,20 @@ fn the_tests_of_the_library_pass() {
     assert!(passed > 0 || !skips.is_empty(), "{text}");
 }
 
+#[test]
+fn the_guide_has_all_settings_of_the_allocator() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let (source, guide) = (read("native/alloc/settings.c"), read("docs/guide/alloc.md"));
+    let rows = source.split_once("rows[] = {").unwrap().1.split_once("};").unwrap().0;
+    let declared: Vec<&str> =
+        rows.lines().filter_map(|line| line.trim().strip_prefix("{\"")?.split('"').next()).collect();
+    let described: Vec<&str> =
+        guide.lines().filter_map(|line| line.strip_prefix("| `NUMALLOC_")?.split('`').next()).collect();
+    assert!(declared.len() >= 7, "{declared:?}");
+    assert_eq!(declared, described);
+}
+
 /// ELF's number of the architecture.
 const AARCH64: u8 = 183;
 
