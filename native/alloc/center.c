@@ -63,10 +63,16 @@ static uint32_t slab_new(struct region *region, unsigned class)
         return 0;
     bool is_zero = dirty_count(first, count) == 0;
     for (uint32_t i = 0; i < count; i++) {
-        space.units[first + i] = (struct unit){
-            .kind = SLAB, .class = (uint8_t)class, .offset = i << UNIT_SHIFT, .count = count, .is_zero = is_zero};
+        struct unit *unit = &space.units[first + i];
+        set_kind(unit, SLAB);
+        unit->class = (uint8_t)class;
+        unit->is_zero = is_zero;
+        unit->is_current = i == 0;
+        unit->offset = i << UNIT_SHIFT;
+        unit->count = count;
+        unit->used = unit->free_count = unit->taken = 0;
+        unit->free = NULL;
     }
-    space.units[first].is_current = 1;
     region->centers[class].slabs++;
     return first;
 }
@@ -76,7 +82,7 @@ static void slab_end(struct region *region, struct center *center, uint32_t slab
     uint32_t count = space.units[slab].count;
     partial_remove(center, slab);
     for (uint32_t i = 0; i < count; i++)
-        space.units[slab + i].kind = NOTHING;
+        set_kind(&space.units[slab + i], NOTHING);
     center->slabs--;
     pool_give(&region->small, slab, count, true);
 }

@@ -58,7 +58,7 @@ static char *place(unsigned region, size_t bytes, size_t room, size_t alignment)
     unit->count = span.count;
     unit->bytes = bytes;
     unit->offset = start;
-    __atomic_store_n(&unit->kind, LARGE, __ATOMIC_RELEASE);
+    set_kind(unit, LARGE);
     return unit_start(span.first) + start;
 }
 
@@ -76,7 +76,7 @@ bool large_is(const void *block)
 {
     size_t offset = space_offset(block);
     const struct unit *unit = unit_at(offset);
-    return unit->kind == LARGE && (offset & (UNIT - 1)) == unit->offset;
+    return kind_of(unit) == LARGE && (offset & (UNIT - 1)) == unit->offset;
 }
 
 static void give(void *block, bool has_pages)
@@ -84,9 +84,9 @@ static void give(void *block, bool has_pages)
     size_t offset = space_offset(block);
     struct unit *unit = unit_at(offset);
     uint8_t expected = LARGE;
-    if ((offset & (UNIT - 1)) != unit->offset && unit->kind != NOTHING)
+    if ((offset & (UNIT - 1)) != unit->offset && kind_of(unit) != NOTHING)
         misuse("invalid free: no block begins at", block);
-    if (!__atomic_compare_exchange_n(&unit->kind, &expected, WAS_LARGE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!atomic_compare_exchange_strong(&unit->kind, &expected, WAS_LARGE))
         misuse(expected == NOTHING ? "invalid free: no block begins at" : "double free of the block", block);
     pool_give(&regions[region_of(offset)].large, unit_number(unit), unit->count, has_pages);
 }

@@ -74,7 +74,7 @@ static inline unsigned class_at(const void *block, size_t offset)
     if (__builtin_expect(!space_has(offset), 0))
         misuse("invalid free: no block of this library begins at", block);
     const struct unit *unit = unit_at(offset);
-    if (unit->kind != SLAB)
+    if (kind_of(unit) != SLAB)
         return 0;
     if (!is_block_start(&size_classes[unit->class], (offset & (UNIT - 1)) + unit->offset))
         misuse("invalid free: no block begins at", block);

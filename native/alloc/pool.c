@@ -32,10 +32,10 @@ static void list_add(struct pool *pool, uint32_t first, uint32_t count)
     struct unit *unit = &space.units[first], *last = &space.units[first + count - 1];
     unsigned bin = bin_of(count);
     if (count > 1) {
-        last->kind = FREE_END;
+        set_kind(last, FREE_END);
         last->count = count;
     }
-    unit->kind = FREE;
+    set_kind(unit, FREE);
     unit->count = count;
     unit->previous = 0;
     unit->next = pool->bins[bin];
@@ -49,8 +49,8 @@ static void list_remove(struct pool *pool, uint32_t first)
 {
     struct unit *unit = &space.units[first];
     unsigned bin = bin_of(unit->count);
-    space.units[first + unit->count - 1].kind = NOTHING;
-    unit->kind = NOTHING;
+    set_kind(&space.units[first + unit->count - 1], NOTHING);
+    set_kind(unit, NOTHING);
     if (unit->next)
         space.units[unit->next].previous = unit->previous;
     if (unit->previous)
@@ -167,9 +167,9 @@ static uint32_t start_of_free_before(const struct pool *pool, uint32_t unit)
     if (unit == pool->first)
         return unit;
     const struct unit *before = &space.units[unit - 1];
-    if (before->kind == FREE)
+    if (kind_of(before) == FREE)
         return unit - 1;
-    return before->kind == FREE_END ? unit - before->count : unit;
+    return kind_of(before) == FREE_END ? unit - before->count : unit;
 }
 
 /* Takes free units out of the counts; they are in use from now on. */
@@ -231,7 +231,7 @@ bool pool_extend(struct pool *pool, uint32_t first, uint32_t count, uint32_t lon
     uint32_t next = first + count, more = longer - count;
     bool extended = false;
     lock(&pool->lock);
-    uint32_t there = next < pool->frontier && space.units[next].kind == FREE ? space.units[next].count : 0;
+    uint32_t there = next < pool->frontier && kind_of(&space.units[next]) == FREE ? space.units[next].count : 0;
     bool reaches = next + there == pool->frontier;
     if (there >= more || (reaches && longer <= pool->end - first && commit_to(pool, first + longer))) {
         if (there)
@@ -285,7 +285,7 @@ void pool_give(struct pool *pool, uint32_t first, uint32_t count, bool has_pages
     uint32_t start = start_of_free_before(pool, first), end = first + count;
     if (start < first)
         list_remove(pool, start);
-    if (end < pool->frontier && space.units[end].kind == FREE) {
+    if (end < pool->frontier && kind_of(&space.units[end]) == FREE) {
         uint32_t after = space.units[end].count;
         list_remove(pool, end);
         end += after;

@@ -21,7 +21,7 @@ enum unit_kind {
 
 /* The record of a unit. */
 struct unit {
-    uint8_t kind;
+    _Atomic uint8_t kind; /* read under the lock of the pool, written by the owner of the span too */
     uint8_t class;     /* of a slab */
     uint8_t is_zero;   /* of a slab: what was never a block is zero */
     uint8_t is_current; /* of a slab: blocks are taken from its end */
@@ -81,6 +81,18 @@ static inline uint32_t unit_number(const struct unit *unit)
 static inline char *unit_start(uint32_t number)
 {
     return space.base + ((size_t)number << UNIT_SHIFT);
+}
+
+static inline unsigned kind_of(const struct unit *unit)
+{
+    return atomic_load_explicit(&unit->kind, memory_order_relaxed);
+}
+
+/* What was written to the record before is there for who reads the kind in a block's place: the block reaches other threads
+ * by the program's own synchronization. */
+static inline void set_kind(struct unit *unit, enum unit_kind kind)
+{
+    atomic_store_explicit(&unit->kind, (uint8_t)kind, memory_order_relaxed);
 }
 
 /* Makes units usable, with their records. */
