@@ -6,6 +6,7 @@
 enum {
     AWAY_BATCH = 64,
     AWAY_BYTES = 64 << 10,
+    STEPS_PER_LOOK = 16,
     MOST_LIST_BYTES = 64 << 10, /* of a list that has grown */
 };
 
@@ -118,6 +119,26 @@ static void receive(struct cache *cache)
     }
 }
 
+/* Each block in an idle list holds a whole slab. So one class after the other is looked at, and lists that did nothing since
+ * then go back, those that wait for threads too. */
+static void tidy(struct cache *cache)
+{
+    if (++cache->steps % STEPS_PER_LOOK)
+        return;
+    unsigned class = cache->looked_at % (CLASSES - 1) + 1;
+    cache->looked_at = class;
+    struct list *list = &cache->lists[class];
+    if (!list->is_busy) {
+        center_return(cache->region, class, list->spare);
+        center_return(cache->region, class, (struct chain){list->head, list->count});
+        list->spare = (struct chain){0};
+        list->head = NULL;
+        list->count = 0;
+    }
+    list->is_busy = false;
+    center_drain(cache->region, class, true);
+}
+
 static bool supply(struct cache *cache, unsigned class)
 {
     struct list *list = &cache->lists[class];
@@ -151,6 +172,8 @@ void *cache_refill(struct cache *cache, unsigned class, bool *is_zero)
     }
     if (atomic_load_explicit(&cache->region->inbox.count, memory_order_relaxed) >= AWAY_BATCH)
         receive(cache);
+    list->is_busy = true;
+    tidy(cache);
     if (!list->head && list->spare.head) {
         list->head = list->spare.head;
         list->count = list->spare.count;
@@ -184,6 +207,8 @@ void cache_overflow(struct cache *cache, unsigned class)
     list->spare = full;
     list->head = NULL;
     list->count = 0;
+    list->is_busy = true;
+    tidy(cache);
 }
 
 void cache_send(struct cache *cache, unsigned region, struct block *block)

@@ -13,6 +13,7 @@ struct list {
     char *from, *to;    /* new blocks */
     bool is_zero;       /* they are zero */
     bool gave;          /* blocks went to other threads since some came from there */
+    bool is_busy;       /* it was filled or emptied since it was last looked at */
 };
 
 /* Blocks for another node. */
@@ -27,7 +28,8 @@ struct cache {
     _Atomic uint32_t known_node;       /* where the kernel keeps no word */
     struct region *region;
     struct cache *next;                /* of those without a thread */
-    uint64_t away_bytes;
+    uint32_t steps;                    /* fillings and emptyings of all lists */
+    uint32_t looked_at;                /* the class whose list was looked at last */
     struct list lists[CLASSES];
     struct away away[];                /* one for each region */
 };

@@ -19,8 +19,8 @@ static void prepare(struct region *region, unsigned node)
     uint32_t never = settings.huge == HUGE_NEVER ? end : 0, at_once = settings.huge == HUGE_ALWAYS;
     /* Unit 0 is none. */
     first += first == 0;
-    pool_prepare(&region->small, first, middle, never ? never : at_once ? 0 : first + SMALL_HUGE_FROM, node);
-    pool_prepare(&region->large, middle, end, never ? never : at_once ? 0 : middle + LARGE_HUGE_FROM, node);
+    pool_prepare(&region->small, &region->large, first, middle, never ? never : at_once ? 0 : first + SMALL_HUGE_FROM, node);
+    pool_prepare(&region->large, &region->small, middle, end, never ? never : at_once ? 0 : middle + LARGE_HUGE_FROM, node);
 }
 
 bool regions_prepare(unsigned count)
@@ -136,6 +136,7 @@ bool center_supply(struct region *region, unsigned class, struct supply *supply)
     if (center->chains) {
         supply->chain = center->chain[--center->chains];
         center->waiting -= supply->chain.count;
+        center->is_busy = true;
     } else if (center->partial) {
         struct unit *slab = &space.units[center->partial];
         partial_remove(center, center->partial);
@@ -192,6 +193,7 @@ void center_accept(struct region *region, unsigned class, struct chain chain)
     if (center->chains < MOST_CHAINS && center->waiting + chain.count <= most_waiting(class)) {
         center->chain[center->chains++] = chain;
         center->waiting += chain.count;
+        center->is_busy = true;
     } else {
         put_chain(region, center, chain);
     }
@@ -214,13 +216,26 @@ void center_accept_range(struct region *region, unsigned class, char *from, char
     unlock(&center->lock);
 }
 
-void center_drain(struct region *region, unsigned class)
+void center_return(struct region *region, unsigned class, struct chain chain)
+{
+    struct center *center = &region->centers[class];
+    if (!chain.head)
+        return;
+    lock(&center->lock);
+    put_chain(region, center, chain);
+    unlock(&center->lock);
+}
+
+void center_drain(struct region *region, unsigned class, bool if_idle)
 {
     struct center *center = &region->centers[class];
     lock(&center->lock);
-    while (center->chains)
-        put_chain(region, center, center->chain[--center->chains]);
-    center->waiting = 0;
+    if (!if_idle || !center->is_busy) {
+        while (center->chains)
+            put_chain(region, center, center->chain[--center->chains]);
+        center->waiting = 0;
+    }
+    center->is_busy = false;
     unlock(&center->lock);
 }
 

@@ -13,6 +13,7 @@ struct center {
     struct lock lock;
     uint32_t chains;
     uint32_t waiting;   /* blocks of the chains */
+    bool is_busy;       /* a chain came or went since it was last looked at */
     uint32_t partial;   /* slabs with free blocks */
     uint32_t current;   /* the slab whose end has blocks that nobody had yet */
     uint64_t slabs;
@@ -61,8 +62,11 @@ void inbox_accept(struct region *region, struct chain chain, struct block *tail)
 /* All blocks of the inbox. */
 struct chain inbox_take(struct region *region);
 
-/* Gives chains back to their slabs, and empty slabs to the pool. */
-void center_drain(struct region *region, unsigned class);
+/* Gives a chain back to its slabs, and the slabs that are then empty to the pool. */
+void center_return(struct region *region, unsigned class, struct chain chain);
+
+/* The same for all chains that wait; `if_idle`: unless one came or went since the last call. */
+void center_drain(struct region *region, unsigned class, bool if_idle);
 
 /* Around a fork: all locks. */
 void regions_lock(void);

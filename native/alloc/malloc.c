@@ -23,7 +23,7 @@ static bool drop_all(void)
     bool dropped = false;
     for (unsigned i = 0; regions && i < space.regions; i++) {
         for (unsigned class = 1; class < CLASSES; class ++)
-            center_drain(&regions[i], class);
+            center_drain(&regions[i], class, false);
         dropped |= pool_drop(&regions[i].small);
         dropped |= pool_drop(&regions[i].large);
     }

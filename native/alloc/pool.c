@@ -6,13 +6,15 @@
 enum {
     EXACT_BINS = 16,    /* spans of less units than this have a bin for each count */
     HUGE_UNITS = (2 << 20) / UNIT,
+    REPLACED_ABOVE = (8 << 20) / UNIT,
     LOOK_AT = 32,       /* spans that are compared in a bin */
     FIRST_COMMIT = 16,   /* units; each commit is twice the one before, so that a small heap never covers a huge page */
     LARGEST_COMMIT = (32 << 20) / UNIT,
 };
 
-void pool_prepare(struct pool *pool, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node)
+void pool_prepare(struct pool *pool, struct pool *other, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node)
 {
+    pool->other = other;
     pool->node = node;
     pool->first = pool->frontier = pool->committed = first;
     pool->huge_from = huge_from;
@@ -172,8 +174,8 @@ static uint32_t start_of_free_before(const struct pool *pool, uint32_t unit)
     return kind_of(before) == FREE_END ? unit - before->count : unit;
 }
 
-/* Takes free units out of the counts; they are in use from now on. */
-static void count_taken(struct pool *pool, uint32_t first, uint32_t count)
+/* Takes free units out of the counts; they are in use from now on. Returns how many have no pages yet. */
+static uint32_t count_taken(struct pool *pool, uint32_t first, uint32_t count)
 {
     uint32_t dirty = dirty_count(first, count);
     pool->kept -= dirty;
@@ -181,6 +183,7 @@ static void count_taken(struct pool *pool, uint32_t first, uint32_t count)
         pool->offered = pool->kept;
     pool->recycled += dirty;
     pool->taken += count;
+    return count - dirty;
 }
 
 /* A span from the frontier, with the free span before it. */
@@ -199,6 +202,17 @@ static uint32_t take_new(struct pool *pool, uint32_t count, uint32_t alignment)
     else
         pool->frontier = first + count;
     return first;
+}
+
+/* A program that goes from small blocks to large ones, or back, has new pages here: as many go back there. */
+static void replace(struct pool *other, uint32_t units)
+{
+    if (__atomic_load_n(&other->kept, __ATOMIC_RELAXED) <= REPLACED_ABOVE)
+        return;
+    lock(&other->lock);
+    uint32_t kept = other->kept, left = kept > units ? kept - units : 0;
+    release(other, left > REPLACED_ABOVE ? left : REPLACED_ABOVE, true);
+    unlock(&other->lock);
 }
 
 struct span pool_take(struct pool *pool, uint32_t count, uint32_t room, uint32_t alignment)
@@ -220,9 +234,10 @@ struct span pool_take(struct pool *pool, uint32_t count, uint32_t room, uint32_t
         else if (room)
             first = take_new(pool, count, alignment);
     }
-    if (first)
-        count_taken(pool, first, count);
+    uint32_t fresh = first ? count_taken(pool, first, count) : 0;
     unlock(&pool->lock);
+    if (fresh)
+        replace(pool->other, fresh);
     return (struct span){first, count};
 }
 

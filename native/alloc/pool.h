@@ -12,6 +12,7 @@ enum { POOL_BINS = 128 };
 struct pool {
     struct lock lock;
     unsigned node;
+    struct pool *other;                       /* of the region: it gives pages back when this one needs new ones */
     uint32_t first, frontier, committed, end; /* units: from the frontier on, none was ever taken */
     uint32_t huge_from;                       /* units from here on ask for huge pages */
     uint32_t bins[POOL_BINS];
@@ -22,8 +23,8 @@ struct pool {
     uint64_t recycled;                        /* units taken that had pages */
 } __attribute__((aligned(64)));
 
-/* Units from `first` to `end`, whose memory is preferably on the node. */
-void pool_prepare(struct pool *pool, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node);
+/* Units from `first` to `end`, whose memory is preferably on the node; `other` is the other pool of the region. */
+void pool_prepare(struct pool *pool, struct pool *other, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node);
 
 /* A span of `count` units that begins at an address that is a multiple of `alignment` units; 0 if there is no memory. One
  * that was never used is longer by `room`, which takes no memory until it is touched. */
