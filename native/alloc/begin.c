@@ -16,6 +16,8 @@ static struct {
     pthread_key_t key;
 } process;
 
+__thread bool holds_all_locks __attribute__((tls_model("initial-exec")));
+
 /* After its destructors, a thread may still allocate and free. */
 static __thread bool has_ended __attribute__((tls_model("initial-exec")));
 
@@ -32,18 +34,18 @@ static void before_fork(void)
     caches_lock();
     if (regions)
         regions_lock();
+    holds_all_locks = true;
 }
 
 static void after_fork(void)
 {
+    holds_all_locks = false;
     if (regions)
         regions_unlock();
     caches_unlock();
     unlock(&process.lock);
 }
 
-/* At the first block, which is before constructors: handlers of forks that are registered later may allocate, since those
- * before a fork run in the reverse order, and those after it in this one. */
 static void watch_threads_and_forks(void)
 {
     if (&pthread_key_create && pthread_key_create(&process.key, end_thread) == 0)
