@@ -27,19 +27,12 @@ void caches_unlock(void)
     unlock(&caches.lock);
 }
 
-/* Where the thread runs now. */
-static void find_node(struct cache *cache)
+/* The region of the node where the thread runs now. */
+static struct region *region_here(struct cache *cache)
 {
-    if (space.regions == 1) {
-        cache->node_word = &cache->known_node;
-    } else {
-        const _Atomic uint32_t *word = os_node_word();
-        cache->node_word = word ? word : &cache->known_node;
-        if (!word)
-            atomic_store_explicit(&cache->known_node, os_node(), memory_order_relaxed);
-    }
-    cache->node = atomic_load_explicit(cache->node_word, memory_order_relaxed);
-    cache->region = &regions[cache->node < space.regions ? cache->node : 0];
+    cache->seen_place = atomic_load_explicit(cache->place, memory_order_relaxed);
+    unsigned node = space.regions == 1 ? 0 : os_node();
+    return &regions[node < space.regions ? node : 0];
 }
 
 /* With NUMALLOC_CHECK every block leaves the thread at once, and whole chains are verified on their way. */
@@ -68,7 +61,9 @@ struct cache *cache_begin(void)
         for (unsigned class = 1; class < CLASSES; class ++)
             cache->lists[class].limit = settings.check ? 1 : size_classes[class].batch;
     }
-    find_node(cache);
+    const _Atomic uint32_t *word = space.regions == 1 ? NULL : os_place_word();
+    cache->place = word ? word : &cache->fixed_place;
+    cache->region = region_here(cache);
     return cache;
 }
 
@@ -105,8 +100,11 @@ void cache_return(struct cache *cache)
 
 void cache_move(struct cache *cache)
 {
+    struct region *here = region_here(cache);
+    if (here == cache->region)
+        return;
     give_back(cache);
-    find_node(cache);
+    cache->region = here;
 }
 
 /* Puts blocks that other nodes freed into the lists. */
@@ -165,11 +163,9 @@ void *cache_refill(struct cache *cache, unsigned class, bool *is_zero)
 {
     struct list *list = &cache->lists[class];
     uint32_t size = size_classes[class].size;
-    if (cache->node_word == &cache->known_node && space.regions > 1) {
-        uint32_t node = os_node();
-        if (node != cache->node)
-            cache_move(cache);
-    }
+    /* Without a word of the kernel the thread asks here. */
+    if (cache->place == &cache->fixed_place && space.regions > 1)
+        cache_move(cache);
     if (atomic_load_explicit(&cache->region->inbox.count, memory_order_relaxed) >= AWAY_BATCH)
         receive(cache);
     list->is_busy = true;

@@ -23,9 +23,9 @@ struct away {
 };
 
 struct cache {
-    const _Atomic uint32_t *node_word; /* where the node of the thread is */
-    uint32_t node;                     /* that of the blocks */
-    _Atomic uint32_t known_node;       /* where the kernel keeps no word */
+    const _Atomic uint32_t *place;     /* a word that changes when the thread goes to another node */
+    uint32_t seen_place;               /* its value when the thread was where its blocks lie */
+    _Atomic uint32_t fixed_place;      /* the word where there is none, or one region */
     struct region *region;
     struct cache *next;                /* of those without a thread */
     uint32_t steps;                    /* fillings and emptyings of all lists */
@@ -45,13 +45,13 @@ void cache_return(struct cache *cache);
 void caches_unlock(void);
 void caches_lock(void);
 
-/* Whether the thread runs where its blocks lie. */
+/* Whether the thread runs where its blocks lie, as far as its word tells. */
 static inline bool cache_is_near(const struct cache *cache)
 {
-    return atomic_load_explicit(cache->node_word, memory_order_relaxed) == cache->node;
+    return atomic_load_explicit(cache->place, memory_order_relaxed) == cache->seen_place;
 }
 
-/* Gives all blocks back, and begins on the node where the thread runs. */
+/* When the word has changed: if the thread runs on another node, gives all blocks back and begins there. */
 void cache_move(struct cache *cache);
 
 /* A block when the list is empty; NULL if there is no memory. */

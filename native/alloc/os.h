@@ -30,9 +30,10 @@ bool os_prefer(void *from, size_t bytes, unsigned node);
 
 /* The number of the highest node that is online, plus one. */
 unsigned os_node_count(void);
-/* Where the kernel keeps the node of the calling thread, which is one load; NULL if it does not. */
-const _Atomic uint32_t *os_node_word(void);
-/* The node of the calling thread by the vDSO. */
+/* A word that the kernel changes when the calling thread goes to another node, or at least to another CPU; NULL if there
+ * is none. */
+const _Atomic uint32_t *os_place_word(void);
+/* The node of the calling thread. */
 unsigned os_node(void);
 /* The limit of the address space of this process; SIZE_MAX if there is none. */
 size_t os_address_limit(void);

@@ -29,7 +29,7 @@ extern const ptrdiff_t __rseq_offset;
 extern const unsigned int __rseq_size;
 
 /* struct rseq of the kernel: the node is there since Linux 6.3. */
-enum { NODE_IN_RSEQ = 20, BYTES_WITH_NODE = 24 };
+enum { CPU_IN_RSEQ = 4, NODE_IN_RSEQ = 20, BYTES_WITH_NODE = 24 };
 
 enum { MOST_NODES = 1024, LONG_BITS = 8 * sizeof(long) };
 
@@ -183,12 +183,13 @@ unsigned os_node_count(void)
     return last < MOST_NODES ? last + 1 : 1;
 }
 
-const _Atomic uint32_t *os_node_word(void)
+const _Atomic uint32_t *os_place_word(void)
 {
-    if (!&__rseq_offset || !&__rseq_size || __rseq_size == 0 || getauxval(AT_RSEQ_FEATURE_SIZE) < BYTES_WITH_NODE)
+    if (!&__rseq_offset || !&__rseq_size || __rseq_size == 0)
         return NULL;
+    bool has_node = getauxval(AT_RSEQ_FEATURE_SIZE) >= BYTES_WITH_NODE;
     char *thread = __builtin_thread_pointer();
-    return (const _Atomic uint32_t *)(thread + __rseq_offset + NODE_IN_RSEQ);
+    return (const _Atomic uint32_t *)(thread + __rseq_offset + (has_node ? NODE_IN_RSEQ : CPU_IN_RSEQ));
 }
 
 unsigned os_node(void)

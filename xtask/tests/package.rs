@@ -152,6 +152,9 @@ fn the_debian_package_installs_and_works_in_a_clean_root() {
     let files = dpkg(&["--listfiles", "numakit"]);
     let library = files.lines().find(|line| line.ends_with("/libnumaplace.so")).unwrap().to_owned();
     works(&root, "/usr", &library, "/usr/share/man/man1");
+    let allocator = library.replace("libnumaplace", "libnumalloc");
+    let maps = root.sh(&format!("LD_PRELOAD={allocator} /bin/sh -c '{MAPS}'"));
+    assert!(maps.contains(&allocator), "{maps}");
     dpkg(&["--remove", "numakit"]);
     for file in ["/usr/bin/numa", "/usr/bin/numaplace", &library, "/usr/share/man/man1"] {
         assert!(!root.path(file).exists(), "{file}");

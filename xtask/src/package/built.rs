@@ -10,6 +10,9 @@ use std::process::{Command, Stdio};
 /// The oldest glibc that the library works with.
 pub const OLDEST_GLIBC: (u32, u32) = (2, 28);
 
+/// The libraries for programs that are packaged.
+pub const LIBRARIES: [&str; 2] = ["libnumaplace.so", "libnumalloc.so"];
+
 /// Linked without shared libraries and without symbols. The crates below are the same as in any
 /// build of this profile.
 const LINK: [&str; 4] = ["-C", "target-feature=+crt-static", "-C", "strip=symbols"];
@@ -17,8 +20,8 @@ const LINK: [&str; 4] = ["-C", "target-feature=+crt-static", "-C", "strip=symbol
 pub struct Built {
     /// The program, which needs no shared library.
     pub numa: PathBuf,
-    /// The library for programs, as the program embeds it.
-    pub library: PathBuf,
+    /// The libraries for programs, as the program embeds them, in the order of `LIBRARIES`.
+    pub libraries: Vec<PathBuf>,
     /// The packages that the web page is bundled from.
     pub page_packages: PathBuf,
     /// A `numa` that runs on this machine, for man pages and completions.
@@ -46,12 +49,12 @@ impl Built {
             bail!("the program has no web page; cargo's warning above says why");
         }
         let native = folder(&messages, "numakit-preload")?.join("native");
-        let library = native.join("libnumaplace.so");
-        for library in [&library, &native.join("libnumaexplain.so")] {
+        let libraries = LIBRARIES.map(|name| native.join(name)).to_vec();
+        for library in libraries.iter().chain([&native.join("libnumaexplain.so")]) {
             check_glibc(library)?;
         }
         let runs_here = if here { numa.clone() } else { native_numa()? };
-        Ok(Self { numa, library, page_packages: web.join("node_modules"), runs_here })
+        Ok(Self { numa, libraries, page_packages: web.join("node_modules"), runs_here })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The Debian package: the same files in Debian's folders.
 
-use super::built::OLDEST_GLIBC;
+use super::built::{LIBRARIES, OLDEST_GLIBC};
 use super::platform::Platform;
 use super::{VERSION, date, tree};
 use crate::{process, workspace};
@@ -29,16 +29,19 @@ pub fn make(out: &Path, top: &Path, platform: &Platform, level: u8) -> Result<Pa
     let usr = root.join("usr");
     fs::create_dir_all(&root)?;
     process::run(Command::new("cp").arg("-a").arg(top).arg(&usr))?;
-    let library = format!("lib/{}/libnumaplace.so", platform.gnu);
-    fs::create_dir_all(usr.join("lib").join(platform.gnu))?;
-    fs::rename(usr.join("lib/libnumaplace.so"), usr.join(&library))?;
+    let libraries = usr.join("lib").join(platform.gnu);
+    fs::create_dir_all(&libraries)?;
+    for library in LIBRARIES {
+        fs::rename(usr.join("lib").join(library), libraries.join(library))?;
+    }
     for (from, to) in MOVED {
         match to {
             "" => fs::remove_file(usr.join(from))?,
             to => fs::rename(usr.join(from), usr.join(to))?,
         }
     }
-    process::run(Command::new(platform.strip()).arg("--strip-unneeded").arg(usr.join(&library)))?;
+    let stripped = LIBRARIES.map(|library| libraries.join(library));
+    process::run(Command::new(platform.strip()).arg("--strip-unneeded").args(&stripped))?;
     write(&usr.join("share/doc/numakit/copyright"), &copyright()?)?;
     write(&usr.join("share/doc/numakit/changelog"), &changelog()?)?;
     compress(&usr)?;
@@ -87,8 +90,9 @@ fn control(usr: &Path, platform: &Platform) -> Result<String> {
          Description: see, record and place programs on NUMA machines\n \
          numa shows what a NUMA machine does, records it, and runs programs on the\n \
          nearest free cores with their memory on the same nodes. The package also has\n \
-         the names numascope and numaplace, and the library libnumaplace.so, which\n \
-         loads into programs with glibc {major}.{minor} and later.\n",
+         the names numascope and numaplace, and the libraries libnumaplace.so (threads)\n \
+         and libnumalloc.so (malloc), which load into programs with glibc {major}.{minor} and\n \
+         later.\n",
         platform.debian
     ))
 }

@@ -23,7 +23,9 @@ pub fn lay_out(top: &Path, built: &Built) -> Result<()> {
     for name in NAMES {
         symlink("numa", top.join("bin").join(name))?;
     }
-    place(&built.library, &top.join("lib/libnumaplace.so"), 0o644)?;
+    for library in &built.libraries {
+        place(library, &top.join("lib").join(library.file_name().unwrap_or_default()), 0o644)?;
+    }
     for header in ["numaplace.h", "numakit-mark.h"] {
         let from = workspace::root().join("native/include").join(header);
         place(&from, &top.join("include").join(header), 0o644)?;
