@@ -51,6 +51,9 @@ unsigned os_memory_waiting(void);
 /* The environment, also before the C library knows it; NULL where it cannot be found. */
 char **os_environment(void);
 
+/* Time in eighths of a second, from a clock that costs some nanoseconds. */
+uint32_t os_eighths(void);
+
 /* Sleeps while the word has the value. */
 void os_wait(_Atomic uint32_t *word, uint32_t value);
 void os_wake(_Atomic uint32_t *word);

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef MREMAP_DONTUNMAP
@@ -230,6 +231,13 @@ char **os_environment(void)
         return environ;
     long count = *(long *)__libc_stack_end;
     return (char **)__libc_stack_end + 1 + count + 1;
+}
+
+uint32_t os_eighths(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint32_t)now.tv_sec * 8 + (uint32_t)(now.tv_nsec / 125000000);
 }
 
 void os_wait(_Atomic uint32_t *word, uint32_t value)

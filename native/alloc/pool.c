@@ -6,6 +6,7 @@
 enum {
     EXACT_BINS = 16,    /* spans of less units than this have a bin for each count */
     HUGE_UNITS = (2 << 20) / UNIT,
+    MOST_STEPS = 64,    /* of decay, after which nothing is left */
     REPLACED_ABOVE = (8 << 20) / UNIT,
     LOOK_AT = 32,       /* spans that are compared in a bin */
     FIRST_COMMIT = 16,   /* units; each commit is twice the one before, so that a small heap never covers a huge page */
@@ -183,6 +184,8 @@ static uint32_t count_taken(struct pool *pool, uint32_t first, uint32_t count)
         pool->offered = pool->kept;
     pool->recycled += dirty;
     pool->taken += count;
+    if (pool->lately < pool->taken)
+        pool->lately = pool->taken;
     return count - dirty;
 }
 
@@ -262,10 +265,23 @@ bool pool_extend(struct pool *pool, uint32_t first, uint32_t count, uint32_t lon
     return extended;
 }
 
+/* What was in use lately becomes what is, half of the way in less than a second. */
+static void decay(struct pool *pool)
+{
+    uint32_t now = os_eighths(), steps = now - pool->seen_time;
+    pool->seen_time = now;
+    for (steps = steps > MOST_STEPS ? MOST_STEPS : steps; steps > 0; steps--)
+        pool->lately -= (pool->lately - pool->taken) / 8;
+    if (pool->lately < pool->taken)
+        pool->lately = pool->taken;
+}
+
 /* Keeps what is free below the limits. */
 static void settle(struct pool *pool)
 {
-    uint32_t keep = settings_units_kept(pool->taken), drop = settings_units_offered(pool->taken);
+    decay(pool);
+    uint32_t keep = settings_units_kept(pool->taken, pool->lately);
+    uint32_t drop = settings_units_offered(pool->taken, pool->lately);
     if (pressure_is_high())
         keep = drop = 0;
     if (pool->kept > drop)

@@ -20,6 +20,8 @@ struct pool {
     uint32_t kept;                            /* free units that may have pages */
     uint32_t offered;                         /* of them those that the kernel may take */
     uint32_t taken;                           /* units in use */
+    uint32_t lately;                          /* the most that was, which decays within seconds */
+    uint32_t seen_time;                       /* when it decayed last */
     uint64_t recycled;                        /* units taken that had pages */
 } __attribute__((aligned(64)));
 

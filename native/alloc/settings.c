@@ -24,9 +24,9 @@ static const struct row rows[] = {
      "numa: memory is kept and used again on its node; uma: the same without nodes; lowmem: memory goes back at once"},
     {"HUGE", &settings.huge, 0, 0, {"auto", "always", "never"},
      "huge pages: auto asks for them above the first MiB of blocks, always for all blocks"},
-    {"KEEP", &settings.keep, 0, 1 << 24, {0}, "MiB of free memory that are kept on each node, beside half of what is in use"},
+    {"KEEP", &settings.keep, 0, 1 << 24, {0}, "MiB of free memory that are kept on each node, beside what was in use in the last seconds"},
     {"OFFER", &settings.offer, 0, 1 << 24, {0},
-     "MiB of free memory, beside as much as is in use, above which it is dropped; from KEEP on the kernel may take it"},
+     "MiB of free memory, beside what was in use in the last seconds, above which it is dropped; from KEEP on the kernel may take it"},
     {"STATS", &settings.stats, 0, 1, {0}, "1: print counts when the program ends"},
     {"CHECK", &settings.check, 0, 1, {0}, "1: verify each block and each list, slowly"},
     {"FAIL_AFTER", &settings.fail_after, -1, 1 << 30, {0}, "for tests: every mapping after this many fails"},
@@ -110,14 +110,14 @@ void settings_read(char **environment)
 
 enum { UNITS_OF_MIB = (1 << 20) / UNIT };
 
-uint32_t settings_units_kept(uint32_t taken)
+uint32_t settings_units_kept(uint32_t taken, uint32_t lately)
 {
-    return settings.profile == LOWMEM ? 0 : (uint32_t)settings.keep * UNITS_OF_MIB + taken / 2;
+    return settings.profile == LOWMEM ? 0 : (uint32_t)settings.keep * UNITS_OF_MIB + lately + lately / 8 - taken;
 }
 
-uint32_t settings_units_offered(uint32_t taken)
+uint32_t settings_units_offered(uint32_t taken, uint32_t lately)
 {
-    return settings.profile == LOWMEM ? 0 : (uint32_t)settings.offer * UNITS_OF_MIB + taken;
+    return settings.profile == LOWMEM ? 0 : (uint32_t)settings.offer * UNITS_OF_MIB + lately + lately / 4 - taken;
 }
 
 bool settings_may_map(void)

@@ -25,9 +25,10 @@ extern struct settings settings;
 /* Reads the environment and says what it does not understand. */
 void settings_read(char **environment);
 
-/* How many free units with pages a pool keeps, and how many it has before it drops them, when this many are in use. */
-uint32_t settings_units_kept(uint32_t taken);
-uint32_t settings_units_offered(uint32_t taken);
+/* How many free units with pages a pool keeps, and how many it has before it drops them, when this many were lately in use
+ * at once beside those that are now. */
+uint32_t settings_units_kept(uint32_t taken, uint32_t lately);
+uint32_t settings_units_offered(uint32_t taken, uint32_t lately);
 
 /* Whether a mapping may be made: tests let them fail. */
 bool settings_may_map(void);
