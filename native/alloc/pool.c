@@ -210,11 +210,10 @@ static uint32_t take_new(struct pool *pool, uint32_t count, uint32_t alignment)
 /* A program that goes from small blocks to large ones, or back, has new pages here: as many go back there. */
 static void replace(struct pool *other, uint32_t units)
 {
-    if (__atomic_load_n(&other->kept, __ATOMIC_RELAXED) <= REPLACED_ABOVE)
-        return;
     lock(&other->lock);
     uint32_t kept = other->kept, left = kept > units ? kept - units : 0;
-    release(other, left > REPLACED_ABOVE ? left : REPLACED_ABOVE, true);
+    if (kept > REPLACED_ABOVE)
+        release(other, left > REPLACED_ABOVE ? left : REPLACED_ABOVE, true);
     unlock(&other->lock);
 }
 
