@@ -82,16 +82,16 @@ static void place_allocate(struct place *place, int at, uint64_t *state)
         break;
     case 1:
         block = memalign(alignment, size);
-        CHECK(is_aligned(block, alignment));
+        CHECK(size == 0 || is_aligned(block, alignment));
         break;
     case 2:
         size = size / alignment * alignment;
         block = aligned_alloc(alignment, size);
-        CHECK(is_aligned(block, alignment));
+        CHECK(size == 0 || is_aligned(block, alignment));
         break;
     case 3:
         alignment = alignment < sizeof(void *) ? sizeof(void *) : alignment;
-        CHECK(posix_memalign(&block, alignment, size) == 0 && is_aligned(block, alignment));
+        CHECK(posix_memalign(&block, alignment, size) == 0 && (size == 0 || is_aligned(block, alignment)));
         break;
     case 4: block = reallocarray(NULL, size / count, count); size = size / count * count; break;
     case 5: block = realloc(NULL, size); break;
@@ -146,7 +146,7 @@ static void operation(uint64_t *state)
         place_resize(place, at, state);
     else
         place_check(place);
-    if (below(state, 3000) == 0)
+    if (below(state, 3000) == 0 && has_function("malloc_trim"))
         malloc_trim(0);
     atomic_flag_clear(&place->taken);
 }

@@ -258,14 +258,13 @@ static void signals_interrupt(void)
     CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
     for (uintptr_t i = 0; i < WORKERS; i++)
         threads[i] = started(exchange_until_over, (void *)(i + 1));
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; atomic_load(&interruptions) < 10000; i++)
         pthread_kill(threads[i % WORKERS], SIGUSR1);
     atomic_store(&over, true);
     for (int i = 0; i < WORKERS; i++)
         joined(threads[i]);
     often = (struct itimerval){{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &often, NULL);
-    CHECK(atomic_load(&interruptions) > 1000);
     free_places();
 }
 
@@ -285,7 +284,8 @@ static void *cancelled(void *unused)
         free(memalign(64 * KIB, size));
         free(calloc(size, 1));
     }
-    malloc_trim(0);
+    if (has_function("malloc_trim"))
+        malloc_trim(0);
     atomic_fetch_add(&reached, 1);
     pthread_testcancel();
     return unused;
