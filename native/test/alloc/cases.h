@@ -62,6 +62,11 @@ int malloc_trim(size_t);
 struct mallinfo2 mallinfo2(void);
 #endif
 
+/* Compiled with a sanitizer: cases are short, and memory is not counted. */
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)

@@ -412,6 +412,8 @@ static void all_are_of_one_library(void)
             dprintf(2, "%s is of another library than malloc\n", names[i]);
         CHECK(has_function(names[i]));
     }
+    /* Those of C23: all of them or none. */
+    CHECK(has_function("free_sized") == has_function("free_aligned_sized"));
 }
 #endif
 

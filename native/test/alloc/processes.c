@@ -84,7 +84,7 @@ static void forks_while_threads_allocate(void)
 {
     pthread_t threads[WORKERS];
     start_workers(threads);
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < (SANITIZED ? 10 : 40); i++) {
         pid_t child = fork();
         if (child == 0) {
             live_in_child();
@@ -106,7 +106,7 @@ static void forks_while_threads_allocate(void)
 /* Several threads fork at once. */
 static void *fork_often(void *unused)
 {
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < (SANITIZED ? 5 : 30); i++) {
         pid_t child = fork();
         if (child == 0) {
             allocate_some((void *)7);
@@ -201,7 +201,7 @@ static void handlers_of_fork_allocate(void)
     pthread_t threads[WORKERS];
     CHECK(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler) == 0);
     start_workers(threads);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < (SANITIZED ? 5 : 20); i++) {
         pid_t child = fork();
         if (child == 0) {
             live_in_child();

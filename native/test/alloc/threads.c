@@ -4,13 +4,6 @@
 #include <limits.h>
 #include <sys/time.h>
 
-/* A sanitizer needs more stack than the small ones have. */
-#if defined(__SANITIZE_THREAD__) || defined(UNDEFINED_SANITIZER)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 enum { PLACES = 256, WORKERS = 4 };
 static void *_Atomic places[PLACES];
 static atomic_bool over;
@@ -49,7 +42,7 @@ static void exchange(uint64_t *state)
 static void *exchange_often(void *seed)
 {
     uint64_t state = (uint64_t)(uintptr_t)seed;
-    for (int i = 0; i < 40000; i++)
+    for (int i = 0; i < (SANITIZED ? 5000 : 40000); i++)
         exchange(&state);
     return NULL;
 }
@@ -79,7 +72,7 @@ static void blocks_go_between_threads(void)
 }
 
 /* One allocates, the other frees: what was freed is used again. */
-enum { QUEUE = 512, PASSED = 200000 };
+enum { QUEUE = 512, PASSED = SANITIZED ? 20000 : 200000 };
 static void *_Atomic queue[QUEUE];
 
 static void *producer(void *unused)
@@ -131,7 +124,7 @@ static void *free_half(void *left)
 static void blocks_outlive_their_thread(void)
 {
     static void *left[8][LEFT];
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < (SANITIZED ? 5 : 30); round++) {
         for (int i = 0; i < 8; i++)
             joined(started(leave_blocks, left[i]));
         pthread_t threads[8];
@@ -172,7 +165,7 @@ static void destructors_allocate(void)
     for (int i = 0; i < 8; i++)
         CHECK(pthread_key_create(&keys[i], destructor) == 0);
     pthread_t threads[WORKERS];
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < (SANITIZED ? 20 : 100); round++) {
         for (int i = 0; i < WORKERS; i++)
             threads[i] = started(with_keys, NULL);
         for (int i = 0; i < WORKERS; i++)
@@ -195,7 +188,7 @@ static void ten_thousand_threads(void)
 {
     static void *blocks[100];
     size_t rss = 0, size = 0;
-    for (int i = 0; i < 10000; i++) {
+    for (int i = 0; i < (SANITIZED ? 1100 : 10000); i++) {
         joined(started(one_of_many, &blocks[i % 100]));
         if (i == 1000) {
             rss = kib_of_process("VmRSS:");
@@ -221,12 +214,13 @@ static void *one_of_a_thousand(void *place)
 /* On the smallest stacks that there are. */
 static void thousand_at_once(void)
 {
-    enum { MANY = 1000 };
+    enum { MANY = SANITIZED ? 100 : 1000 };
     static void *blocks[MANY];
     static pthread_t threads[MANY];
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+    /* A sanitizer needs more. */
     CHECK(pthread_attr_setstacksize(&attributes, SANITIZED ? 128 * KIB : least) == 0);
     pthread_barrier_init(&all_there, NULL, MANY);
     for (int i = 0; i < MANY; i++)
@@ -258,7 +252,7 @@ static void signals_interrupt(void)
     CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
     for (uintptr_t i = 0; i < WORKERS; i++)
         threads[i] = started(exchange_until_over, (void *)(i + 1));
-    for (int i = 0; atomic_load(&interruptions) < 10000; i++)
+    for (int i = 0; atomic_load(&interruptions) < (SANITIZED ? 1000 : 10000); i++)
         pthread_kill(threads[i % WORKERS], SIGUSR1);
     atomic_store(&over, true);
     for (int i = 0; i < WORKERS; i++)
@@ -307,7 +301,7 @@ static void *moving(void *seed)
     uint64_t state = (uint64_t)(uintptr_t)seed;
     cpu_set_t all, one;
     CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < (SANITIZED ? 300 : 2000); i++) {
         int cpu = (int)below(&state, 64);
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
