@@ -44,7 +44,8 @@
 #define pvalloc PREFIXED(NUMALLOC_PREFIX, pvalloc)
 #define malloc_usable_size PREFIXED(NUMALLOC_PREFIX, malloc_usable_size)
 #define malloc_trim PREFIXED(NUMALLOC_PREFIX, malloc_trim)
-#define mallinfo2 PREFIXED(NUMALLOC_PREFIX, mallinfo2)
+/* The structure has the same name. */
+#define mallinfo2(...) PREFIXED(NUMALLOC_PREFIX, mallinfo2)(__VA_ARGS__)
 void *malloc(size_t);
 void *calloc(size_t, size_t);
 void *realloc(void *, size_t);
@@ -180,7 +181,7 @@ static inline double seconds_now(void)
 /* How long tests that can go on do so, as the environment says; else these. */
 static inline double soak_seconds(double otherwise)
 {
-    const char *text = getenv("NUMALLOC_SOAK_SECONDS");
+    const char *text = getenv("ALLOC_SOAK_SECONDS");
     return text ? strtod(text, NULL) : otherwise;
 }
 

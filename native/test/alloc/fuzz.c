@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Random sequences of all operations, compared with a model of what is allocated: blocks do not overlap, keep their
- * content and have their alignment. NUMALLOC_SEED=N runs one seed only, NUMALLOC_SOAK_SECONDS further ones. */
+ * content and have their alignment. ALLOC_SEED=N runs one seed only, ALLOC_SOAK_SECONDS further ones. */
 #include "cases.h"
 
 enum { PLACES = 1024, WORKERS = 4, SEEDS = 12, OPERATIONS = SANITIZED ? 1000 : 6000 };
@@ -28,8 +28,12 @@ static void range_add(int at, void *block, size_t size)
     uintptr_t from = (uintptr_t)block, to = from + (size ? size : 1);
     CHECK(from && to > from);
     pthread_mutex_lock(&ranges_lock);
-    for (int i = 0; i < PLACES; i++)
-        CHECK(to <= ranges[i].from || ranges[i].to <= from);
+    for (int i = 0; i < PLACES; i++) {
+        bool apart = to <= ranges[i].from || ranges[i].to <= from;
+        if (!apart)
+            dprintf(2, "[%#lx, %#lx) is new, [%#lx, %#lx) is in use\n", from, to, ranges[i].from, ranges[i].to);
+        CHECK(apart);
+    }
     ranges[at] = (struct range){from, to};
     pthread_mutex_unlock(&ranges_lock);
 }
@@ -175,7 +179,7 @@ static void on_signal(int number)
 
 static void run_seed(uint64_t seed, int workers)
 {
-    snprintf(circumstances, sizeof circumstances, "; NUMALLOC_SEED=%llu", (unsigned long long)seed);
+    snprintf(circumstances, sizeof circumstances, "; ALLOC_SEED=%llu", (unsigned long long)seed);
     pthread_t threads[WORKERS];
     /* Threads end and others take over what they had. */
     for (int generation = 0; generation < 3; generation++) {
@@ -194,7 +198,7 @@ static void run_seeds(int workers, int fixed)
     const int numbers[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &(struct sigaction){.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, NULL);
-    const char *only = getenv("NUMALLOC_SEED");
+    const char *only = getenv("ALLOC_SEED");
     if (only)
         run_seed(strtoull(only, NULL, 10), workers);
     for (int seed = 1; !only && seed <= fixed; seed++)

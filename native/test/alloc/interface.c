@@ -404,9 +404,8 @@ static void blocks_of_the_c_library(void)
 /* No block of one allocator comes to the free of another. */
 static void all_are_of_one_library(void)
 {
-    const char *const names[] = {"calloc",         "realloc",  "reallocarray",       "free",        "aligned_alloc",
-                                 "posix_memalign", "memalign", "valloc",             "pvalloc",     "malloc_trim",
-                                 "mallinfo2",      "mallinfo", "malloc_usable_size", "malloc_stats"};
+    const char *const names[] = {"calloc",   "realloc", "reallocarray", "free",        "aligned_alloc", "posix_memalign",
+                                 "memalign", "valloc",  "pvalloc",      "malloc_trim", "mallinfo2",     "malloc_usable_size"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!has_function(names[i]))
             dprintf(2, "%s is of another library than malloc\n", names[i]);

@@ -231,7 +231,7 @@ static void programs_start_while_threads_allocate(void)
 /* The child shares the heap until it ends. */
 static void vfork_in_between(void)
 {
-    for (int i = 0; i < 50; i++) {
+    for (volatile int i = 0; i < 50; i++) {
         allocate_some((void *)11);
         pid_t child = vfork();
         if (child == 0)
