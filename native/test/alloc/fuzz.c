@@ -66,8 +66,9 @@ static void place_fill(struct place *place, int at, void *block, size_t size, ui
     CHECK(usable >= size && is_aligned(block, size >= 16 ? 16 : 8));
     /* What may be used is no other's. */
     range_add(at, block, usable);
-    *place = (struct place){.taken = ATOMIC_FLAG_INIT, .block = block, .size = size, .key = key};
-    atomic_flag_test_and_set(&place->taken);
+    place->block = block;
+    place->size = size;
+    place->key = key;
     pattern_write(block, size, key);
     atomic_fetch_add(&live, size);
 }
