@@ -153,12 +153,21 @@ pub fn of_host(name: &str) -> Option<PathBuf> {
 
 /// The library that places threads, built from this tree.
 pub fn libnumaplace() -> Result<PathBuf, Failure> {
+    library("libnumaplace.so")
+}
+
+/// The library that allocates on the node of each thread, built from this tree.
+pub fn libnumalloc() -> Result<PathBuf, Failure> {
+    library("libnumalloc.so")
+}
+
+fn library(name: &str) -> Result<PathBuf, Failure> {
     let _lock = place::locked("native")?;
     let out = place::folder("native")?;
     let mut make = Command::new("make");
     make.arg("-C").arg(place::root().join("native")).arg(format!("OUT={}", out.display()));
     finished(&mut make)?;
-    Ok(out.join("libnumaplace.so"))
+    Ok(out.join(name))
 }
 
 /// LLVM's OpenMP runtime, which can stand in for libgomp.

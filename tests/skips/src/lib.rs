@@ -58,6 +58,7 @@ kinds! {
     MACHINE, "machine", |_| false, "hardware or a kernel that this machine does not have";
     CAPTURES, "captures", |_| false, "captures of real machines, in NUMAKIT_CAPTURES";
     OLD_GLIBC, "old-glibc", |_| false, "an old glibc, in NUMAKIT_OLD_GLIBC";
+    PROGRAMS, "programs", |_| false, "programs of others that run with a library of ours: redis, a JVM, a browser";
     LAUNCHERS, "launchers", |_| false, "launchers that take a cluster or a licence";
 }
 
