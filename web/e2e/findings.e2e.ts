@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { FakeServer } from "../dev/server";
-import { Client, closeBrowser, NARROW } from "./infra/browser";
+import { Client, closeBrowser, NARROW, WIDE } from "./infra/browser";
 import { becomes, until } from "./infra/until";
 
 let fake: FakeServer;
@@ -105,6 +105,35 @@ describe("problems", () => {
     });
     await until("the start is out of range", async () => (await lane().getByRole("button", { name: /^.*started/ }).count()) === 0);
   });
+});
+
+/** Texts of the strip that are cut; of commands the start is enough. */
+const cut = () => strip().evaluate((element) => [...element.querySelectorAll(".verdict, .cost, .when, .share, .untold")]
+  .filter((one) => one.getClientRects().length > 0 && (one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight)).map((one) => one.textContent));
+
+for (const nodes of [1, 4, 128]) {
+  test(`on a phone nothing of a finding is cut, and charts do not move when it is told: ${nodes} nodes`, async () => {
+    fake = await FakeServer.start({ nodes });
+    one = await Client.open(fake.url, { viewport: NARROW, hasTouch: true, isMobile: true });
+    const top = (await one.page.locator(".board").boundingBox())?.y;
+    await until("the verdict", async () => / % of /.test((await verdict()) ?? ""));
+    assert.deepEqual(await cut(), []);
+    assert.equal((await one.page.locator(".board").boundingBox())?.y, top);
+    await strip().locator(".folds").click();
+    assert.deepEqual(await cut(), []);
+    assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth)) <= NARROW.width);
+    await one.close();
+    await fake.close();
+  });
+}
+
+test("a wide page does not scroll sideways, whatever its tables for screen readers have", async () => {
+  fake = await FakeServer.start({ nodes: 4 });
+  one = await Client.open(fake.url);
+  assert.equal(await one.page.locator(".matrix table").count(), 1);
+  assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth)) <= WIDE.width);
+  await one.close();
+  await fake.close();
 });
 
 for (const [nodes, says] of [[4, /^Cannot tell: memory bandwidth, because/], [1, /^Cannot tell: far memory, because the machine has one node$/]] as const) {

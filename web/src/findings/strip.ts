@@ -4,7 +4,7 @@
 import { notify } from "../dialogs";
 import { h, icon, ICONS, iconButton } from "../elements";
 import type { FindingInfo, RangeFindings, UntoldInfo } from "../wire-findings";
-import { costOf, costWords, foldedOf, isCommand, lineOf, nameOf, stateOf, whenOf, type State } from "./words";
+import { actionWords, costOf, costWords, foldedOf, isCommand, lineOf, nameOf, stateOf, whenOf, type State } from "./words";
 
 const STATES: Record<State, [keyof typeof ICONS, string]> = {
   bad: ["warning", "Problem"],
@@ -81,7 +81,7 @@ export class Strip {
     put(this.cost, this.note && !chosen ? `${cost} · ${this.note}` : cost);
     this.cost.title = cost;
     const commands = chosen ? chosen.commands : isCommand(found.action, found) ? [found.action] : [];
-    const words = chosen ? (commands.length > 0 ? "" : chosen.remedy) : commands.length > 0 ? "" : found.action;
+    const words = chosen ? (commands.length > 0 ? "" : chosen.remedy) : commands.length > 0 ? "" : actionWords(found.action);
     this.actions.replaceChildren(...(words ? [h("span", { class: "remedy", title: words }, words)] : []), ...commands.map(commandButton));
     put(this.spoken, verdict);
   }
@@ -128,7 +128,7 @@ export class Strip {
 
 function untoldLine(untold: UntoldInfo[]): HTMLElement {
   const [first] = untold;
-  return h("p", { class: "untold" }, first ? `Cannot tell: ${first.what}, because ${first.why}` : "");
+  return h("p", { class: "untold" }, ...(first ? [`Cannot tell: ${first.what}`, h("span", { class: "why" }, `, because ${first.why}`)] : []));
 }
 
 /** A command that a click copies. */
