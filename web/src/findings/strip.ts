@@ -86,11 +86,12 @@ export class Strip {
     put(this.spoken, verdict);
   }
 
-  /** One line for a problem. */
-  private line(finding: FindingInfo, found: RangeFindings, chosen: FindingInfo | null): HTMLElement {
-    const name = nameOf(finding);
+  /** One line for a problem. That of the chosen one has the numbers of its verdict, also if the range is another now. */
+  private line(told: FindingInfo, found: RangeFindings, chosen: FindingInfo | null): HTMLElement {
+    const name = nameOf(told);
     const pressed = chosen !== null && nameOf(chosen) === name;
-    const says = lineOf(finding, found);
+    const finding = pressed ? chosen : told;
+    const says = lineOf(finding, pressed ? { ...found, verdict: chosen.says } : found);
     return h("button", { type: "button", class: "finding", "data-key": name, "data-rule": finding.rule, "aria-pressed": String(pressed), title: pressed ? "Back to what was on screen before" : `${finding.says}\nClick: show its time and its numbers`, click: () => this.choose(finding, pressed) },
       h("span", { class: "subject" }, finding.subject), h("span", { class: "says" }, says),
       h("span", { class: "share", title: finding.cost }, costOf(finding)), h("span", { class: "certainty" }, finding.certainty), h("span", { class: "when" }, whenOf(finding, found)));
