@@ -1,7 +1,7 @@
 // The strip with the findings of the range on screen, and the lane with what the recorder noted.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { after, afterEach, beforeEach, describe, test } from "node:test";
 import { FakeServer } from "../dev/server";
 import { Client, closeBrowser, NARROW, WIDE } from "./infra/browser";
 import { becomes, until } from "./infra/until";
@@ -19,17 +19,17 @@ const bright = () => one.page.locator(".panel:not(.faded)").evaluateAll((all) =>
 after(() => closeBrowser());
 
 describe("problems", () => {
-  before(async () => {
-    fake = await FakeServer.start({ nodes: 4 });
-  });
-
   beforeEach(async () => {
+    // One for each: what it noted leaves the range of the last minute.
+    fake = await FakeServer.start({ nodes: 4 });
     one = await Client.open(fake.url, { permissions: ["clipboard-read", "clipboard-write"] });
     await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is far");
   });
 
-  afterEach(() => one.close());
-  after(() => fake.close());
+  afterEach(async () => {
+    await one.close();
+    await fake.close();
+  });
 
   test("the worst one is there with its cost, what to do, how sure it is and since when", async () => {
     assert.equal(await strip().locator(".cost").textContent(), "costs 18.6 % of the CPU time (15.2 % to 22.1 %)");
@@ -49,6 +49,7 @@ describe("problems", () => {
     assert.equal(await lines().first().getAttribute("aria-pressed"), "true");
     // Findings of the new range arrive meanwhile.
     await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is far");
+    assert.match((await lines().first().textContent()) ?? "", /^program31\.4 % of the time at memory is far18\.6 %/);
     await lines().first().click();
     await becomes("faded panels", faded, []);
     const view = await one.view();
@@ -111,6 +112,10 @@ describe("problems", () => {
 const cut = () => strip().evaluate((element) => [...element.querySelectorAll(".verdict, .cost, .when, .share, .untold")]
   .filter((one) => one.getClientRects().length > 0 && (one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight)).map((one) => one.textContent));
 
+/** What a finger could not press. */
+const small = () => one.page.locator("button:visible, select:visible, summary:visible").evaluateAll((all) => all
+  .filter((button) => Math.min(button.getBoundingClientRect().width, button.getBoundingClientRect().height) < 24).map((button) => button.getAttribute("aria-label") ?? button.textContent));
+
 for (const nodes of [1, 4, 128]) {
   test(`on a phone nothing of a finding is cut, and charts do not move when it is told: ${nodes} nodes`, async () => {
     fake = await FakeServer.start({ nodes });
@@ -118,6 +123,7 @@ for (const nodes of [1, 4, 128]) {
     const top = (await one.page.locator(".board").boundingBox())?.y;
     await until("the verdict", async () => / % of /.test((await verdict()) ?? ""));
     assert.deepEqual(await cut(), []);
+    assert.deepEqual(await small(), []);
     assert.equal((await one.page.locator(".board").boundingBox())?.y, top);
     await strip().locator(".folds").click();
     assert.deepEqual(await cut(), []);
