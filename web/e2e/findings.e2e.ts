@@ -133,6 +133,15 @@ for (const nodes of [1, 4, 128]) {
   });
 }
 
+test("on one node each line of a panel has its name in sight", async () => {
+  fake = await FakeServer.start({ nodes: 1 });
+  one = await Client.open(fake.url);
+  const hidden = await one.page.locator(".legend").evaluateAll((all) => all.filter((legend) => legend.scrollHeight > legend.clientHeight).map((legend) => legend.textContent));
+  assert.deepEqual(hidden, []);
+  await one.close();
+  await fake.close();
+});
+
 test("a wide page does not scroll sideways, whatever its tables for screen readers have", async () => {
   fake = await FakeServer.start({ nodes: 4 });
   one = await Client.open(fake.url);

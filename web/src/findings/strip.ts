@@ -129,7 +129,7 @@ export class Strip {
 
 function untoldLine(untold: UntoldInfo[]): HTMLElement {
   const [first] = untold;
-  return h("p", { class: "untold" }, ...(first ? [`Cannot tell: ${first.what}`, h("span", { class: "why" }, `, because ${first.why}`)] : []));
+  return h("p", { class: "untold" }, ...(first ? [`Cannot tell: ${first.what}`, h("span", { class: "because" }, `, because ${first.why}`)] : []));
 }
 
 /** A command that a click copies. */
