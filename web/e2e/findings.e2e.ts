@@ -1,9 +1,9 @@
 // The strip with the findings of the range on screen, and the lane with what the recorder noted.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { after, afterEach, beforeEach, describe, test } from "node:test";
 import { FakeServer } from "../dev/server";
-import { Client, closeBrowser, NARROW } from "./infra/browser";
+import { Client, closeBrowser, NARROW, WIDE } from "./infra/browser";
 import { becomes, until } from "./infra/until";
 
 let fake: FakeServer;
@@ -19,17 +19,17 @@ const bright = () => one.page.locator(".panel:not(.faded)").evaluateAll((all) =>
 after(() => closeBrowser());
 
 describe("problems", () => {
-  before(async () => {
-    fake = await FakeServer.start({ nodes: 4 });
-  });
-
   beforeEach(async () => {
+    // One for each: what it noted leaves the range of the last minute.
+    fake = await FakeServer.start({ nodes: 4 });
     one = await Client.open(fake.url, { permissions: ["clipboard-read", "clipboard-write"] });
     await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is far");
   });
 
-  afterEach(() => one.close());
-  after(() => fake.close());
+  afterEach(async () => {
+    await one.close();
+    await fake.close();
+  });
 
   test("the worst one is there with its cost, what to do, how sure it is and since when", async () => {
     assert.equal(await strip().locator(".cost").textContent(), "costs 18.6 % of the CPU time (15.2 % to 22.1 %)");
@@ -49,6 +49,7 @@ describe("problems", () => {
     assert.equal(await lines().first().getAttribute("aria-pressed"), "true");
     // Findings of the new range arrive meanwhile.
     await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is far");
+    assert.match((await lines().first().textContent()) ?? "", /^program31\.4 % of the time at memory is far18\.6 %/);
     await lines().first().click();
     await becomes("faded panels", faded, []);
     const view = await one.view();
@@ -105,6 +106,49 @@ describe("problems", () => {
     });
     await until("the start is out of range", async () => (await lane().getByRole("button", { name: /^.*started/ }).count()) === 0);
   });
+});
+
+/** Texts of the strip that are cut; of commands the start is enough. */
+const cut = () => strip().evaluate((element) => [...element.querySelectorAll(".verdict, .cost, .when, .share, .untold")]
+  .filter((one) => one.getClientRects().length > 0 && (one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight)).map((one) => one.textContent));
+
+/** What a finger could not press. */
+const small = () => one.page.locator("button:visible, select:visible, summary:visible").evaluateAll((all) => all
+  .filter((button) => Math.min(button.getBoundingClientRect().width, button.getBoundingClientRect().height) < 24).map((button) => button.getAttribute("aria-label") ?? button.textContent));
+
+for (const nodes of [1, 4, 128]) {
+  test(`on a phone nothing of a finding is cut, and charts do not move when it is told: ${nodes} nodes`, async () => {
+    fake = await FakeServer.start({ nodes });
+    one = await Client.open(fake.url, { viewport: NARROW, hasTouch: true, isMobile: true });
+    const top = (await one.page.locator(".board").boundingBox())?.y;
+    await until("the verdict", async () => / % of /.test((await verdict()) ?? ""));
+    assert.deepEqual(await cut(), []);
+    assert.deepEqual(await small(), []);
+    assert.equal((await one.page.locator(".board").boundingBox())?.y, top);
+    await strip().locator(".folds").click();
+    assert.deepEqual(await cut(), []);
+    assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth)) <= NARROW.width);
+    await one.close();
+    await fake.close();
+  });
+}
+
+test("on one node each line of a panel has its name in sight", async () => {
+  fake = await FakeServer.start({ nodes: 1 });
+  one = await Client.open(fake.url);
+  const hidden = await one.page.locator(".legend").evaluateAll((all) => all.filter((legend) => legend.scrollHeight > legend.clientHeight).map((legend) => legend.textContent));
+  assert.deepEqual(hidden, []);
+  await one.close();
+  await fake.close();
+});
+
+test("a wide page does not scroll sideways, whatever its tables for screen readers have", async () => {
+  fake = await FakeServer.start({ nodes: 4 });
+  one = await Client.open(fake.url);
+  assert.equal(await one.page.locator(".matrix table").count(), 1);
+  assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth)) <= WIDE.width);
+  await one.close();
+  await fake.close();
 });
 
 for (const [nodes, says] of [[4, /^Cannot tell: memory bandwidth, because/], [1, /^Cannot tell: far memory, because the machine has one node$/]] as const) {

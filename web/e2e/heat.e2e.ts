@@ -34,6 +34,12 @@ const names = async () => (await textsOf(client.page, "cpu")).texts.map(({ text 
 const said = (id: string) => client.page.locator(`[data-panel="${id}"] .near-list:visible .chosen > span`).allTextContents();
 const listed = (id: string) => client.page.locator(`[data-panel="${id}"] .near-list:visible p > span`).allTextContents();
 
+test("the extremes, what shows all lines and the scale are all in sight", async () => {
+  await until("extremes", async () => (await client.page.locator(".legend.many").allTextContents()).some((text) => /^max node \d/.test(text.replaceAll("\u00a0", " "))));
+  const hidden = await client.page.locator(".legend.many").evaluateAll((all) => all.filter((one) => one.scrollHeight > one.clientHeight).map((one) => one.textContent));
+  assert.deepEqual(hidden, []);
+});
+
 test("many lines are rows of cells, from the first node to the last", async () => {
   await until("names", async () => (await names()).length > 4);
   const shown = (await names()).map((name) => Number(name.slice(5)));

@@ -35,7 +35,7 @@ export class Tree {
     private readonly events: TreeEvents,
   ) {
     this.search = h("input", {
-      type: "search", placeholder: `Search ${catalog.entries.length} metrics`, title: `${catalog.entries.length} metrics, ${catalog.series.length} series (/)`,
+      type: "search", placeholder: `${catalog.entries.length} metrics`, title: `${catalog.entries.length} metrics, ${catalog.series.length} series (/)`,
       "aria-label": "Search metrics", spellcheck: "false", input: () => this.draw(), keydown: (event: KeyboardEvent) => this.key(event),
     });
     const option = (value: string, text = value) => h("option", { value }, text);

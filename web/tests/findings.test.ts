@@ -4,7 +4,7 @@ import { foundIn } from "../dev/findings";
 import { sourceInfo } from "../dev/machine";
 import { Asking, LIVE_PAUSE_MS, SETTLED_MS } from "../src/findings/asking";
 import { panelIds } from "../src/findings/evidence";
-import { costOf, costWords, foldedOf, isCommand, lineOf, rangeOf, stateOf, whenOf } from "../src/findings/words";
+import { actionWords, costOf, costWords, foldedOf, isCommand, lineOf, rangeOf, stateOf, whenOf } from "../src/findings/words";
 import { defaultPanels } from "../src/panels/lines";
 import { Catalog } from "../src/series";
 import type { FindingInfo } from "../src/wire-findings";
@@ -120,6 +120,7 @@ test("a line has the cost, the time within the range, and what the verdict does 
 test("an action is a command only if a finding has it", () => {
   assert.ok(isCommand(found.action, found));
   assert.ok(!isCommand("numa record -- COMMAND tells about one program", found));
+  assert.deepEqual(["nothing", "numa record -- COMMAND tells about one program"].map(actionWords), ["nothing to do", "numa record -- COMMAND tells about one program"]);
 });
 
 test("a finding is shown with some time around it, within the range that was judged", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { signal, sourceInfo } from "../dev/machine";
+import { extremes } from "../src/panels/legend";
 import { defaultPanels, missingPanel, panelOf } from "../src/panels/lines";
 import { runs } from "../src/panels/paths";
 import { contrast, lightText, lineColour, loadColour, luminance } from "../src/panels/palette";
@@ -140,4 +141,12 @@ test("line colours are distinct", () => {
   assert.notEqual(loadColour(0, false), loadColour(1, false));
   assert.equal(loadColour(-3, false), loadColour(0, false));
   assert.ok(Number.isFinite(signal("locality", "node1", 1.7e12, 4)));
+});
+
+test("the extremes of many lines name the word of all once; a number stays with its unit", () => {
+  const lines = panelOf(new Catalog(sourceInfo(128, 0)), "locality")?.lines ?? [];
+  const values = lines.map((_, at) => 50 + (at % 40));
+  const [high, low] = [values.indexOf(89), values.indexOf(50)];
+  assert.equal(extremes(lines, values, high, low, "node"), "max\u00a0node\u00a039\u00a089\u00a0%, min\u00a00\u00a050\u00a0%");
+  assert.equal(extremes(lines, values, high, low, ""), "max\u00a0node\u00a039\u00a089\u00a0%, min\u00a0node\u00a00\u00a050\u00a0%");
 });

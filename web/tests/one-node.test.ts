@@ -25,6 +25,14 @@ test("a panel that is asked for says it, too, and keeps what can be told", () =>
   assert.match(mixed?.help ?? "", /one memory node/);
 });
 
+test("a value of the machine is not drawn a second time as that of its only node", () => {
+  const source = sourceInfo(1, 0);
+  const instances = (nodes: number) => panelOf(new Catalog(sourceInfo(nodes, 0)), "m:idle")?.lines.map(({ series }) => series.instance);
+  assert.deepEqual([instances(1), instances(2)], [[""], ["", "node0", "node1"]]);
+  const node = panelOf(new Catalog(source), "m:idle@node0")?.lines.map(({ series }) => series.instance);
+  assert.deepEqual(node, ["node0"], "asked for by name");
+});
+
 test("several nodes, or an unknown topology, are not one node", () => {
   assert.deepEqual([sourceInfo(1, 0).topology, sourceInfo(4, 0).topology, null, { nodes: [] }].map(memoryNodes), [1, 4, null, null]);
   assert.equal(memoryNodes({ nodes: [{ memory_kb: 5 }, { memory_kb: 0 }] }), 1, "a node of CPUs only");

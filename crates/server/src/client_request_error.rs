@@ -34,6 +34,16 @@ pub enum ClientRequestError {
         /// How much of it was read.
         percent: u8,
     },
+    /// A recording that is uploaded while others are being opened: it would take the number of one of them.
+    #[error(
+        "{name} is still being opened, {percent} % of it was read; open another recording when that has ended"
+    )]
+    Opening {
+        /// The recording that is read at present.
+        name: String,
+        /// How much of it was read.
+        percent: u8,
+    },
     /// Too many sources.
     #[error("the limit of {0} sources is reached; start another server for more")]
     Sources(u32),

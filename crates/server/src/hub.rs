@@ -139,6 +139,14 @@ impl Hub {
         }
     }
 
+    /// An error while recordings are being opened: their numbers are known to clients, and none may be taken.
+    pub fn check_opened(&self) -> Result<(), ClientRequestError> {
+        match self.lock().opening.first().cloned() {
+            Some(OpeningInfo { name, percent }) => Err(ClientRequestError::Opening { name, percent }),
+            None => Ok(()),
+        }
+    }
+
     /// Keeps what a source needs, such as its file, until the server ends.
     pub fn keep(&self, what: Box<dyn Send>) {
         self.lock().kept.push(what);

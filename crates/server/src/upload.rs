@@ -99,6 +99,7 @@ pub async fn take(
     if request.body().size_hint().lower() > RECORDING_BYTES {
         return Err(too_large());
     }
+    hub.check_opened().map_err(|error| HttpRefusal::new(StatusCode::CONFLICT, error.to_string()))?;
     let Some(_slot) = UploadSlot::take() else {
         let why = "too many uploads at once; try again later";
         return Err(HttpRefusal::new(StatusCode::TOO_MANY_REQUESTS, why));

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, FromRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -55,15 +56,37 @@ pub fn print(text: impl Display) -> Result<(), OutputError> {
     }
 }
 
+/// Whether the last text on standard error is a line that is replaced in place.
+static IN_PLACE: AtomicBool = AtomicBool::new(false);
+/// Clears the line of the cursor.
+const CLEAR: &str = "\r\x1b[K";
+
 /// Prints a line with the name of this program to standard error.
 pub fn note(what: impl Display) {
     say(format_args!("numa: {what}\n"));
 }
 
-/// Prints a text to standard error, unbuffered.
+/// Prints a text to standard error, unbuffered, in place of a line of [`replace_line`].
 pub fn say(text: impl Display) {
+    write_error(Some(text), false);
+}
+
+/// Replaces the line of the last call on standard error, which is a terminal; `None` removes it. Other texts do not stand
+/// beside it.
+pub fn replace_line(text: Option<&str>) {
+    write_error(text, text.is_some());
+}
+
+fn write_error(text: Option<impl Display>, stays: bool) {
+    let text = placed(&IN_PLACE, text, stays);
     // One system call per text, so that lines of several processes do not mix.
-    let _ = File::write_all(&mut standard(libc::STDERR_FILENO), text.to_string().as_bytes());
+    let _ = File::write_all(&mut standard(libc::STDERR_FILENO), text.as_bytes());
+}
+
+/// The text, which replaces the last one if either is a line in place.
+fn placed(in_place: &AtomicBool, text: Option<impl Display>, stays: bool) -> String {
+    let clear = if in_place.swap(stays, Ordering::Relaxed) || stays { CLEAR } else { "" };
+    text.map_or_else(|| clear.to_owned(), |text| format!("{clear}{text}"))
 }
 
 /// An error if standard output is known to be closed or unwritable.
@@ -130,6 +153,19 @@ fn standard(fd: i32) -> ManuallyDrop<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_stands_in_place_of_the_line_that_is_replaced_and_not_beside_it() {
+        let in_place = AtomicBool::new(false);
+        let next = |text: Option<&str>, stays| placed(&in_place, text, stays);
+        assert_eq!(next(None, false), "", "there is nothing to remove");
+        assert_eq!(next(Some("numa: a\n"), false), "numa: a\n");
+        assert_eq!(next(Some("1 %"), true), "\r\x1b[K1 %");
+        assert_eq!(next(Some("2 %"), true), "\r\x1b[K2 %");
+        assert_eq!(next(Some("numa: b\n"), false), "\r\x1b[Knuma: b\n");
+        assert_eq!(next(None, false), "", "it is gone already");
+        assert_eq!((next(Some("3 %"), true), next(None, false)), ("\r\x1b[K3 %".into(), "\r\x1b[K".into()));
+    }
 
     #[test]
     fn an_error_has_a_fix() {

@@ -4,7 +4,7 @@
 import { notify } from "../dialogs";
 import { h, icon, ICONS, iconButton } from "../elements";
 import type { FindingInfo, RangeFindings, UntoldInfo } from "../wire-findings";
-import { costOf, costWords, foldedOf, isCommand, lineOf, nameOf, stateOf, whenOf, type State } from "./words";
+import { actionWords, costOf, costWords, foldedOf, isCommand, lineOf, nameOf, stateOf, whenOf, type State } from "./words";
 
 const STATES: Record<State, [keyof typeof ICONS, string]> = {
   bad: ["warning", "Problem"],
@@ -81,16 +81,17 @@ export class Strip {
     put(this.cost, this.note && !chosen ? `${cost} · ${this.note}` : cost);
     this.cost.title = cost;
     const commands = chosen ? chosen.commands : isCommand(found.action, found) ? [found.action] : [];
-    const words = chosen ? (commands.length > 0 ? "" : chosen.remedy) : commands.length > 0 ? "" : found.action;
+    const words = chosen ? (commands.length > 0 ? "" : chosen.remedy) : commands.length > 0 ? "" : actionWords(found.action);
     this.actions.replaceChildren(...(words ? [h("span", { class: "remedy", title: words }, words)] : []), ...commands.map(commandButton));
     put(this.spoken, verdict);
   }
 
-  /** One line for a problem. */
-  private line(finding: FindingInfo, found: RangeFindings, chosen: FindingInfo | null): HTMLElement {
-    const name = nameOf(finding);
+  /** One line for a problem. That of the chosen one has the numbers of its verdict, also if the range is another now. */
+  private line(told: FindingInfo, found: RangeFindings, chosen: FindingInfo | null): HTMLElement {
+    const name = nameOf(told);
     const pressed = chosen !== null && nameOf(chosen) === name;
-    const says = lineOf(finding, found);
+    const finding = pressed ? chosen : told;
+    const says = lineOf(finding, pressed ? { ...found, verdict: chosen.says } : found);
     return h("button", { type: "button", class: "finding", "data-key": name, "data-rule": finding.rule, "aria-pressed": String(pressed), title: pressed ? "Back to what was on screen before" : `${finding.says}\nClick: show its time and its numbers`, click: () => this.choose(finding, pressed) },
       h("span", { class: "subject" }, finding.subject), h("span", { class: "says" }, says),
       h("span", { class: "share", title: finding.cost }, costOf(finding)), h("span", { class: "certainty" }, finding.certainty), h("span", { class: "when" }, whenOf(finding, found)));
@@ -128,7 +129,7 @@ export class Strip {
 
 function untoldLine(untold: UntoldInfo[]): HTMLElement {
   const [first] = untold;
-  return h("p", { class: "untold" }, first ? `Cannot tell: ${first.what}, because ${first.why}` : "");
+  return h("p", { class: "untold" }, ...(first ? [`Cannot tell: ${first.what}`, h("span", { class: "because" }, `, because ${first.why}`)] : []));
 }
 
 /** A command that a click copies. */

@@ -67,6 +67,11 @@ export function isCommand(action: string, found: RangeFindings): boolean {
   return [...found.problems, ...found.remarks].some(({ commands }) => commands.includes(action));
 }
 
+/** An action that is not a command, as words. */
+export function actionWords(action: string): string {
+  return action === "nothing" ? "nothing to do" : action;
+}
+
 /** What is folded: `2 more`, `1 remark`, `3 cannot be told`. */
 export function foldedOf({ problems, remarks, untold }: RangeFindings): string[] {
   const more = problems.length - 1;

@@ -33,6 +33,7 @@ export class Legend {
     this.word = sharedWord(lines);
     if (lines.length > MAX_CHIPS) {
       const all = h("button", { type: "button", class: "link", title: "Show each line with its value", "aria-expanded": "false", click: () => this.expand(all) }, `all ${lines.length}`);
+      this.element.classList.add("many");
       this.element.append(this.summary, all);
     } else this.makeChips();
   }
@@ -97,9 +98,14 @@ export class Legend {
       if (low < 0 || value < (values[low] as number)) low = at;
       if (high < 0 || value > (values[high] as number)) high = at;
     });
-    const of = (at: number) => `${this.lines[at]?.label ?? ""} ${format(values[at], this.lines[at]?.quantity ?? "count")}`;
-    put(this.summary, high < 0 ? "no data in this range" : `max ${of(high)}, min ${of(low)}`);
+    put(this.summary, high < 0 ? "no data in this range" : extremes(this.lines, values, high, low, this.word));
   }
+}
+
+/** `max node 3 89 %, min 28 47 %`: a line may end between the two only. */
+export function extremes(lines: Line[], values: number[], high: number, low: number, word: string): string {
+  const of = (at: number, skip: number) => `${(lines[at]?.label ?? "").slice(skip).trim()} ${format(values[at], lines[at]?.quantity ?? "count")}`;
+  return [`max ${of(high, 0)},`, `min ${of(low, word.length)}`].map((part) => part.replaceAll(" ", "\u00a0")).join(" ");
 }
 
 function titleOf(line: Line): string {

@@ -1,6 +1,7 @@
 // What a panel draws: its lines, their series and names.
 
 import { place, numberOf, type Catalog, type Entry, type Series } from "../series";
+import { memoryNodes } from "../topology";
 import type { Quantity } from "../units";
 
 /** One line of a chart. Shown value = offset + factor * raw value. */
@@ -154,6 +155,13 @@ function nodesFirst(series: Series[]): Series[] {
   return nodes.length > 0 ? nodes : series;
 }
 
+/** On one node, a value of the machine and that of its node are the same line. */
+function distinct(series: Series[], catalog: Catalog): Series[] {
+  const nodes = series.filter((s) => s.instance.startsWith("node"));
+  const isSame = memoryNodes(catalog.source.topology) === 1 && nodes.length === 1 && series.some((s) => s.instance === "");
+  return isSame ? series.filter((s) => s !== nodes[0]) : series;
+}
+
 function lineOf(series: Series, label: string, at: number, rest = false): Line {
   const node = numberOf(series.instance, "node");
   return {
@@ -182,7 +190,7 @@ export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
   const several = new Set(parts.map(({ entry }) => entry)).size > 1;
   const lines: Line[] = [];
   for (const { entry, series } of told) {
-    for (const one of series.slice(0, MAX_LINES)) {
+    for (const one of distinct(series, catalog).slice(0, MAX_LINES)) {
       const where = one.instance ? place(one.instance) : "";
       lines.push(lineOf(one, several || where === "" ? `${shortName(entry.name)} ${where}`.trim() : where, lines.length));
     }

@@ -60,8 +60,13 @@ class MachineDrawing implements SideView {
     }
     if (!this.buttons.has(this.colour as Colour)) this.colour = [...this.buttons.keys()][0] ?? "cpu";
     this.element = h("section", { class: "side machine", "aria-label": "Machine" },
-      h("header", {}, h("h2", {}, "Machine"), choice), this.stage, h("footer", {}, scaleBar(), this.hint, this.nodeChoice()));
+      h("header", {}, h("h2", {}, "Machine"), this.isColoured ? choice : null), this.stage, h("footer", {}, this.isColoured ? scaleBar() : null, this.hint, this.nodeChoice()));
     this.draw();
+  }
+
+  /** Whether a load was sampled. */
+  private get isColoured(): boolean {
+    return this.buttons.size > 0;
   }
 
   /** The same as a click on a node, for keys, screen readers and fingers. */
@@ -119,7 +124,7 @@ class MachineDrawing implements SideView {
       }
     });
     this.markChosen();
-    this.hint.textContent = this.colour === "traffic" ? `0 – ${format(this.highest, "count/s")}` : "0 – 100 %";
+    this.hint.textContent = !this.isColoured ? "no load was sampled" : this.colour === "traffic" ? `0 – ${format(this.highest, "count/s")}` : "0 – 100 %";
   }
 
   /** Fades the nodes that panels do not show. */

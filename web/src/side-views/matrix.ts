@@ -275,7 +275,8 @@ class Matrix implements SideView {
     this.heardCells = nodes.map((_, row) => nodes.map((__, column) => h("td", {}, this.chosen ? "–" : String(distances[row]?.[column] ?? "–"))));
     const head = h("tr", {}, h("th", {}, "from"), ...nodes.map((node) => h("th", { scope: "col" }, `node ${node.id}`)));
     const rows = nodes.map((node, row) => h("tr", {}, h("th", { scope: "row" }, `node ${node.id}`), ...(this.heardCells[row] ?? [])));
-    return h("table", { class: "unseen" }, h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...rows));
+    // A table is never narrower than its content; what is around it is.
+    return h("div", { class: "unseen" }, h("table", {}, h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...rows)));
   }
 }
 

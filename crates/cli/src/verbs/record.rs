@@ -9,7 +9,7 @@ use numakit_export::{ExportOptions, ExportSource, ExportedValues};
 use numakit_session::names::json_of;
 use numakit_session::{ClosedRecording, Ended, ObservationStatus, RecordingNames, Session};
 use numakit_sys::output::redirect_standard_output;
-use numakit_sys::stdio::{note, say};
+use numakit_sys::stdio::{note, replace_line};
 use numakit_sys::tty;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -77,9 +77,9 @@ impl RecordArgs {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };
-        let mut progress = Progress::new();
+        let progress = Progress::new();
         let mut ended = session.run(Duration::from_millis(250), |status| progress.show(status))?;
-        progress.clear();
+        replace_line(None);
         let whole = !self.numascope_names || convert(&mut ended.recorded, self.force);
         summary(&ended);
         let code = observe::exit_code(&ended);
@@ -110,15 +110,14 @@ const STANDARD_OUTPUT: &str = "standard output";
 /// The progress line on the terminal.
 struct Progress {
     terminal: bool,
-    shown: bool,
 }
 
 impl Progress {
     fn new() -> Self {
-        Self { terminal: tty::is_error(), shown: false }
+        Self { terminal: tty::is_error() }
     }
 
-    fn show(&mut self, status: &ObservationStatus) {
+    fn show(&self, status: &ObservationStatus) {
         if !self.terminal {
             return;
         }
@@ -137,14 +136,7 @@ impl Progress {
             status.lost,
             bytes as f64 / 1048576.0,
         );
-        say(format_args!("\r{line}\x1b[K"));
-        self.shown = true;
-    }
-
-    fn clear(&self) {
-        if self.shown {
-            say("\r\x1b[K");
-        }
+        replace_line(Some(&line));
     }
 }
 

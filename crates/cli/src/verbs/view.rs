@@ -16,7 +16,7 @@ use numakit_server::{recordings, standalone};
 use numakit_session::{ObservationStatus, interval};
 use numakit_sys::file::open_to_read;
 use numakit_sys::signal::{self, Signals};
-use numakit_sys::stdio::{note, print, say};
+use numakit_sys::stdio::{note, print, replace_line};
 use numakit_sys::{SysRoot, poll, tty};
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -154,9 +154,9 @@ fn progress(opening: Option<&OpeningInfo>) {
         // The name without its folder, so that the line is not wrapped.
         Some(OpeningInfo { name, percent }) => {
             let name = Path::new(name).file_name().unwrap_or_default().display();
-            say(format_args!("\rOpening {name}: {percent} %\x1b[K"));
+            replace_line(Some(&format!("Opening {name}: {percent} %")));
         }
-        None => say("\r\x1b[K"),
+        None => replace_line(None),
     }
 }
 

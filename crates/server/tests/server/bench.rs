@@ -3,6 +3,7 @@
 use numakit_derived::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Ring};
+use numakit_server::wire::OpeningInfo;
 use numakit_server::{ControlSender, ListenOptions, Listener, Server, Urls};
 use numakit_session::ObservationStatus;
 use numakit_testing::until;
@@ -69,6 +70,11 @@ impl Bench {
     /// Sets the state of the observation.
     pub fn status(&self, status: &ObservationStatus) {
         self.server.as_ref().unwrap().hub().set_status(status);
+    }
+
+    /// Sets which recordings are being opened.
+    pub fn opening(&self, opening: Vec<OpeningInfo>) {
+        self.server.as_ref().unwrap().hub().set_opening(opening);
     }
 
     pub fn address(&self) -> SocketAddr {

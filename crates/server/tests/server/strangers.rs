@@ -1,6 +1,7 @@
 //! Requests without access.
 
 use crate::bench::{Bench, UPGRADE};
+use numakit_server::wire::OpeningInfo;
 use numakit_server::{ListenOptions, Listener};
 
 #[test]
@@ -81,6 +82,24 @@ fn garbage_is_answered_and_survived() {
     assert_eq!(wrong.status, 422);
     assert!(wrong.body.contains("x is not a recording"), "{}", wrong.body);
     bench.is_alive();
+}
+
+#[test]
+fn an_upload_takes_no_number_of_a_recording_that_is_being_opened() {
+    let bench = Bench::new();
+    let origin = bench.origin();
+    let cookie = bench.login(&bench.urls.controller.clone());
+    let upload = || bench.request("POST /recordings?name=x", &[&origin, &cookie], "no recording");
+    bench.opening(vec![OpeningInfo { name: "large.arrows".into(), percent: 40 }]);
+    let refused = upload();
+    assert_eq!(refused.status, 409);
+    assert!(
+        refused.body.contains("large.arrows is still being opened, 40 % of it was read"),
+        "{}",
+        refused.body
+    );
+    bench.opening(Vec::new());
+    assert_eq!(upload().status, 422, "it is read");
 }
 
 #[test]

@@ -10,7 +10,11 @@ use ratatui::style::Style;
 /// The width of the words before the three lines.
 const LEAD: u16 = 8;
 
-/// The answer in three lines, and up to `more` further problems. Returns the rows that it takes.
+/// On a body of fewer rows each line of the answer is cut, as processes need the rows.
+const WRAPS_FROM: usize = 18;
+
+/// The answer in three lines, which are wrapped if there is room, and up to `more` further problems. Returns the rows that it
+/// takes.
 pub(super) fn headline(canvas: &mut Canvas<'_>, area: Rect, view: &View, more: usize) -> u16 {
     let theme = canvas.theme();
     let Some(findings) = &view.findings else {
@@ -25,9 +29,10 @@ pub(super) fn headline(canvas: &mut Canvas<'_>, area: Rect, view: &View, more: u
         ("Cost", &headline.cost, Style::new()),
         ("Do", &headline.action, Style::new()),
     ];
+    let may_wrap = usize::from(area.height) >= WRAPS_FROM;
     let mut row = 0;
     for (lead, text, style) in lines {
-        for (at, part) in fitted(text, area.width.saturating_sub(LEAD), more > 0).iter().enumerate() {
+        for (at, part) in fitted(text, area.width.saturating_sub(LEAD), may_wrap).iter().enumerate() {
             if row < area.height {
                 let lead = if at == 0 { lead } else { "" };
                 canvas.text(area.x, area.y + row, LEAD, lead, theme.faint());

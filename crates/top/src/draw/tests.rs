@@ -139,6 +139,22 @@ fn a_machine_of_32_nodes_shows_those_that_stand_out_and_all_on_its_page() {
 }
 
 #[test]
+fn an_answer_that_is_too_long_for_its_line_is_wrapped_if_there_is_room() {
+    let mut view = view("package:8 node:4 core:32");
+    let says = "The program maps and unmaps memory all the time: 83.4 % of its CPU time in page faults";
+    let command =
+        "numa run -- env MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=4294967296 solver";
+    let headline = &mut view.findings.as_mut().unwrap().headline;
+    (headline.verdict, headline.action) = (says.into(), command.into());
+    let lines = screen(&mut view, ASCII, 80, 24);
+    let answer: Vec<&str> = lines[1..6].iter().map(|line| line[8..].trim_end()).collect();
+    assert_eq!(answer.join(" "), format!("{says} none; not known: memory bandwidth {command}"));
+    assert!(lines.iter().any(|line| line.contains("ep.B")), "{lines:?}");
+    let low = screen(&mut view, ASCII, 80, 16);
+    assert!(low[2].starts_with("Cost") && low[3].starts_with("Do"), "{low:?}");
+}
+
+#[test]
 fn the_selected_process_is_explained() {
     let mut view = view("package:2 node:2 core:4");
     view.selected = Some(4711);
