@@ -378,7 +378,7 @@ static void statistics(void)
 }
 
 #ifndef NUMALLOC_PREFIX
-/* Blocks that the C library allocates are freed by whoever frees. */
+/* Blocks that the C library allocates go to the same free. */
 static void blocks_of_the_c_library(void)
 {
     for (int i = 0; i < 1000; i++) {
