@@ -1,0 +1,25 @@
+//! The page cache of files: on which nodes it is, who maps it, moving it to other nodes, removing it, and filling it by a
+//! memory policy.
+//!
+//! [`Residence::of`] changes nothing: it enters into the page table of this process only what the cache has already. All
+//! others say what is there afterwards, which they look up again.
+
+mod error;
+mod evict;
+mod find;
+mod load;
+mod mappers;
+mod relocate;
+mod residence;
+mod window;
+
+pub use error::FilesError;
+pub use evict::evict;
+pub use find::{FoundFile, FoundFiles, LeftOut, find};
+pub use load::{Reading, load};
+pub use mappers::{Mapper, Mappers};
+pub use relocate::{Relocated, Relocation, Target, Way};
+pub use residence::{Piece, Residence};
+
+/// Is called with the bytes done and all bytes.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
