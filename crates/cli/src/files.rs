@@ -2,7 +2,7 @@
 
 use crate::progress::ProgressLine;
 use anyhow::Context;
-use numakit_files::{FoundFile, FoundFiles, Mappers, Reading, Relocated, Residence, Target};
+use numakit_files::{Destination, FileResidence, FoundFile, FoundFiles, Mappers, Reading, Relocated};
 use numakit_model::plan::{Memory, Mode};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::lists::KnownNumbers;
@@ -57,7 +57,7 @@ impl<'a> Found<'a> {
         let cpus = cpus.map(|cpus| cpus.iter().filter(|cpu| allowed.contains(*cpu)).collect::<CpuSet>());
         let policy = MemoryPolicy::bind(&CpuSet::range(node, node));
         let reading = Reading { policy, cpus: cpus.filter(|cpus| !cpus.is_empty()) };
-        self.relocate(&Target::Node(node), &reading)
+        self.relocate(&Destination::Node(node), &reading)
     }
 
     /// Spreads them over nodes, by default all with memory.
@@ -65,7 +65,7 @@ impl<'a> Found<'a> {
         let nodes = self.nodes(nodes).context("--nodes")?;
         let memory = Memory { mode: Mode::Interleave, nodes: nodes.clone() };
         let reading = Reading { policy: MemoryPolicy::of(&memory), cpus: None };
-        self.relocate(&Target::Spread(nodes.iter().collect()), &reading)
+        self.relocate(&Destination::Spread(nodes.iter().collect()), &reading)
     }
 
     /// Removes them from the cache.
@@ -95,7 +95,7 @@ impl<'a> Found<'a> {
         })
     }
 
-    fn relocate(self, target: &Target, reading: &Reading) -> anyhow::Result<ChangedFiles> {
+    fn relocate(self, target: &Destination, reading: &Reading) -> anyhow::Result<ChangedFiles> {
         let mapped: Vec<usize> = self.mappers.list.iter().map(|mapper| mapper.file).collect();
         self.each(|at, found, file, line| {
             let name = found.path.display().to_string();
@@ -141,8 +141,8 @@ impl<'a> Found<'a> {
     }
 }
 
-fn examine(found: &FoundFile, file: &File, line: &mut ProgressLine) -> anyhow::Result<Residence> {
+fn examine(found: &FoundFile, file: &File, line: &mut ProgressLine) -> anyhow::Result<FileResidence> {
     let name = found.path.display().to_string();
-    let residence = Residence::of(file, &mut |done, all| line.show(&name, done, all));
+    let residence = FileResidence::of(file, &mut |done, all| line.show(&name, done, all));
     residence.with_context(|| format!("{name} cannot be examined"))
 }

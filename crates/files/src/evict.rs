@@ -5,7 +5,7 @@ use numakit_sys::file_pages;
 use std::fs::File;
 
 /// Writes what is dirty to the disk, then removes all pages of the file from the cache that nobody maps or locks. What
-/// stayed, [`Residence`](crate::Residence) tells.
+/// stayed, [`FileResidence`](crate::FileResidence) tells.
 pub fn evict(found: &FoundFile, file: &File) -> Result<(), FilesError> {
     file.sync_data().map_err(|error| found.error("its dirty pages cannot be written", error))?;
     file_pages::evict(file).map_err(|error| found.error("its pages cannot be removed from the cache", error))
@@ -14,7 +14,7 @@ pub fn evict(found: &FoundFile, file: &File) -> Result<(), FilesError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Residence;
+    use crate::FileResidence;
     use crate::window::testing::Scratch;
     use std::io::Write;
 
@@ -25,7 +25,7 @@ mod tests {
         let found = FoundFile { path: scratch.0.clone(), id: (0, 0) };
         let file = found.open().unwrap();
         evict(&found, &file).unwrap();
-        let left = Residence::of(&file, &mut |_, _| ()).unwrap().cached.unwrap();
+        let left = FileResidence::of(&file, &mut |_, _| ()).unwrap().cached.unwrap();
         if left > 1 << 20 {
             return numakit_skips::MACHINE.skip("the temporary folder is memory, which is never evicted");
         }

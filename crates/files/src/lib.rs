@@ -1,7 +1,7 @@
 //! The page cache of files: on which nodes it is, who maps it, moving it to other nodes, removing it, and filling it by a
 //! memory policy.
 //!
-//! [`Residence::of`] changes nothing: it enters into the page table of this process only what the cache has already. All
+//! [`FileResidence::of`] changes nothing: it enters into the page table of this process only what the cache has already. All
 //! others say what is there afterwards, which they look up again.
 
 mod error;
@@ -18,8 +18,8 @@ pub use evict::evict;
 pub use find::{FoundFile, FoundFiles, LeftOut, find};
 pub use load::{Reading, load};
 pub use mappers::{Mapper, Mappers};
-pub use relocate::{Relocated, Relocation, Target, Way};
-pub use residence::{Piece, Residence};
+pub use relocate::{Destination, Relocated, Relocation, Way};
+pub use residence::{FileResidence, Piece};
 
 /// Is called with the bytes done and all bytes.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+pub type FileProgress<'a> = &'a mut dyn FnMut(u64, u64);

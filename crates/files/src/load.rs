@@ -1,6 +1,6 @@
 //! Reading a file into the page cache by a memory policy.
 
-use crate::{FilesError, FoundFile, Progress};
+use crate::{FileProgress, FilesError, FoundFile};
 use numakit_model::CpuSet;
 use numakit_sys::policy::MemoryPolicy;
 use numakit_sys::{file, sched};
@@ -45,7 +45,7 @@ pub fn load(
     found: &FoundFile,
     file: &File,
     reading: &Reading,
-    progress: Progress<'_>,
+    progress: FileProgress<'_>,
 ) -> Result<u64, FilesError> {
     let size = file.metadata().map_err(|error| found.error("its size cannot be read", error))?.len();
     let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -112,7 +112,7 @@ fn read_parts(
 mod tests {
     use super::*;
     use crate::window::testing::Scratch;
-    use crate::{Residence, evict};
+    use crate::{FileResidence, evict};
     use numakit_model::CpuSet;
 
     fn opened(scratch: &Scratch) -> (FoundFile, File) {
@@ -136,7 +136,7 @@ mod tests {
         let reading = Reading { policy, cpus: None };
         let read = load(&found, &file, &reading, &mut |done, all| last = (done, all)).unwrap();
         assert_eq!((read, last), ((40 << 20) + 5, ((40 << 20) + 5, (40 << 20) + 5)));
-        let residence = Residence::of(&file, &mut |_, _| ()).unwrap();
+        let residence = FileResidence::of(&file, &mut |_, _| ()).unwrap();
         assert_eq!(residence.on(0), Some((40 << 20) + sched::page_size()));
         assert_eq!(MemoryPolicy::current().unwrap(), before, "only the readers have the policy");
     }

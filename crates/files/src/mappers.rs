@@ -24,6 +24,9 @@ pub struct Mapper {
     pub threads: BTreeMap<u32, u64>,
 }
 
+/// The position of a file, the file, and its absolute path.
+type KnownFile<'a> = (usize, &'a FoundFile, Option<PathBuf>);
+
 /// All of them, by process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mappers {
@@ -36,12 +39,11 @@ pub struct Mappers {
 impl Mappers {
     /// Reads the mappings of all processes but this one.
     pub fn of(root: &SysRoot, topology: &Topology, files: &[FoundFile]) -> Self {
-        let names: HashMap<u64, Vec<(usize, &FoundFile, Option<PathBuf>)>> =
-            files.iter().enumerate().fold(HashMap::new(), |mut names, (at, file)| {
-                let path = std::fs::canonicalize(&file.path).ok();
-                names.entry(file.id.1).or_default().push((at, file, path));
-                names
-            });
+        let mut names: HashMap<u64, Vec<KnownFile<'_>>> = HashMap::new();
+        for (at, file) in files.iter().enumerate() {
+            let path = std::fs::canonicalize(&file.path).ok();
+            names.entry(file.id.1).or_default().push((at, file, path));
+        }
         let own = proc::own_pid(root);
         let mut all = Self::default();
         for pid in proc::processes(root).unwrap_or_default() {

@@ -1,6 +1,6 @@
 //! Moving the cached pages of a file to nodes: in place, or by removing and reading them again.
 
-use crate::{FilesError, FoundFile, Progress, Reading, Residence, evict, load, window};
+use crate::{FileProgress, FileResidence, FilesError, FoundFile, Reading, evict, load, window};
 use numakit_sys::file_pages::{self, FileWindow, PageState};
 use numakit_sys::sched;
 use std::fs::File;
@@ -8,14 +8,14 @@ use std::io;
 
 /// Where pages are to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum Destination {
     /// All on one node.
     Node(u32),
     /// Page by page on these nodes in turn.
     Spread(Vec<u32>),
 }
 
-impl Target {
+impl Destination {
     /// The node of a page of the file, if `block` pages together have one node.
     fn node(&self, page: u64, block: u64) -> u32 {
         match self {
@@ -57,9 +57,9 @@ pub struct Relocation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocated {
     /// Where it was.
-    pub before: Residence,
+    pub before: FileResidence,
     /// Where it is.
-    pub after: Residence,
+    pub after: FileResidence,
     /// How pages moved.
     pub way: Way,
     /// How many did; nothing is counted of those that were read again.
@@ -75,13 +75,13 @@ impl Relocated {
     /// false: no process maps the file.
     pub fn of(
         (found, file): (&FoundFile, &File),
-        target: &Target,
+        target: &Destination,
         reading: &Reading,
         mapped: bool,
-        progress: Progress<'_>,
+        progress: FileProgress<'_>,
     ) -> Result<Self, FilesError> {
         let fail = |error| found.error("its page cache cannot be examined", error);
-        let before = Residence::of(file, &mut |_, _| ()).map_err(fail)?;
+        let before = FileResidence::of(file, &mut |_, _| ()).map_err(fail)?;
         let told = file_pages::tells_cached(file).map_err(fail)?;
         let mut mover = Mover { target, told, block: 1, all: true, pages: Relocation::default() };
         let way = match mover.file(file, before.size, &mut *progress) {
@@ -94,7 +94,7 @@ impl Relocated {
             }
             Err(error) => return Err(found.error("its pages cannot be moved", error)),
         };
-        let after = Residence::of(file, &mut |_, _| ()).map_err(fail)?;
+        let after = FileResidence::of(file, &mut |_, _| ()).map_err(fail)?;
         let read_whole = !told && way != Way::Refused;
         Ok(Self { before, after, way, pages: mover.pages, block: mover.block, read_whole })
     }
@@ -117,7 +117,7 @@ const CALLS: [usize; 3] = [usize::MAX, 64, 1];
 const BLOCKS: [u64; 4] = [1, 16, 64, 512];
 
 struct Mover<'a> {
-    target: &'a Target,
+    target: &'a Destination,
     /// Whether the kernel tells what is cached.
     told: bool,
     block: u64,
@@ -127,7 +127,7 @@ struct Mover<'a> {
 }
 
 impl Mover<'_> {
-    fn file(&mut self, file: &File, size: u64, progress: Progress<'_>) -> io::Result<()> {
+    fn file(&mut self, file: &File, size: u64, progress: FileProgress<'_>) -> io::Result<()> {
         let page = sched::page_size();
         window::each(file, size, u64::MAX, |window, first| {
             self.window(window, first)?;
@@ -155,7 +155,7 @@ impl Mover<'_> {
     /// Whether pages that moved are not where they were to go.
     fn torn(&self, first: u64, pages: &[u32], after: &[PageState]) -> bool {
         let wrong = |(page, state): (&u32, &PageState)| matches!(state, PageState::Node(node) if *node != self.wanted(first, *page));
-        matches!(self.target, Target::Spread(_)) && pages.iter().zip(after).any(wrong)
+        matches!(self.target, Destination::Spread(_)) && pages.iter().zip(after).any(wrong)
     }
 
     fn wanted(&self, first: u64, page: u32) -> u32 {
@@ -244,11 +244,11 @@ mod tests {
 
     #[test]
     fn pages_take_turns_in_blocks() {
-        let spread = Target::Spread(vec![0, 2, 3]);
+        let spread = Destination::Spread(vec![0, 2, 3]);
         let nodes = |block| (0..8).map(|page| spread.node(page, block)).collect::<Vec<u32>>();
         assert_eq!(nodes(1), [0, 2, 3, 0, 2, 3, 0, 2]);
         assert_eq!(nodes(4), [0, 0, 0, 0, 2, 2, 2, 2]);
-        assert_eq!(Target::Node(5).node(77, 16), 5);
+        assert_eq!(Destination::Node(5).node(77, 16), 5);
     }
 
     #[test]
@@ -259,14 +259,14 @@ mod tests {
         let policy = MemoryPolicy::bind(&CpuSet::range(0, 0));
         let reading = Reading { policy, cpus: None };
         let once = |target| Relocated::of((&found, &file), &target, &reading, false, &mut |_, _| ());
-        let one = once(Target::Node(0)).unwrap();
+        let one = once(Destination::Node(0)).unwrap();
         let pages = (3 << 20) / sched::page_size() + 1;
         match one.way {
             Way::InPlace => assert_eq!(one.pages.there + one.pages.moved, pages, "{one:?}"),
             _ => numakit_skips::PRIVILEGES.skip_part("move_pages is refused here"),
         }
         assert_eq!((one.after.on(0), one.left()), (Some(pages * sched::page_size()), 0));
-        let again = once(Target::Spread(vec![0])).unwrap();
+        let again = once(Destination::Spread(vec![0])).unwrap();
         assert_eq!((again.block, again.left(), again.pages.moved), (1, 0, 0));
         assert_eq!(again.before, one.after);
     }
@@ -277,7 +277,7 @@ mod tests {
         let found = FoundFile { path: scratch.0.clone(), id: (0, 0) };
         let file = found.open().unwrap();
         let reading = Reading { policy: MemoryPolicy::bind(&CpuSet::range(900, 900)), cpus: None };
-        let result = Relocated::of((&found, &file), &Target::Node(900), &reading, false, &mut |_, _| ());
+        let result = Relocated::of((&found, &file), &Destination::Node(900), &reading, false, &mut |_, _| ());
         let error = result.unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}: ", scratch.0.display())), "{error}");
     }

@@ -1,6 +1,6 @@
 //! Where the cached pages of a file are.
 
-use crate::{Progress, window};
+use crate::{FileProgress, window};
 use numakit_model::{Fix, Unavailable};
 use numakit_sys::file_pages::{self, FileWindow, PageState};
 use numakit_sys::sched;
@@ -37,7 +37,7 @@ impl Piece {
 
 /// Where the cached pages of a file are. Bytes are those of whole pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Residence {
+pub struct FileResidence {
     /// The size of the file in bytes.
     pub size: u64,
     /// Its size afterwards, if it changed meanwhile.
@@ -52,9 +52,9 @@ pub struct Residence {
     pub pieces: Vec<Piece>,
 }
 
-impl Residence {
+impl FileResidence {
     /// Examines a file without changing what is cached. What cannot be told is absent with the reason.
-    pub fn of(file: &File, progress: Progress<'_>) -> io::Result<Self> {
+    pub fn of(file: &File, progress: FileProgress<'_>) -> io::Result<Self> {
         let size = file.metadata()?.len();
         let examined = file_pages::tells_cached(file).and_then(|told| match told {
             true => Examination::of(file, size, progress),
@@ -111,7 +111,7 @@ struct Examination {
 }
 
 impl Examination {
-    fn of(file: &File, size: u64, progress: Progress<'_>) -> io::Result<Residence> {
+    fn of(file: &File, size: u64, progress: FileProgress<'_>) -> io::Result<FileResidence> {
         let page = sched::page_size();
         let pages = size.div_ceil(page);
         // Pieces of whole huge pages if they are larger than one.
@@ -170,12 +170,12 @@ impl Examination {
         }
     }
 
-    fn finish(self, size: u64) -> Residence {
+    fn finish(self, size: u64) -> FileResidence {
         let huge = self.huge.ok_or_else(|| {
             let fix = Fix::OtherKernel("of 5.4 or newer".to_owned());
             Unavailable::new("huge pages of the file", "/proc/self/smaps has no FilePmdMapped", fix)
         });
-        Residence {
+        FileResidence {
             size,
             changed: None,
             cached: Ok(self.cached),
@@ -209,7 +209,7 @@ mod tests {
         let scratch = Scratch::file("whole", 3_000_001);
         let file = opened(&scratch);
         let mut calls = Vec::new();
-        let residence = Residence::of(&file, &mut |done, all| calls.push((done, all))).unwrap();
+        let residence = FileResidence::of(&file, &mut |done, all| calls.push((done, all))).unwrap();
         let whole = 3_000_001u64.next_multiple_of(sched::page_size());
         assert_eq!((residence.size, residence.changed, &residence.cached), (3_000_001, None, &Ok(whole)));
         assert_eq!(residence.nodes.as_ref().unwrap().values().sum::<u64>(), whole);
@@ -235,7 +235,7 @@ mod tests {
         let scratch = Scratch::file("part", 4 << 20);
         let file = opened(&scratch);
         file_pages::evict(&file).unwrap();
-        let once = || Residence::of(&file, &mut |_, _| ()).unwrap();
+        let once = || FileResidence::of(&file, &mut |_, _| ()).unwrap();
         let before = once();
         if before.cached == Ok(4 << 20) {
             return numakit_skips::MACHINE.skip("the temporary folder is memory, which is never evicted");
@@ -254,7 +254,7 @@ mod tests {
     fn an_empty_file_has_nothing() {
         let scratch = Scratch::file("empty", 0);
         let file = opened(&scratch);
-        let residence = Residence::of(&file, &mut |_, _| ()).unwrap();
+        let residence = FileResidence::of(&file, &mut |_, _| ()).unwrap();
         assert_eq!((residence.cached, residence.pieces), (Ok(0), Vec::new()));
     }
 

@@ -69,7 +69,7 @@ pub(crate) mod testing {
             Self(path)
         }
 
-        /// A file of so many bytes that are on the disk.
+        /// A file of this length that is on the disk.
         pub(crate) fn file(name: &str, bytes: usize) -> Self {
             let path = std::env::temp_dir().join(format!("numakit-files-{name}-{}", std::process::id()));
             fs::write(&path, vec![7; bytes]).unwrap();

@@ -185,7 +185,7 @@ pub fn tells_cached(file: &File) -> io::Result<bool> {
 
 /// Whether the file is on hugetlbfs, whose pages belong to no cache.
 pub fn is_of_pool(file: &File) -> io::Result<bool> {
-    Ok(i64::from(fstatfs(file)?.f_type) == HUGETLBFS)
+    Ok(fstatfs(file)?.f_type == HUGETLBFS)
 }
 
 /// The major and minor number of a device, as `maps` prints it.

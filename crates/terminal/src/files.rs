@@ -5,7 +5,7 @@ mod changed;
 pub use changed::{ChangedFiles, Deed};
 
 use crate::table::page_table;
-use numakit_files::{FoundFile, LeftOut, Mapper, Mappers, Piece, Residence};
+use numakit_files::{FileResidence, FoundFile, LeftOut, Mapper, Mappers, Piece};
 use numakit_model::Unavailable;
 use numakit_model::numbers::{ABSENT, NumberStyle};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub struct ShownFiles {
     /// The kernel's numbers of the nodes.
     pub nodes: Vec<u32>,
     /// The files.
-    pub files: Vec<(FoundFile, Residence)>,
+    pub files: Vec<(FoundFile, FileResidence)>,
     /// What was left out of folders.
     pub left_out: LeftOut,
     /// The processes that map the files.
@@ -33,7 +33,7 @@ const MAX_NODES: usize = 8;
 const MAX_FILES: usize = 20;
 
 /// Widths of a strip: the minimum beside the table, the maximum.
-const STRIP: (usize, usize) = (24, 64);
+const STRIP: (usize, usize) = (16, 64);
 
 impl ShownFiles {
     /// The page for a terminal of this width.
@@ -65,7 +65,7 @@ impl ShownFiles {
     }
 
     /// The files of the table, in their order.
-    fn listed(&self) -> Vec<&(FoundFile, Residence)> {
+    fn listed(&self) -> Vec<&(FoundFile, FileResidence)> {
         let cached = |at: &usize| self.files[*at].1.cached.as_ref().ok().copied().unwrap_or(0);
         let mut most: Vec<usize> = (0..self.files.len()).collect();
         most.sort_by_key(|at| (std::cmp::Reverse(cached(at)), *at));
@@ -126,7 +126,7 @@ impl ShownFiles {
 
     /// The JSON.
     pub fn json(&self) -> Value {
-        let file = |(at, (file, residence)): (usize, &(FoundFile, Residence))| {
+        let file = |(at, (file, residence)): (usize, &(FoundFile, FileResidence))| {
             let mut object = residence_json(residence, &self.nodes);
             let mappers = self.mappers.list.iter().filter(|mapper| mapper.file == at);
             object["path"] = json!(file.path.to_string_lossy());
@@ -154,7 +154,7 @@ impl ShownFiles {
 }
 
 /// The residence of a file as JSON, without its path.
-fn residence_json(residence: &Residence, nodes: &[u32]) -> Value {
+fn residence_json(residence: &FileResidence, nodes: &[u32]) -> Value {
     let why = |value: Option<&Unavailable>| value.map(ToString::to_string);
     let on = |by_node: &BTreeMap<u32, u64>| {
         nodes.iter().map(|node| by_node.get(node).copied().unwrap_or(0)).collect::<Vec<_>>()
@@ -179,8 +179,8 @@ fn residence_json(residence: &Residence, nodes: &[u32]) -> Value {
 }
 
 /// The nodes with columns: those with most cached bytes.
-fn columns<'a>(nodes: &[u32], files: impl Iterator<Item = &'a Residence>) -> Vec<u32> {
-    let files: Vec<&Residence> = files.collect();
+fn columns<'a>(nodes: &[u32], files: impl Iterator<Item = &'a FileResidence>) -> Vec<u32> {
+    let files: Vec<&FileResidence> = files.collect();
     let bytes = |node: u32| files.iter().filter_map(|residence| residence.on(node)).sum::<u64>();
     let mut nodes = nodes.to_vec();
     nodes.sort_by_key(|node| (std::cmp::Reverse(bytes(*node)), *node));
@@ -189,7 +189,7 @@ fn columns<'a>(nodes: &[u32], files: impl Iterator<Item = &'a Residence>) -> Vec
     nodes
 }
 
-fn row((file, residence): &(FoundFile, Residence), nodes: &[u32]) -> Vec<String> {
+fn row((file, residence): &(FoundFile, FileResidence), nodes: &[u32]) -> Vec<String> {
     let cached = residence.cached.as_ref().ok().copied();
     // The last page is whole.
     let share = cached.filter(|_| residence.size > 0);
@@ -226,7 +226,7 @@ fn threads(by_node: &BTreeMap<u32, u64>) -> String {
     if nodes.is_empty() { ABSENT.to_owned() } else { nodes.join(" ") }
 }
 
-/// The pieces in at most so many characters.
+/// The pieces in at most `width` characters.
 fn strip(pieces: &[Piece], width: usize) -> String {
     let count = pieces.len().min(width);
     let piece = |at: usize| {

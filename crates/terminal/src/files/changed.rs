@@ -2,7 +2,7 @@
 
 use super::{bytes, columns, path, residence_json, words};
 use crate::table::page_table;
-use numakit_files::{FoundFile, LeftOut, Mappers, Relocated, Residence, Way};
+use numakit_files::{FileResidence, FoundFile, LeftOut, Mappers, Relocated, Way};
 use numakit_model::numbers::NumberStyle;
 use serde_json::{Value, json};
 
@@ -14,16 +14,16 @@ pub enum Deed {
     /// They were removed from the cache.
     Evicted {
         /// Where it was.
-        before: Residence,
+        before: FileResidence,
         /// What stayed.
-        after: Residence,
+        after: FileResidence,
     },
     /// It was read.
     Loaded {
         /// Where it was.
-        before: Residence,
+        before: FileResidence,
         /// Where it is.
-        after: Residence,
+        after: FileResidence,
         /// The bytes that were read.
         read: u64,
         /// The memory policy.
@@ -49,14 +49,14 @@ pub struct ChangedFiles {
 }
 
 impl Deed {
-    fn before(&self) -> &Residence {
+    fn before(&self) -> &FileResidence {
         match self {
             Self::Moved(relocated) => &relocated.before,
             Self::Evicted { before, .. } | Self::Loaded { before, .. } => before,
         }
     }
 
-    fn after(&self) -> &Residence {
+    fn after(&self) -> &FileResidence {
         match self {
             Self::Moved(relocated) => &relocated.after,
             Self::Evicted { after, .. } | Self::Loaded { after, .. } => after,
@@ -84,7 +84,7 @@ impl ChangedFiles {
         let nodes = columns(&self.nodes, self.files.iter().map(|(_, deed)| deed.after()));
         let mut headings: Vec<String> = ["FILE", "", "CACHED"].map(str::to_owned).to_vec();
         headings.extend(nodes.iter().map(|node| format!("NODE{node}")));
-        let row = |name: String, when: &str, residence: &Residence| {
+        let row = |name: String, when: &str, residence: &FileResidence| {
             let mut row = vec![name, when.to_owned(), bytes(residence.cached.as_ref().ok().copied())];
             row.extend(nodes.iter().map(|node| bytes(residence.on(*node))));
             row
@@ -173,7 +173,7 @@ impl ChangedFiles {
     }
 
     /// Why pages stayed in the cache.
-    fn stayed(&self, at: usize, after: &Residence) -> Option<String> {
+    fn stayed(&self, at: usize, after: &FileResidence) -> Option<String> {
         let cached = after.cached.as_ref().ok().filter(|cached| **cached > 0)?;
         let why = match self.mappers.list.iter().any(|mapper| mapper.file == at) {
             true => format!("{} it; stop them", self.users(at)),

@@ -6,9 +6,9 @@ fn found(path: &str) -> FoundFile {
     FoundFile { path: PathBuf::from(path), id: (1, 2) }
 }
 
-fn residence(pieces: Vec<Piece>) -> Residence {
+fn residence(pieces: Vec<Piece>) -> FileResidence {
     let nodes = BTreeMap::from([(0, 3 << 20), (2, 1 << 20)]);
-    Residence {
+    FileResidence {
         size: 8 << 20,
         changed: None,
         cached: Ok(4 << 20),
@@ -24,7 +24,7 @@ fn shown() -> ShownFiles {
     pieces.extend([Piece::Absent; 120]);
     let why =
         || Unavailable::new("what is cached of the file", "mincore does not tell", Fix::Root { or: None });
-    let untold = Residence {
+    let untold = FileResidence {
         cached: Err(why()),
         nodes: Err(why()),
         huge: Err(why()),
@@ -109,7 +109,7 @@ fn of_many_files_those_with_most_in_the_cache_are_listed() {
         let cached = if at < 25 { 0 } else { 1 << 20 };
         many.files.push((
             found(&format!("f{at}")),
-            Residence { cached: Ok(cached), ..residence(vec![Piece::Absent]) },
+            FileResidence { cached: Ok(cached), ..residence(vec![Piece::Absent]) },
         ));
     }
     let text = many.page(100);

@@ -3,8 +3,8 @@ use numakit_files::{Mapper, Piece, Relocation};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-fn residence(nodes: [u64; 2]) -> Residence {
-    Residence {
+fn residence(nodes: [u64; 2]) -> FileResidence {
+    FileResidence {
         size: 8 << 20,
         changed: None,
         cached: Ok(nodes.iter().sum()),
