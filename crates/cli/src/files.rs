@@ -1,7 +1,7 @@
 //! What `numa file` does with files, one after the other.
 
 use crate::progress::ProgressLine;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use numakit_files::{Destination, FileResidence, FoundFile, FoundFiles, Mappers, Reading, Relocated};
 use numakit_model::plan::{Memory, Mode};
 use numakit_model::{CpuSet, Topology};
@@ -10,8 +10,10 @@ use numakit_placement::{ListError, MemoryRequest, NumberList};
 use numakit_sensors::task::access::TaskAccess;
 use numakit_sys::permissions::Surroundings;
 use numakit_sys::policy::MemoryPolicy;
-use numakit_sys::{SysRoot, sched};
+use numakit_sys::stdio::note;
+use numakit_sys::{SysRoot, file, sched};
 use numakit_terminal::files::{ChangedFiles, Deed, ShownFiles};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -139,6 +141,44 @@ impl<'a> Found<'a> {
         };
         list.map_or_else(|| Ok(allowed.clone()), |list| list.within(&known))
     }
+}
+
+/// Reads the files that match a pattern and spreads them over nodes: before a program starts that will map them.
+pub fn spread_before_start(pattern: &OsStr, nodes: &CpuSet) -> anyhow::Result<()> {
+    let paths = file::matching(pattern).with_context(|| format!("--spread-files {}", pattern.display()))?;
+    if paths.is_empty() {
+        bail!(
+            "--spread-files {}: no file matches; quote the pattern, and name files or folders",
+            pattern.display()
+        );
+    }
+    let memory = Memory { mode: Mode::Interleave, nodes: nodes.clone() };
+    let reading = Reading { policy: MemoryPolicy::of(&memory), cpus: None };
+    let target = Destination::Spread(nodes.iter().collect());
+    let mut line = ProgressLine::new();
+    for found in numakit_files::find(&paths)?.files {
+        let (name, file) = (found.path.display().to_string(), found.open()?);
+        let mut progress = |done, all| line.show(&name, done, all);
+        numakit_files::load(&found, &file, &reading, &mut progress)?;
+        let moved = Relocated::of((&found, &file), &target, &reading, false, &mut progress)?;
+        if moved.left() > 0 {
+            note(format_args!(
+                "--spread-files: {} pages of {name} stay where they are; 'numa file spread {name}' says why",
+                moved.left()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Large files that processes map from several nodes and that are cached on one: what is seen, and the command for it.
+pub fn one_sided(root: &SysRoot, topology: &Topology, pids: Option<&[u32]>) -> Vec<(String, String)> {
+    // With one node, all is on it.
+    if !root.is_host() || topology.nodes.len() < 2 {
+        return Vec::new();
+    }
+    let found = numakit_files::one_sided(root, topology, pids, numakit_files::LARGE);
+    found.iter().map(numakit_terminal::files::one_sided).collect()
 }
 
 fn examine(found: &FoundFile, file: &File, line: &mut ProgressLine) -> anyhow::Result<FileResidence> {

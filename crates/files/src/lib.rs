@@ -9,6 +9,7 @@ mod evict;
 mod find;
 mod load;
 mod mappers;
+mod one_sided;
 mod relocate;
 mod residence;
 mod window;
@@ -18,6 +19,7 @@ pub use evict::evict;
 pub use find::{FoundFile, FoundFiles, LeftOut, find};
 pub use load::{Reading, load};
 pub use mappers::{Mapper, Mappers};
+pub use one_sided::{LARGE, OneSidedFile, one_sided};
 pub use relocate::{Destination, Relocated, Relocation, Way};
 pub use residence::{FileResidence, Piece};
 

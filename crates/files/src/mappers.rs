@@ -78,13 +78,7 @@ impl Mappers {
     fn add(&mut self, process: &TaskDir<'_>, topology: &Topology, pid: u32, mapped: BTreeMap<usize, u64>) {
         // It may have ended.
         let Ok(stat) = process.stat() else { return };
-        let mut threads = BTreeMap::new();
-        for tid in process.threads().unwrap_or_default() {
-            let cpu = process.thread(tid).stat().ok().and_then(|stat| stat.cpu);
-            if let Some(node) = cpu.and_then(|cpu| topology.node_of_cpu(cpu)) {
-                *threads.entry(node.os_index).or_default() += 1;
-            }
-        }
+        let threads = threads_by_node(process, topology);
         self.list.extend(mapped.into_iter().map(|(file, mapped)| Mapper {
             pid,
             command: stat.name(),
@@ -93,6 +87,18 @@ impl Mappers {
             threads: threads.clone(),
         }));
     }
+}
+
+/// The threads of a process by the node where they run or ran last.
+pub(crate) fn threads_by_node(process: &TaskDir<'_>, topology: &Topology) -> BTreeMap<u32, u64> {
+    let mut threads = BTreeMap::new();
+    for tid in process.threads().unwrap_or_default() {
+        let cpu = process.thread(tid).stat().ok().and_then(|stat| stat.cpu);
+        if let Some(node) = cpu.and_then(|cpu| topology.node_of_cpu(cpu)) {
+            *threads.entry(node.os_index).or_default() += 1;
+        }
+    }
+    threads
 }
 
 /// Major and minor number.

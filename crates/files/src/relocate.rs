@@ -281,4 +281,30 @@ mod tests {
         let error = result.unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}: ", scratch.0.display())), "{error}");
     }
+
+    #[test]
+    fn a_file_that_grows_and_shrinks_meanwhile_ends_nothing() {
+        let scratch = Scratch::file("changes", 8 << 20);
+        let found = FoundFile { path: scratch.0.clone(), id: (0, 0) };
+        let file = found.open().unwrap();
+        let reading = Reading { policy: MemoryPolicy::bind(&CpuSet::range(0, 0)), cpus: None };
+        let other = File::options().write(true).open(&scratch.0).unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    [0, 12 << 20, 5000, 8 << 20].into_iter().for_each(|size| other.set_len(size).unwrap());
+                }
+            });
+            for _ in 0..50 {
+                let residence = FileResidence::of(&file, &mut |_, _| ()).unwrap();
+                assert!(residence.cached.is_ok(), "{residence:?}");
+                let target = Destination::Node(0);
+                let moved = Relocated::of((&found, &file), &target, &reading, false, &mut |_, _| ()).unwrap();
+                assert_eq!(moved.left(), moved.pages.busy, "{moved:?}");
+                load(&found, &file, &reading, &mut |_, _| ()).unwrap();
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
 }

@@ -5,7 +5,7 @@ mod changed;
 pub use changed::{ChangedFiles, Deed};
 
 use crate::table::page_table;
-use numakit_files::{FileResidence, FoundFile, LeftOut, Mapper, Mappers, Piece};
+use numakit_files::{FileResidence, FoundFile, LeftOut, Mapper, Mappers, OneSidedFile, Piece};
 use numakit_model::Unavailable;
 use numakit_model::numbers::{ABSENT, NumberStyle};
 use serde_json::{Value, json};
@@ -151,6 +151,21 @@ impl ShownFiles {
             "threads": threads.collect::<Vec<_>>(),
         })
     }
+}
+
+/// What is wrong with a file that is cached on one node, and the command that spreads it.
+pub fn one_sided(file: &OneSidedFile) -> (String, String) {
+    let nodes: Vec<String> = file.threads.keys().map(u32::to_string).collect();
+    let path = file.path.to_string_lossy();
+    let seen = format!(
+        "{path} ({}) is cached on node {}, and {} ({}) maps it with threads on nodes {}",
+        bytes(Some(file.size)),
+        file.node,
+        file.pid,
+        file.command,
+        nodes.join(", ")
+    );
+    (seen, format!("as root: numa file spread '{path}'"))
 }
 
 /// The residence of a file as JSON, without its path.

@@ -1,10 +1,13 @@
 /* mapped FILE [--hold SECONDS]
  *
  * Maps the whole file, reads every page, and prints what its numa_maps says of the mapping: the pages on
- * each node, as `N0=1024 N2=1024`. With --hold, it waits so long before it prints them once more. */
+ * each node, as `N0=1024 N2=1024`. With --hold, it waits for this time, with a thread on every CPU, before it
+ * prints them once more. */
 #define _GNU_SOURCE
 #include "arguments.h"
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +36,30 @@ static void print_nodes(const char *start)
     fflush(stdout);
 }
 
+static void *wait_for_end(void *unused)
+{
+    (void)unused;
+    pause();
+    return NULL;
+}
+
+/* One on every CPU. */
+static void start_threads(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    for (long cpu = 0; cpu < cpus; cpu++) {
+        pthread_t thread;
+        pthread_attr_t attributes;
+        cpu_set_t mask;
+        CPU_ZERO(&mask);
+        CPU_SET(cpu, &mask);
+        pthread_attr_init(&attributes);
+        if (pthread_attr_setaffinity_np(&attributes, sizeof mask, &mask) ||
+            pthread_create(&thread, &attributes, wait_for_end, NULL))
+            fail("cannot start a thread on CPU %ld", cpu);
+    }
+}
+
 int main(int count, char **words)
 {
     int hold = 0;
@@ -52,6 +79,8 @@ int main(int count, char **words)
     volatile char sum = 0;
     for (off_t at = 0; at < about.st_size; at += 4096)
         sum += start[at];
+    if (hold)
+        start_threads();
     print_nodes(start);
     if (hold) {
         sleep(hold);

@@ -74,11 +74,57 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
             guest = guest.step(&format!("{kind} {name}"), &["sh", "-c", &script]);
         }
     }
+    let run = "numa file evict /out/data >/dev/null
+        numa run -c 8 --busy off --spread-files '/out/dat[a]' -- mapped /out/data; echo status $?
+        numa run -c 8 --busy off --spread-files '/out/none*' -- mapped /out/data; echo status $?";
     let times = "dd if=/dev/zero of=/out/large bs=1M count=64 2>/dev/null; sync; numa file move --node 0 /out/large >/dev/null
         time numa file show /out/data; time numa file show /out/large; time numa file move --node 1 /out/large
         rm /out/large /out/data";
-    guest.step("huge", &["sh", "-c", &format!("{WORDS}\n{HUGE}")]).step("times", &["sh", "-c", times]).boot()
+    guest
+        .step("huge", &["sh", "-c", &format!("{WORDS}\n{HUGE}")])
+        .step("run", &["sh", "-c", run])
+        .step("times", &["sh", "-c", times])
+        .boot()
 });
+
+/// A file of more than 1 GiB on node 0, mapped by threads on all nodes, before and after it is spread.
+static LARGE: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
+    let script = format!(
+        "{WORDS}\nF=/dev/shm/large; taskset 1 dd if=/dev/zero of=$F bs=1M count=1030 2>/dev/null
+        hold $F; tell tasks numa tasks -i 10ms -p $held; tell doctor numa doctor
+        tell spread numa file spread --json $F; tell after numa tasks -i 10ms -p $held; kill $held"
+    );
+    Guest::new(Shape::named("four")?)
+        .memory_mib(1536)
+        .timeout(Duration::from_secs(400))
+        .program(&programs::numa()?)
+        .program(&programs::compiled("mapped")?.unwrap())
+        .step("setup", &["sh", "-c", SETUP])
+        .step("large", &["sh", "-c", &script])
+        .boot()
+});
+
+#[test]
+fn a_large_file_on_one_node_is_found_until_it_is_spread() {
+    let Some(boot) = or_skipped(&LARGE) else { return };
+    let told = told(boot, "large");
+    let sentence = "/dev/shm/large (1.01 GiB) is cached on node 0, and ";
+    assert!(told["tasks"].0.contains(sentence), "{}", told["tasks"].0);
+    assert!(told["tasks"].0.contains("numa file spread '/dev/shm/large'"), "{}", told["tasks"].0);
+    assert!(told["doctor"].0.contains("page cache on one node: ") && told["doctor"].0.contains(sentence));
+    assert_eq!(file(&told, "spread")["complete"], true);
+    assert!(!told["after"].0.contains("is cached on node"), "{}", told["after"].0);
+}
+
+#[test]
+fn a_run_spreads_files_before_its_start() {
+    let Some(boot) = or_skipped(&BOOT) else { return };
+    let (text, errors) = (boot["run"].text(), boot["run"].errors());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(maps(lines[0]), [Q, Q, Q, Q], "{text} {errors}");
+    assert_eq!((lines[1], lines[2]), ("status 0", "status 2"), "{text}");
+    assert!(errors.contains("--spread-files /out/none*: no file matches"), "{errors}");
+}
 
 /// What the commands of a step printed, by name: the text and the status.
 fn told(boot: &Boot, step: &str) -> BTreeMap<String, (String, i32)> {
@@ -150,7 +196,7 @@ fn pages_that_another_process_maps_move_for_root_alone() {
         let mapper = &file(&told, "held-show")["mapped_by"][0];
         assert_eq!((&mapper["command"], &mapper["mapped"]), (&"mapped".into(), &SIZE.into()), "{kind}");
         let threads: u64 = mapper["threads"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
-        assert_eq!(threads, 1, "{kind} {mapper}");
+        assert_eq!(threads, 9, "{kind} {mapper}");
         let refused = file(&told, "refused");
         assert_eq!((&refused["pages"]["mapped"], told["refused"].1), (&PAGES.into(), 1), "{kind} {refused}");
         let text = &told["refused-text"].0;

@@ -82,3 +82,16 @@ fn what_cannot_be_is_an_error_with_its_fix() {
         folder.run(line).says(2, message);
     }
 }
+
+#[test]
+fn a_run_reads_files_before_its_start() {
+    let Some(folder) = folder("filespread") else { return };
+    let run = "run --busy off --share -c 1 --spread-files";
+    folder
+        .run(&format!("{run} no* -- true"))
+        .says(2, "--spread-files no*: no file matches; quote the pattern");
+    folder.run(&format!("{run} dat* -- true")).says(0, "");
+    let shown = json(&folder.run("file show --json data"));
+    assert!(shown["files"][0]["cached"].as_u64().unwrap() >= 3_000_000, "{shown}");
+    folder.run(&format!("{run} dat* --dry-run -- true")).says(2, "--dry-run");
+}

@@ -81,6 +81,22 @@ fn a_narrow_page_has_strips_on_lines_of_their_own() {
 }
 
 #[test]
+fn a_file_on_one_node_is_a_sentence_with_its_command() {
+    let file = OneSidedFile {
+        pid: 77,
+        command: "server".to_owned(),
+        path: PathBuf::from("/m/a.gguf"),
+        size: 4 << 30,
+        node: 2,
+        threads: BTreeMap::from([(0, 4), (2, 12)]),
+    };
+    let (seen, fix) = one_sided(&file);
+    let expected =
+        "/m/a.gguf (4.00 GiB) is cached on node 2, and 77 (server) maps it with threads on nodes 0, 2";
+    assert_eq!((seen.as_str(), fix.as_str()), (expected, "as root: numa file spread '/m/a.gguf'"));
+}
+
+#[test]
 fn strips_merge_pieces() {
     use Piece::{Absent, Mixed, Node, Unknown};
     assert_eq!(strip(&[Node(0), Node(0), Node(1), Absent], 2), "0+");
