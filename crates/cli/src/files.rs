@@ -1,14 +1,14 @@
 //! What `numa file` does with files, one after the other.
 
 use crate::progress::ProgressLine;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use numakit_files::{Destination, FileResidence, FoundFile, FoundFiles, Mappers, Reading, Relocated};
 use numakit_model::plan::{Memory, Mode};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::lists::KnownNumbers;
 use numakit_placement::{ListError, MemoryRequest, NumberList};
 use numakit_sensors::task::access::TaskAccess;
-use numakit_sys::permissions::Surroundings;
+use numakit_sys::permissions::{Permission, Permissions, Surroundings};
 use numakit_sys::policy::MemoryPolicy;
 use numakit_sys::stdio::note;
 use numakit_sys::{SysRoot, file, sched};
@@ -54,11 +54,8 @@ impl<'a> Found<'a> {
     pub fn move_to(self, node: u32) -> anyhow::Result<ChangedFiles> {
         let one = NumberList::of(&CpuSet::range(node, node));
         self.nodes(one.as_ref()).context("--node")?;
-        let cpus = self.topology.node(node).map(|node| node.cpus.clone());
-        let allowed = sched::permitted().unwrap_or_default();
-        let cpus = cpus.map(|cpus| cpus.iter().filter(|cpu| allowed.contains(*cpu)).collect::<CpuSet>());
         let policy = MemoryPolicy::bind(&CpuSet::range(node, node));
-        let reading = Reading { policy, cpus: cpus.filter(|cpus| !cpus.is_empty()) };
+        let reading = Reading { policy, cpus: self.cpus_of(node) };
         self.relocate(&Destination::Node(node), &reading)
     }
 
@@ -85,8 +82,15 @@ impl<'a> Found<'a> {
             Mode::Local => CpuSet::new(),
             _ => self.nodes(request.nodes.as_ref()).context("--policy")?,
         };
-        let policy = MemoryPolicy::of(&Memory { mode: request.mode, nodes });
-        let reading = Reading { policy, cpus: None };
+        let of_one = matches!(request.mode, Mode::Bind | Mode::Prefer) && nodes.len() == 1;
+        let cpus = nodes.first().filter(|_| of_one).and_then(|node| self.cpus_of(node));
+        if request.mode != Mode::Local && cpus.is_none() {
+            let permissions = Permissions::own_of(&[Permission::Policies]);
+            permissions.check(Permission::Policies).map_err(|refusal| {
+                anyhow!("--policy {request}: {refusal}; {}, or use --policy local or bind:N", refusal.fix)
+            })?;
+        }
+        let reading = Reading { policy: MemoryPolicy::of(&Memory { mode: request.mode, nodes }), cpus };
         self.each(|_, found, file, line| {
             let before = examine(found, file, line)?;
             let name = found.path.display().to_string();
@@ -125,6 +129,13 @@ impl<'a> Found<'a> {
             mappers: self.mappers,
             capability: Surroundings::own().runtime.with_capability("SYS_NICE"),
         })
+    }
+
+    /// The CPUs of a node that this process may run on.
+    fn cpus_of(&self, node: u32) -> Option<CpuSet> {
+        let allowed = sched::permitted().unwrap_or_default();
+        let cpus = self.topology.node(node)?.cpus.iter().filter(|cpu| allowed.contains(*cpu));
+        Some(cpus.collect()).filter(|cpus: &CpuSet| !cpus.is_empty())
     }
 
     /// The nodes of a list that have memory for this process; by default all.

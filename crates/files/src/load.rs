@@ -33,7 +33,10 @@ pub struct Reading {
 impl Reading {
     /// For the calling thread.
     fn apply(&self) -> io::Result<()> {
+        // The kernel's default needs no call where none of them is permitted.
+        let is_default = self.policy == MemoryPolicy::local();
         match (self.policy.set(), &self.cpus) {
+            (Err(_), None) if is_default => Ok(()),
             (Err(_), Some(cpus)) => sched::set_affinity(cpus),
             (result, _) => result,
         }
