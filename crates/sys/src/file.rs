@@ -286,7 +286,7 @@ mod tests {
         let found = |pattern: &str| matching(folder.join(pattern).as_os_str()).unwrap();
         assert_eq!(found("*.gguf"), [folder.join("a.gguf"), folder.join("b.gguf")]);
         assert_eq!(found("[c-z]*"), [folder.join("c.txt")]);
-        assert_eq!(found("none*"), [PathBuf::new(); 0]);
+        assert!(found("none*").is_empty());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
