@@ -85,10 +85,7 @@ impl<'a> Found<'a> {
         let of_one = matches!(request.mode, Mode::Bind | Mode::Prefer) && nodes.len() == 1;
         let cpus = nodes.first().filter(|_| of_one).and_then(|node| self.cpus_of(node));
         if request.mode != Mode::Local && cpus.is_none() {
-            let permissions = Permissions::own_of(&[Permission::Policies]);
-            permissions.check(Permission::Policies).map_err(|refusal| {
-                anyhow!("--policy {request}: {refusal}; {}, or use --policy local or bind:N", refusal.fix)
-            })?;
+            policies_for(&format!("--policy {request}"), "use --policy local or bind:N")?;
         }
         let reading = Reading { policy: MemoryPolicy::of(&Memory { mode: request.mode, nodes }), cpus };
         self.each(|_, found, file, line| {
@@ -163,6 +160,7 @@ pub fn spread_before_start(pattern: &OsStr, nodes: &CpuSet) -> anyhow::Result<()
             pattern.display()
         );
     }
+    policies_for("--spread-files", "omit it")?;
     let memory = Memory { mode: Mode::Interleave, nodes: nodes.clone() };
     let reading = Reading { policy: MemoryPolicy::of(&memory), cpus: None };
     let target = Destination::Spread(nodes.iter().collect());
@@ -190,6 +188,13 @@ pub fn one_sided(root: &SysRoot, topology: &Topology, pids: Option<&[u32]>) -> V
     }
     let found = numakit_files::one_sided(root, topology, pids, numakit_files::LARGE);
     found.iter().map(numakit_terminal::files::one_sided).collect()
+}
+
+/// An error with the fix where memory policies are refused.
+fn policies_for(option: &str, otherwise: &str) -> anyhow::Result<()> {
+    let permissions = Permissions::own_of(&[Permission::Policies]);
+    let refused = permissions.check(Permission::Policies);
+    refused.map_err(|refusal| anyhow!("{option}: {refusal}; {}, or {otherwise}", refusal.fix))
 }
 
 fn examine(found: &FoundFile, file: &File, line: &mut ProgressLine) -> anyhow::Result<FileResidence> {
