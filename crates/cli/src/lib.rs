@@ -2,6 +2,7 @@
 //! generated from this definition.
 
 pub mod completion;
+mod files;
 mod flame_files;
 mod formulas;
 mod global;
@@ -14,6 +15,7 @@ pub mod originals;
 mod page;
 mod placement;
 mod processes;
+mod progress;
 mod projection;
 mod registry;
 mod sampled_command;
@@ -89,7 +91,7 @@ macro_rules! verbs {
 }
 
 verbs! {
-    See: topo::TopoArgs, top::TopArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, explain::ExplainArgs, list::ListArgs;
+    See: topo::TopoArgs, top::TopArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, file::FileArgs, explain::ExplainArgs, list::ListArgs;
     Record: record::RecordArgs, ctl::CtlArgs, report::ReportArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: run::RunArgs, ps::PsArgs, plan::PlanArgs;
     Setup: doctor::DoctorArgs, capture::CaptureArgs, man::Man, completions::Completions;

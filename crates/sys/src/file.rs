@@ -2,10 +2,11 @@
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags, linkat, openat};
 use rustix::io::fcntl_dupfd_cloexec;
-use std::ffi::OsStr;
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,6 +34,27 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)
+}
+
+/// The paths that match a pattern of the shell, sorted: `/models/*.gguf`. None is no error.
+pub fn matching(pattern: &OsStr) -> io::Result<Vec<PathBuf>> {
+    let pattern = CString::new(pattern.as_bytes())?;
+    // SAFETY: a structure of integers and pointers, which glob fills.
+    let mut found: libc::glob_t = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are valid during the call.
+    let result = unsafe { libc::glob(pattern.as_ptr(), 0, None, &raw mut found) };
+    let paths = (0..found.gl_pathc).map(|at| {
+        // SAFETY: glob has stored this number of strings.
+        let path = unsafe { CStr::from_ptr(*found.gl_pathv.add(at)) };
+        PathBuf::from(OsStr::from_bytes(path.to_bytes()))
+    });
+    let paths = if result == 0 { paths.collect() } else { Vec::new() };
+    // SAFETY: it was filled or zeroed above.
+    unsafe { libc::globfree(&raw mut found) };
+    match result {
+        0 | libc::GLOB_NOMATCH => Ok(paths),
+        _ => Err(io::Error::other("the folders of the pattern cannot be read")),
+    }
 }
 
 /// An error if this is not a regular file.
@@ -251,6 +273,20 @@ mod tests {
             let error = open_folder_in(&top, OsStr::new(odd)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::NotADirectory, "{odd}");
         }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn patterns_match_as_in_a_shell() {
+        let folder = scratch("matching");
+        std::fs::create_dir(&folder).unwrap();
+        for name in ["b.gguf", "a.gguf", "c.txt"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        let found = |pattern: &str| matching(folder.join(pattern).as_os_str()).unwrap();
+        assert_eq!(found("*.gguf"), [folder.join("a.gguf"), folder.join("b.gguf")]);
+        assert_eq!(found("[c-z]*"), [folder.join("c.txt")]);
+        assert!(found("none*").is_empty());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -11,6 +11,7 @@ pub mod cpu_timer;
 pub mod executable;
 pub mod fault_cost;
 pub mod file;
+pub mod file_pages;
 mod futex;
 pub mod gate;
 pub mod huge_pages;

@@ -44,8 +44,7 @@ pub fn move_range(process: u32, start: u64, end: u64, node: u32) -> io::Result<M
     let mut sum = Moved::default();
     let pages: Vec<u64> = (start / page * page..end).step_by(page as usize).collect();
     for chunk in pages.chunks(CHUNK) {
-        let place = |nodes: Option<&[i32]>| pages_call(process, chunk, nodes);
-        let elsewhere: Vec<u64> = place(None)?
+        let elsewhere: Vec<u64> = pages_call(process, chunk, None)?
             .into_iter()
             .zip(chunk)
             .filter_map(|(at, page)| (at != ABSENT && at != node as i32).then_some(*page))
@@ -53,7 +52,8 @@ pub fn move_range(process: u32, start: u64, end: u64, node: u32) -> io::Result<M
         if elsewhere.is_empty() {
             continue;
         }
-        let after = pages_call(process, &elsewhere, Some(&vec![node as i32; elsewhere.len()]))?;
+        let after =
+            pages_call(process, &elsewhere, Some((&vec![node as i32; elsewhere.len()], Movable::Own)))?;
         let moved = after.iter().filter(|&&at| at == node as i32).count() as u64;
         sum.moved += moved;
         sum.left += elsewhere.len() as u64 - moved;
@@ -67,14 +67,28 @@ pub fn move_pages(process: u32, pages: &[(u64, u32)]) -> io::Result<u64> {
     for chunk in pages.chunks(CHUNK) {
         let (addresses, nodes): (Vec<u64>, Vec<i32>) =
             chunk.iter().map(|(page, node)| (*page, *node as i32)).unzip();
-        let after = pages_call(process, &addresses, Some(&nodes))?;
+        let after = pages_call(process, &addresses, Some((&nodes, Movable::Own)))?;
         arrived += after.iter().zip(&nodes).filter(|(at, node)| at == node).count() as u64;
     }
     Ok(arrived)
 }
 
-/// The nodes of pages, after moving them if `nodes` is given; negative numbers are errors of single pages.
-pub(crate) fn pages_call(process: u32, pages: &[u64], nodes: Option<&[i32]>) -> io::Result<Vec<i32>> {
+/// Which pages may be moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Movable {
+    /// Those that no other process maps.
+    Own = 1 << 1,
+    /// All; needs CAP_SYS_NICE.
+    All = 1 << 2,
+}
+
+/// The nodes of pages, after moving them if `nodes` is given; negative numbers are errors of single pages. Process 0 is
+/// this one.
+pub(crate) fn pages_call(
+    process: u32,
+    pages: &[u64],
+    nodes: Option<(&[i32], Movable)>,
+) -> io::Result<Vec<i32>> {
     // The kernel does not write the status of pages that it did not reach.
     let mut status = vec![-libc::EAGAIN; pages.len()];
     // SAFETY: all three arrays have this length and outlive the call.
@@ -84,10 +98,9 @@ pub(crate) fn pages_call(process: u32, pages: &[u64], nodes: Option<&[i32]>) -> 
             process as i32,
             pages.len(),
             pages.as_ptr(),
-            nodes.map_or(std::ptr::null(), <[i32]>::as_ptr),
+            nodes.map_or(std::ptr::null(), |(nodes, _)| nodes.as_ptr()),
             status.as_mut_ptr(),
-            // Only pages that no other process maps.
-            if nodes.is_some() { 1 << 1 } else { 0 },
+            nodes.map_or(0, |(_, movable)| movable as i32),
         )
     };
     check(result).map(|_| status)

@@ -7,6 +7,7 @@ pub mod machine;
 pub mod maps;
 pub mod mounts;
 pub mod numa_maps;
+pub mod smaps;
 mod stat;
 pub mod status;
 pub mod tree;

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod doctor;
 pub mod events;
 pub mod explain;
+pub mod files;
 pub mod formulas;
 pub mod holders;
 pub mod list;

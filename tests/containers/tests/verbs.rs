@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Each verb with a command line that needs nothing but this machine.
-const VERBS: [(&str, &str); 20] = [
+const VERBS: [(&str, &str); 25] = [
     ("topo", "numa topo"),
     ("list", "numa list"),
     ("stat", "numa stat -e cpu.user -- true"),
@@ -19,6 +19,11 @@ const VERBS: [(&str, &str); 20] = [
     ("live", "numa live --help"),
     ("ctl", "numa ctl --help"),
     ("tasks", "numa tasks"),
+    ("file show", "numa file show $HOME/a.numa"),
+    ("file move", "numa file move --node 0 $HOME/a.numa"),
+    ("file load", "numa file load --policy local $HOME/a.numa"),
+    ("file load bind", "numa file load --policy bind:0 $HOME/a.numa"),
+    ("file load interleave", "numa file load --policy interleave $HOME/a.numa"),
     ("explain", "numa explain --rows 0 -- true"),
     ("ps", "numa ps"),
     ("plan", "numa plan -c 1"),

@@ -1,6 +1,7 @@
 //! `numa doctor`.
 
 use crate::GlobalArgs;
+use crate::files;
 use anyhow::Context;
 use clap::Args;
 use numakit_model::Fix;
@@ -47,6 +48,12 @@ impl DoctorArgs {
             findings.extend(placement());
             findings.push(samples());
             findings.extend(left_behind());
+            let one_sided = files::one_sided(&root, &topology, None);
+            findings.extend(
+                one_sided
+                    .into_iter()
+                    .map(|(seen, fix)| CheckupItem::note("page cache on one node", seen, Fix::Step(fix))),
+            );
         }
         let permissions = root.is_host().then(Permissions::own);
         if permissions.is_some_and(|permissions| permissions.surroundings.runtime.is_container()) {

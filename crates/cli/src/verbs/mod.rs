@@ -6,6 +6,7 @@ pub mod ctl;
 pub mod doctor;
 pub mod explain;
 pub mod export;
+pub mod file;
 pub mod list;
 pub mod live;
 pub mod man;

@@ -1,6 +1,7 @@
 //! `numa run`.
 
 use crate::GlobalArgs;
+use crate::files;
 use crate::placement::PlacementArgs;
 use crate::registry::RegistryArgs;
 use anyhow::{Context, bail};
@@ -11,7 +12,7 @@ use numakit_launch::{
     CoreSelector, ExplainedPlan, Isolation, LaunchRequest, Obstacle, PreparedLaunch, Program, RunOptions,
     StartError, Wait,
 };
-use numakit_model::Topology;
+use numakit_model::{CpuSet, Topology};
 use numakit_placement::{CorePolicy, PlacementRequest};
 use numakit_preload::Library;
 use numakit_sensors::task::search::by_node;
@@ -99,6 +100,10 @@ struct With {
     /// Timer slack in nanoseconds
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(1..))]
     slack: Option<u64>,
+    /// Read files into the page cache before the start, page by page on the nodes of the program; GLOB is a quoted
+    /// pattern such as '/models/*.gguf'
+    #[arg(long, value_name = "GLOB", conflicts_with_all = ["pid", "dry_run"])]
+    spread_files: Option<OsString>,
     /// Run without the policy of --memory where a container refuses memory policies
     #[arg(long)]
     memory_try: bool,
@@ -233,6 +238,11 @@ impl RunArgs {
         }
         let launch = request.prepare()?;
         self.explain(&launch);
+        if let Some(pattern) = &self.with.spread_files {
+            let mut nodes = CpuSet::new();
+            launch.plan.plan.steps.iter().for_each(|step| nodes.insert_all(&step.memory.nodes));
+            files::spread_before_start(pattern, &nodes)?;
+        }
         match launch.run() {
             Ok(ending) => Ok(ExitCode::from(ending.mirror())),
             Err(StartError::Program(error)) => Ok(not_started(program.file.as_os_str(), &error)),

@@ -1,6 +1,7 @@
 //! `numa tasks`.
 
 use crate::GlobalArgs;
+use crate::files;
 use crate::observe;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -136,6 +137,11 @@ impl TasksArgs {
                 false => shown.details(),
             };
             print(format_args!("{gap}{text}"))?;
+        }
+        if !self.pid.is_empty() && !self.json {
+            for (seen, fix) in files::one_sided(&root, &topology, Some(&self.pid)) {
+                print(format_args!("\n{seen}; {fix}\n"))?;
+            }
         }
         Ok(ended(&missing))
     }

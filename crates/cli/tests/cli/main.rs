@@ -17,6 +17,7 @@ mod explain_touch;
 mod explain_truth;
 mod export;
 mod faults;
+mod file;
 mod findings;
 mod formulas;
 mod homes;

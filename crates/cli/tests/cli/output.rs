@@ -16,6 +16,7 @@ fn line(verb: &str) -> (&'static str, bool) {
         "list" => ("list", true),
         "stat" => ("stat -i 10ms -n 2", true),
         "tasks" => ("tasks -i 10ms", true),
+        "file" => ("file show a.arrows", true),
         "explain" => ("explain --rows 0 -- true", true),
         "live" => ("live --no-open --listen 127.0.0.1:0 -- true", true),
         "view" => ("view --no-open --listen 127.0.0.1:0 a.arrows", true),

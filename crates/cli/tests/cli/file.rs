@@ -1,0 +1,97 @@
+use crate::runner::{Done, Folder};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+
+fn json(done: &Done) -> Value {
+    serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("{} {}", done.out, done.err))
+}
+
+/// A folder with a file of 3 MB that is on the disk; none if the folder is memory.
+fn folder(name: &str) -> Option<Folder> {
+    let folder = Folder::new(name);
+    fs::write(folder.path("data"), vec![1; 3_000_000]).unwrap();
+    File::open(folder.path("data")).unwrap().sync_all().unwrap();
+    let evicted = folder.run("file evict data");
+    if evicted.code == 1 {
+        numakit_skips::MACHINE.skip("the temporary folder is memory, which is never evicted");
+        return None;
+    }
+    evicted.says(0, "");
+    Some(folder)
+}
+
+#[test]
+fn what_is_evicted_and_loaded_is_shown() {
+    let Some(folder) = folder("file") else { return };
+    let shown = |line: &str| json(&folder.run(line))["files"][0].clone();
+    let empty = shown("file show --json data");
+    assert_eq!((&empty["cached"], &empty["size"]), (&0.into(), &3_000_000.into()));
+    assert!(empty["pieces"].as_array().unwrap().iter().all(|piece| piece == "absent"), "{empty}");
+    // Looking does not read.
+    assert_eq!(shown("file show --json data"), empty);
+    folder.run("file load --policy local data").says(0, "");
+    let full = shown("file show --json data");
+    let on: u64 = full["on"].as_array().unwrap().iter().map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert!((3_000_000..3_100_000).contains(&on) && full["cached"] == on, "{full}");
+    let page = folder.run("file show data").out;
+    assert!(page.starts_with("FILE ") && page.contains("\ndata  2.86 MiB  2.86 MiB    100.0"), "{page}");
+    let moved = json(&folder.run("file spread --json data"));
+    assert!(moved["files"][0]["complete"] == true && moved["files"][0]["way"] == "in-place", "{moved}");
+}
+
+#[test]
+fn a_process_that_maps_a_file_is_listed() {
+    let folder = Folder::new("filemapped");
+    fs::copy("/bin/sleep", folder.path("sleeper")).unwrap();
+    let mut child = Command::new(folder.path("sleeper")).arg("600").stdin(Stdio::null()).spawn().unwrap();
+    let done = folder.run("file show --json sleeper");
+    let evicted = folder.run("file evict sleeper");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let file = json(&done)["files"][0].clone();
+    let mapper = &file["mapped_by"][0];
+    assert_eq!((&mapper["pid"], &mapper["command"]), (&child.id().into(), &"sleeper".into()), "{file}");
+    let threads: u64 =
+        mapper["threads"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(threads, 1, "{file}");
+    evicted.says(1, "");
+    assert!(evicted.out.contains("stayed in the cache: process "), "{}", evicted.out);
+}
+
+#[test]
+fn what_cannot_be_is_an_error_with_its_fix() {
+    let folder = Folder::new("fileodd");
+    fs::write(folder.path("data"), "1").unwrap();
+    fs::create_dir(folder.path("none")).unwrap();
+    Command::new("mkfifo").arg(folder.path("fifo")).status().unwrap();
+    for (line, message) in [
+        ("file show missing", "missing: No such file or directory"),
+        ("file show fifo", "it is a FIFO and not a regular file; give a regular file"),
+        ("file show /dev/zero", "it is a device and not a regular file"),
+        ("file show none", "there is no regular file in none"),
+        ("file show", "<PATH>..."),
+        ("file shove data", "invalid value 'shove'"),
+        ("file move data", "--node <N>"),
+        ("file load data", "--policy <POLICY>"),
+        ("file load --policy often data", "often"),
+        ("file move --node 999 data", "999"),
+        ("file spread --nodes 998 data", "998"),
+        ("file show --node 0 data", "--node is an option of 'numa file move'; omit it"),
+    ] {
+        folder.run(line).says(2, message);
+    }
+}
+
+#[test]
+fn a_run_reads_files_before_its_start() {
+    let Some(folder) = folder("filespread") else { return };
+    let run = "run --busy off --share -c 1 --spread-files";
+    folder
+        .run(&format!("{run} no* -- true"))
+        .says(2, "--spread-files no*: no file matches; quote the pattern");
+    folder.run(&format!("{run} dat* -- true")).says(0, "");
+    let shown = json(&folder.run("file show --json data"));
+    assert!(shown["files"][0]["cached"].as_u64().unwrap() >= 3_000_000, "{shown}");
+    folder.run(&format!("{run} dat* --dry-run -- true")).says(2, "--dry-run");
+}

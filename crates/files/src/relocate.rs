@@ -1,0 +1,310 @@
+//! Moving the cached pages of a file to nodes: in place, or by removing and reading them again.
+
+use crate::{FileProgress, FileResidence, FilesError, FoundFile, Reading, evict, load, window};
+use numakit_sys::file_pages::{self, FileWindow, PageState};
+use numakit_sys::sched;
+use std::fs::File;
+use std::io;
+
+/// Where pages are to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// All on one node.
+    Node(u32),
+    /// Page by page on these nodes in turn.
+    Spread(Vec<u32>),
+}
+
+impl Destination {
+    /// The node of a page of the file, if `block` pages together have one node.
+    fn node(&self, page: u64, block: u64) -> u32 {
+        match self {
+            Self::Node(node) => *node,
+            Self::Spread(nodes) => nodes[(page / block % nodes.len() as u64) as usize],
+        }
+    }
+}
+
+/// How pages moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// In memory, by move_pages.
+    InPlace,
+    /// Removed from the cache and read again, as move_pages is refused.
+    ReadAgain,
+    /// Not at all: move_pages is refused, and processes map the file.
+    Refused,
+}
+
+/// Pages that were moved, or not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Relocation {
+    /// Pages that moved to their node.
+    pub moved: u64,
+    /// Pages that were there already.
+    pub there: u64,
+    /// Pages elsewhere that other processes map; moving them needs CAP_SYS_NICE.
+    pub mapped: u64,
+    /// Pages elsewhere that were in use.
+    pub busy: u64,
+    /// Pages elsewhere as the node has no free memory.
+    pub full: u64,
+    /// Pages that left the cache meanwhile.
+    pub gone: u64,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relocated {
+    /// Where it was.
+    pub before: FileResidence,
+    /// Where it is.
+    pub after: FileResidence,
+    /// How pages moved.
+    pub way: Way,
+    /// How many did; nothing is counted of those that were read again.
+    pub pages: Relocation,
+    /// Consecutive pages that have one node: more than one if the file system caches in larger units.
+    pub block: u64,
+    /// Whether the whole file was read, as the kernel does not tell this user what is cached.
+    pub read_whole: bool,
+}
+
+impl Relocated {
+    /// Moves the cached pages of a file. `reading` is how they are read again, should move_pages be refused and `mapped` be
+    /// false: no process maps the file.
+    pub fn of(
+        (found, file): (&FoundFile, &File),
+        target: &Destination,
+        reading: &Reading,
+        mapped: bool,
+        progress: FileProgress<'_>,
+    ) -> Result<Self, FilesError> {
+        let fail = |error| found.error("its page cache cannot be examined", error);
+        let before = FileResidence::of(file, &mut |_, _| ()).map_err(fail)?;
+        let told = file_pages::tells_cached(file).map_err(fail)?;
+        let mut mover = Mover { target, told, block: 1, all: true, pages: Relocation::default() };
+        let way = match mover.file(file, before.size, &mut *progress) {
+            Ok(()) => Way::InPlace,
+            Err(error) if is_refused(&error) && mapped => Way::Refused,
+            Err(error) if is_refused(&error) => {
+                evict(found, file)?;
+                load(found, file, reading, progress)?;
+                Way::ReadAgain
+            }
+            Err(error) => return Err(found.error("its pages cannot be moved", error)),
+        };
+        let after = FileResidence::of(file, &mut |_, _| ()).map_err(fail)?;
+        let read_whole = !told && way != Way::Refused;
+        Ok(Self { before, after, way, pages: mover.pages, block: mover.block, read_whole })
+    }
+
+    /// Pages that are cached elsewhere, as far as they were counted.
+    pub fn left(&self) -> u64 {
+        self.pages.mapped + self.pages.busy + self.pages.full
+    }
+}
+
+/// A container's filter refuses the call.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported)
+}
+
+/// Pages of a call that could not be moved together are tried in smaller calls: the kernel gives up at one that stays.
+const CALLS: [usize; 3] = [usize::MAX, 64, 1];
+
+/// Pages of the units in which file systems may cache; then a huge page.
+const BLOCKS: [u64; 4] = [1, 16, 64, 512];
+
+struct Mover<'a> {
+    target: &'a Destination,
+    /// Whether the kernel tells what is cached.
+    told: bool,
+    block: u64,
+    /// Whether pages that other processes map may be moved, as far as known.
+    all: bool,
+    pages: Relocation,
+}
+
+impl Mover<'_> {
+    fn file(&mut self, file: &File, size: u64, progress: FileProgress<'_>) -> io::Result<()> {
+        let page = sched::page_size();
+        window::each(file, size, u64::MAX, |window, first| {
+            self.window(window, first)?;
+            progress(((first + u64::from(window.pages())) * page).min(size), size);
+            Ok(())
+        })
+    }
+
+    fn window(&mut self, window: &FileWindow, first: u64) -> io::Result<()> {
+        let cached = if self.told { window::cached(window)? } else { (0..window.pages()).collect() };
+        window.touch(&cached)?;
+        let before = window.nodes(&cached)?;
+        let mut after = self.attempt(window, first, &cached, &before)?;
+        // In a larger unit of the cache, pages move together.
+        while self.torn(first, &cached, &after)
+            && let Some(block) = BLOCKS.into_iter().find(|block| *block > self.block)
+        {
+            self.block = block;
+            after = self.attempt(window, first, &cached, &after)?;
+        }
+        self.count(first, &cached, &before, &after);
+        Ok(())
+    }
+
+    /// Whether pages that moved are not where they were to go.
+    fn torn(&self, first: u64, pages: &[u32], after: &[PageState]) -> bool {
+        let wrong = |(page, state): (&u32, &PageState)| matches!(state, PageState::Node(node) if *node != self.wanted(first, *page));
+        matches!(self.target, Destination::Spread(_)) && pages.iter().zip(after).any(wrong)
+    }
+
+    fn wanted(&self, first: u64, page: u32) -> u32 {
+        self.target.node(first + u64::from(page), self.block)
+    }
+
+    /// Moves pages, and returns where they are, or for those elsewhere the reason.
+    fn attempt(
+        &mut self,
+        window: &FileWindow,
+        first: u64,
+        pages: &[u32],
+        before: &[PageState],
+    ) -> io::Result<Vec<PageState>> {
+        let mut states = before.to_vec();
+        for most in CALLS {
+            let mut wrong: Vec<usize> = (0..pages.len())
+                .filter(|at| match states[*at] {
+                    PageState::Node(node) => node != self.wanted(first, pages[*at]),
+                    PageState::Absent => false,
+                    PageState::Mapped => self.all,
+                    PageState::Busy | PageState::NoMemory | PageState::Unreached => true,
+                })
+                .collect();
+            if wrong.is_empty() {
+                break;
+            }
+            // One node after the other: so a unit of the cache moves once for each node at most.
+            wrong.sort_by_key(|at| (self.wanted(first, pages[*at]), *at));
+            let mut reasons = Vec::with_capacity(wrong.len());
+            for part in wrong.chunks(most) {
+                let moved: Vec<u32> = part.iter().map(|at| pages[*at]).collect();
+                let nodes: Vec<u32> = moved.iter().map(|page| self.wanted(first, *page)).collect();
+                reasons.extend(self.call(window, &moved, &nodes)?);
+            }
+            states = window.nodes(pages)?;
+            for (at, reason) in wrong.into_iter().zip(reasons) {
+                let is_there = states[at] == PageState::Node(self.wanted(first, pages[at]));
+                if !is_there && !matches!(reason, PageState::Node(_)) {
+                    states[at] = reason;
+                }
+            }
+            if self.torn(first, pages, &states) {
+                break;
+            }
+        }
+        Ok(states)
+    }
+
+    fn call(&mut self, window: &FileWindow, pages: &[u32], nodes: &[u32]) -> io::Result<Vec<PageState>> {
+        match window.relocate(pages, nodes, self.all) {
+            // Only CAP_SYS_NICE moves the pages of others; a filter refuses both calls.
+            Err(error) if self.all && error.kind() == io::ErrorKind::PermissionDenied => {
+                self.all = false;
+                window.relocate(pages, nodes, false)
+            }
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+                Ok(vec![PageState::NoMemory; pages.len()])
+            }
+            result => result,
+        }
+    }
+
+    fn count(&mut self, first: u64, pages: &[u32], before: &[PageState], after: &[PageState]) {
+        for ((page, before), after) in pages.iter().zip(before).zip(after) {
+            let wanted = PageState::Node(self.wanted(first, *page));
+            let count = match after {
+                after if *after == wanted && before == after => &mut self.pages.there,
+                after if *after == wanted => &mut self.pages.moved,
+                PageState::Mapped => &mut self.pages.mapped,
+                PageState::NoMemory => &mut self.pages.full,
+                PageState::Absent => &mut self.pages.gone,
+                PageState::Node(_) | PageState::Busy | PageState::Unreached => &mut self.pages.busy,
+            };
+            *count += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::testing::Scratch;
+    use numakit_model::CpuSet;
+    use numakit_sys::policy::MemoryPolicy;
+
+    #[test]
+    fn pages_take_turns_in_blocks() {
+        let spread = Destination::Spread(vec![0, 2, 3]);
+        let nodes = |block| (0..8).map(|page| spread.node(page, block)).collect::<Vec<u32>>();
+        assert_eq!(nodes(1), [0, 2, 3, 0, 2, 3, 0, 2]);
+        assert_eq!(nodes(4), [0, 0, 0, 0, 2, 2, 2, 2]);
+        assert_eq!(Destination::Node(5).node(77, 16), 5);
+    }
+
+    #[test]
+    fn pages_that_are_on_the_node_already_are_not_moved() {
+        let scratch = Scratch::file("there", (3 << 20) + 1);
+        let found = FoundFile { path: scratch.0.clone(), id: (0, 0) };
+        let file = found.open().unwrap();
+        let policy = MemoryPolicy::bind(&CpuSet::range(0, 0));
+        let reading = Reading { policy, cpus: None };
+        let once = |target| Relocated::of((&found, &file), &target, &reading, false, &mut |_, _| ());
+        let one = once(Destination::Node(0)).unwrap();
+        let pages = (3 << 20) / sched::page_size() + 1;
+        match one.way {
+            Way::InPlace => assert_eq!(one.pages.there + one.pages.moved, pages, "{one:?}"),
+            _ => numakit_skips::PRIVILEGES.skip_part("move_pages is refused here"),
+        }
+        assert_eq!((one.after.on(0), one.left()), (Some(pages * sched::page_size()), 0));
+        let again = once(Destination::Spread(vec![0])).unwrap();
+        assert_eq!((again.block, again.left(), again.pages.moved), (1, 0, 0));
+        assert_eq!(again.before, one.after);
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_is_an_error() {
+        let scratch = Scratch::file("nonode", 100_000);
+        let found = FoundFile { path: scratch.0.clone(), id: (0, 0) };
+        let file = found.open().unwrap();
+        let reading = Reading { policy: MemoryPolicy::bind(&CpuSet::range(900, 900)), cpus: None };
+        let result = Relocated::of((&found, &file), &Destination::Node(900), &reading, false, &mut |_, _| ());
+        let error = result.unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: ", scratch.0.display())), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_grows_and_shrinks_meanwhile_ends_nothing() {
+        let scratch = Scratch::file("changes", 8 << 20);
+        let found = FoundFile { path: scratch.0.clone(), id: (0, 0) };
+        let file = found.open().unwrap();
+        let reading = Reading { policy: MemoryPolicy::bind(&CpuSet::range(0, 0)), cpus: None };
+        let other = File::options().write(true).open(&scratch.0).unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    [0, 12 << 20, 5000, 8 << 20].into_iter().for_each(|size| other.set_len(size).unwrap());
+                }
+            });
+            for _ in 0..50 {
+                let residence = FileResidence::of(&file, &mut |_, _| ()).unwrap();
+                assert!(residence.cached.is_ok(), "{residence:?}");
+                let target = Destination::Node(0);
+                let moved = Relocated::of((&found, &file), &target, &reading, false, &mut |_, _| ()).unwrap();
+                assert_eq!(moved.left(), moved.pages.busy, "{moved:?}");
+                load(&found, &file, &reading, &mut |_, _| ()).unwrap();
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
+}
