@@ -37,8 +37,10 @@ static bool begin_process(void)
         unsigned count = settings.profile == NUMA ? os_node_count() : 1;
         count = count > MOST_REGIONS ? MOST_REGIONS : count;
         space.binds = count > 1;
-        if (settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count))
+        if (settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count)) {
+            counts_begin(count, settings.profile == NUMA);
             atomic_store_explicit(&process.is_ready, true, memory_order_release);
+        }
     }
     unlock(&process.lock);
     return atomic_load_explicit(&process.is_ready, memory_order_acquire);
