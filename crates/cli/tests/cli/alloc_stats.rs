@@ -34,7 +34,7 @@ int main(void)
 /// The program, step by step.
 struct Steps {
     child: Child,
-    input: ChildStdin,
+    input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
 }
 
@@ -45,7 +45,7 @@ impl Steps {
         let mut command = numa(folder, &words);
         command.env("NUMALLOC_KEEP", "128").env("NUMALLOC_OFFER", "256");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
         Some(Self { child, input, output: BufReader::new(output).lines() })
     }
 
@@ -56,13 +56,14 @@ impl Steps {
     }
 
     fn next(&mut self) {
-        self.input.write_all(b"\n").unwrap();
+        self.input.as_mut().unwrap().write_all(b"\n").unwrap();
     }
 }
 
 impl Drop for Steps {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        // It ends at the end of its input, and then what started it.
+        self.input = None;
         let _ = self.child.wait();
     }
 }
