@@ -43,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "numa_maps", run: task::numa_maps },
     Target { name: "task_stat", run: task::stat },
     Target { name: "task_text", run: task::text },
+    Target { name: "count_table", run: task::count_table },
     Target { name: "synthetic", run: machine::synthetic },
     Target { name: "topology_json", run: machine::json },
     Target { name: "archive", run: machine::archive },

@@ -2,6 +2,7 @@
 
 use numakit_model::Topology;
 use numakit_model::topology::Node;
+use numakit_sensors::task::allocator::AllocatorCounts;
 use numakit_sensors::task::nodes::TaskNodes;
 use numakit_sensors::task::numa_maps::{MemoryByUse, NumaMapsReading};
 use numakit_sys::SysRoot;
@@ -23,6 +24,13 @@ pub fn numa_maps(input: &[u8]) {
         sum.add(&memory);
         assert_eq!(sum, memory);
         memory.home();
+    }
+}
+
+/// The counts of libnumalloc in the memory of a process.
+pub fn count_table(input: &[u8]) {
+    if let Ok(counts) = AllocatorCounts::parse(input) {
+        assert!((1..=64).contains(&counts.regions.len()));
     }
 }
 

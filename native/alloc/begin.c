@@ -66,6 +66,8 @@ static bool begin_process(void)
         count = count > MOST_REGIONS ? MOST_REGIONS : count;
         space.binds = count > 1;
         is_first = settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count);
+        if (is_first)
+            counts_begin(count, settings.profile == NUMA);
         atomic_store_explicit(&process.is_ready, is_first, memory_order_release);
     }
     unlock(&process.lock);

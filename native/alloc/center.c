@@ -16,11 +16,15 @@ static void prepare(struct region *region, unsigned node)
 {
     uint32_t units = (uint32_t)(space.bytes >> UNIT_SHIFT) / space.regions;
     uint32_t first = node * units, middle = first + units / 4, end = first + units;
+    struct region_counts *counts = &numalloc_counts.region[node];
     uint32_t never = settings.huge == HUGE_NEVER ? end : 0, at_once = settings.huge == HUGE_ALWAYS;
     /* Unit 0 is none. */
     first += first == 0;
-    pool_prepare(&region->small, &region->large, first, middle, never ? never : at_once ? 0 : first + SMALL_HUGE_FROM, node);
-    pool_prepare(&region->large, &region->small, middle, end, never ? never : at_once ? 0 : middle + LARGE_HUGE_FROM, node);
+    pool_prepare(&region->small, &region->large, first, middle, never ? never : at_once ? 0 : first + SMALL_HUGE_FROM, node,
+                 &counts->small);
+    pool_prepare(&region->large, &region->small, middle, end, never ? never : at_once ? 0 : middle + LARGE_HUGE_FROM, node,
+                 &counts->large);
+    region->inbox.received = &counts->received;
 }
 
 bool regions_prepare(unsigned count)
@@ -268,7 +272,7 @@ void inbox_accept(struct region *region, struct chain chain, struct block *tail)
     lock(&inbox->lock);
     block_link(tail, inbox->head);
     inbox->head = chain.head;
-    inbox->received += chain.count;
+    *inbox->received += chain.count;
     uint32_t count = atomic_load_explicit(&inbox->count, memory_order_relaxed) + chain.count;
     atomic_store_explicit(&inbox->count, count, memory_order_relaxed);
     unlock(&inbox->lock);

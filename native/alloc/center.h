@@ -25,7 +25,7 @@ struct inbox {
     struct lock lock;
     _Atomic uint32_t count;
     struct block *head;
-    uint64_t received;
+    uint64_t *received;
 } __attribute__((aligned(64)));
 
 struct region {

@@ -79,7 +79,8 @@ bool large_is(const void *block)
     return kind_of(unit) == LARGE && (offset & (UNIT - 1)) == unit->offset;
 }
 
-static void give(void *block, bool has_pages)
+/* Gives a block back of whose span the first units have no pages any more. */
+static void give(void *block, uint32_t moved)
 {
     size_t offset = space_offset(block);
     struct unit *unit = unit_at(offset);
@@ -88,12 +89,17 @@ static void give(void *block, bool has_pages)
         misuse("invalid free: no block begins at", block);
     if (!atomic_compare_exchange_strong(&unit->kind, &expected, WAS_LARGE))
         misuse(expected == NOTHING ? "invalid free: no block begins at" : "double free of the block", block);
-    pool_give(&regions[region_of(offset)].large, unit_number(unit), unit->count, has_pages);
+    struct pool *pool = &regions[region_of(offset)].large;
+    uint32_t first = unit_number(unit), count = unit->count;
+    if (moved < count)
+        pool_give(pool, first + moved, count - moved, true);
+    if (moved)
+        pool_give(pool, first, moved, false);
 }
 
 void large_give(void *block)
 {
-    give(block, true);
+    give(block, 0);
 }
 
 size_t large_usable(const void *block)
@@ -113,9 +119,9 @@ static void shorten(struct unit *unit, size_t offset, size_t bytes)
     pool_give(&regions[region_of(offset)].large, unit_number(unit) + needed, count - needed, true);
 }
 
-/* Moves the content to another span: the pages where the new span has none, by copying where it has. Whether the old span
- * still has pages. */
-static bool transfer(char *from, char *to, size_t bytes)
+/* Moves the content to another span: the pages where the new span has none, by copying where it has. Returns how many
+ * units of the old span have none any more. */
+static uint32_t transfer(char *from, char *to, size_t bytes)
 {
     struct unit *old = unit_at(space_offset(from)), *new = unit_at(space_offset(to));
     uint32_t first = unit_number(new), units = units_for(bytes + old->offset);
@@ -124,10 +130,10 @@ static bool transfer(char *from, char *to, size_t bytes)
         dirty_set(first, units);
         /* The block begins where it did in its span. */
         new->offset = old->offset;
-        return false;
+        return units;
     }
     memcpy(to, from, bytes);
-    return true;
+    return 0;
 }
 
 static void *move(unsigned region, char *block, struct unit *unit, size_t bytes)
@@ -136,9 +142,9 @@ static void *move(unsigned region, char *block, struct unit *unit, size_t bytes)
     char *other = place(region, bytes, room, 1);
     if (!other)
         return NULL;
-    bool has_pages = transfer(block, other, old < bytes ? old : bytes);
+    uint32_t moved = transfer(block, other, old < bytes ? old : bytes);
     uint32_t first = unit_number(unit_at(space_offset(other)));
-    give(block, has_pages);
+    give(block, moved);
     return unit_start(first) + space.units[first].offset;
 }
 

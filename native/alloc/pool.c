@@ -13,13 +13,15 @@ enum {
     LARGEST_COMMIT = (32 << 20) / UNIT,
 };
 
-void pool_prepare(struct pool *pool, struct pool *other, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node)
+void pool_prepare(struct pool *pool, struct pool *other, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node,
+                  struct pool_counts *counts)
 {
     pool->other = other;
     pool->node = node;
     pool->first = pool->frontier = pool->committed = first;
     pool->huge_from = huge_from;
     pool->end = end;
+    pool->counts = counts;
 }
 
 static unsigned bin_of(uint32_t count)
@@ -118,20 +120,21 @@ static void for_dirty(uint32_t first, uint32_t count, bool (*act)(void *, size_t
 /* Walks the free spans from the largest on while `kept` is above a limit. */
 static void release(struct pool *pool, uint32_t limit, bool drops)
 {
+    struct pool_counts *counts = pool->counts;
     for (unsigned bin = POOL_BINS; bin-- > 1;) {
         for (uint32_t at = pool->bins[bin]; at; at = space.units[at].next) {
             uint32_t count = space.units[at].count, dirty = dirty_count(at, count);
-            if ((drops ? pool->kept : pool->kept - pool->offered) <= limit)
+            if ((drops ? counts->kept : counts->kept - counts->offered) <= limit)
                 return;
             if (dirty == 0)
                 continue;
             for_dirty(at, count, drops ? os_discard : os_offer);
             if (drops) {
                 dirty_clear(at, count);
-                pool->kept -= dirty;
-                pool->offered = pool->offered > pool->kept ? pool->kept : pool->offered;
+                counts->kept -= dirty;
+                counts->offered = counts->offered > counts->kept ? counts->kept : counts->offered;
             } else {
-                pool->offered = pool->offered + dirty > pool->kept ? pool->kept : pool->offered + dirty;
+                counts->offered = counts->offered + dirty > counts->kept ? counts->kept : counts->offered + dirty;
             }
         }
     }
@@ -161,6 +164,7 @@ static bool commit_to(struct pool *pool, uint32_t frontier)
     if (to > huge)
         os_want_huge(unit_start(huge), (size_t)(to - huge) << UNIT_SHIFT);
     pool->committed = to;
+    pool->counts->mapped = to - pool->first;
     return true;
 }
 
@@ -178,14 +182,15 @@ static uint32_t start_of_free_before(const struct pool *pool, uint32_t unit)
 /* Takes free units out of the counts; they are in use from now on. Returns how many have no pages yet. */
 static uint32_t count_taken(struct pool *pool, uint32_t first, uint32_t count)
 {
+    struct pool_counts *counts = pool->counts;
     uint32_t dirty = dirty_count(first, count);
-    pool->kept -= dirty;
-    if (pool->offered > pool->kept)
-        pool->offered = pool->kept;
-    pool->recycled += dirty;
-    pool->taken += count;
-    if (pool->lately < pool->taken)
-        pool->lately = pool->taken;
+    counts->kept -= dirty;
+    if (counts->offered > counts->kept)
+        counts->offered = counts->kept;
+    counts->recycled += dirty;
+    counts->taken += count;
+    if (pool->lately < counts->taken)
+        pool->lately = (uint32_t)counts->taken;
     return count - dirty;
 }
 
@@ -211,7 +216,7 @@ static uint32_t take_new(struct pool *pool, uint32_t count, uint32_t alignment)
 static void replace(struct pool *other, uint32_t units)
 {
     lock(&other->lock);
-    uint32_t kept = other->kept, left = kept > units ? kept - units : 0;
+    uint32_t kept = (uint32_t)other->counts->kept, left = kept > units ? kept - units : 0;
     if (kept > REPLACED_ABOVE)
         release(other, left > REPLACED_ABOVE ? left : REPLACED_ABOVE, true);
     unlock(&other->lock);
@@ -267,25 +272,26 @@ bool pool_extend(struct pool *pool, uint32_t first, uint32_t count, uint32_t lon
 /* What was in use lately becomes what is, half of the way in less than a second. */
 static void decay(struct pool *pool)
 {
-    uint32_t now = os_eighths(), steps = now - pool->seen_time;
+    uint32_t now = os_eighths(), steps = now - pool->seen_time, taken = (uint32_t)pool->counts->taken;
     pool->seen_time = now;
     for (steps = steps > MOST_STEPS ? MOST_STEPS : steps; steps > 0; steps--)
-        pool->lately -= (pool->lately - pool->taken) / 8;
-    if (pool->lately < pool->taken)
-        pool->lately = pool->taken;
+        pool->lately -= (pool->lately - taken) / 8;
+    if (pool->lately < taken)
+        pool->lately = taken;
 }
 
 /* Keeps what is free below the limits. */
 static void settle(struct pool *pool)
 {
     decay(pool);
-    uint32_t keep = settings_units_kept(pool->taken, pool->lately);
-    uint32_t drop = settings_units_offered(pool->taken, pool->lately);
+    const struct pool_counts *counts = pool->counts;
+    uint32_t taken = (uint32_t)counts->taken;
+    uint32_t keep = settings_units_kept(taken, pool->lately), drop = settings_units_offered(taken, pool->lately);
     if (pressure_is_high())
         keep = drop = 0;
-    if (pool->kept > drop)
+    if (counts->kept > drop)
         release(pool, drop, true);
-    if (pool->kept - pool->offered > keep)
+    if (counts->kept - counts->offered > keep)
         release(pool, keep, false);
 }
 
@@ -299,16 +305,16 @@ static void count_huge(struct pool *pool, uint32_t first, uint32_t end, uint32_t
         return;
     uint32_t before = dirty_count(from, to - from);
     dirty_set(from, to - from);
-    pool->kept += to - from - before;
+    pool->counts->kept += to - from - before;
 }
 
 void pool_give(struct pool *pool, uint32_t first, uint32_t count, bool has_pages)
 {
     lock(&pool->lock);
-    pool->taken -= count;
+    pool->counts->taken -= count;
     if (has_pages) {
         dirty_set(first, count);
-        pool->kept += count;
+        pool->counts->kept += count;
     } else {
         dirty_clear(first, count);
     }
@@ -330,9 +336,9 @@ void pool_give(struct pool *pool, uint32_t first, uint32_t count, bool has_pages
 bool pool_drop(struct pool *pool)
 {
     lock(&pool->lock);
-    uint32_t before = pool->kept;
+    uint64_t before = pool->counts->kept;
     release(pool, 0, true);
-    bool dropped = pool->kept < before;
+    bool dropped = pool->counts->kept < before;
     unlock(&pool->lock);
     return dropped;
 }

@@ -17,16 +17,14 @@ struct pool {
     uint32_t huge_from;                       /* units from here on ask for huge pages */
     uint32_t bins[POOL_BINS];
     uint64_t filled[POOL_BINS / 64];
-    uint32_t kept;                            /* free units that may have pages */
-    uint32_t offered;                         /* of them those that the kernel may take */
-    uint32_t taken;                           /* units in use */
-    uint32_t lately;                          /* the most that was, which decays within seconds */
+    uint32_t lately;                          /* the most units in use, which decays within seconds */
     uint32_t seen_time;                       /* when it decayed last */
-    uint64_t recycled;                        /* units taken that had pages */
+    struct pool_counts *counts;
 } __attribute__((aligned(64)));
 
 /* Units from `first` to `end`, whose memory is preferably on the node; `other` is the other pool of the region. */
-void pool_prepare(struct pool *pool, struct pool *other, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node);
+void pool_prepare(struct pool *pool, struct pool *other, uint32_t first, uint32_t end, uint32_t huge_from, unsigned node,
+                  struct pool_counts *counts);
 
 /* A span of `count` units that begins at an address that is a multiple of `alignment` units; 0 if there is no memory. One
  * that was never used is longer by `room`, which takes no memory until it is touched. */

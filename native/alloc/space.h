@@ -5,9 +5,8 @@
 #define ALLOC_SPACE_H
 
 #include "classes.h"
+#include "counts.h"
 #include "os.h"
-
-enum { MOST_REGIONS = 64 };
 
 /* What begins at a unit, or ends there. */
 enum unit_kind {

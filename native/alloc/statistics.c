@@ -6,11 +6,11 @@
 static void add_pool(struct statistics *sum, struct pool *pool)
 {
     lock(&pool->lock);
-    sum->mapped += (uint64_t)(pool->committed - pool->first) << UNIT_SHIFT;
-    sum->cached += (uint64_t)pool->kept << UNIT_SHIFT;
-    sum->reclaimable += (uint64_t)pool->offered << UNIT_SHIFT;
-    sum->recycled += pool->recycled << UNIT_SHIFT;
-    sum->live += (uint64_t)pool->taken << UNIT_SHIFT;
+    sum->mapped += pool->counts->mapped << UNIT_SHIFT;
+    sum->cached += pool->counts->kept << UNIT_SHIFT;
+    sum->reclaimable += pool->counts->offered << UNIT_SHIFT;
+    sum->recycled += pool->counts->recycled << UNIT_SHIFT;
+    sum->live += pool->counts->taken << UNIT_SHIFT;
     unlock(&pool->lock);
 }
 
@@ -20,7 +20,7 @@ struct statistics statistics_of(struct region *region)
     add_pool(&sum, &region->small);
     add_pool(&sum, &region->large);
     lock(&region->inbox.lock);
-    sum.from_other_nodes = region->inbox.received;
+    sum.from_other_nodes = *region->inbox.received;
     unlock(&region->inbox.lock);
     return sum;
 }

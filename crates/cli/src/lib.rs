@@ -78,11 +78,21 @@ impl Verb {
     }
 }
 
+/// The name of a verb: that of its file, unless it has another one.
+macro_rules! shown_name {
+    ($name:ident) => {
+        stringify!($name)
+    };
+    ($name:ident $shown:literal) => {
+        $shown
+    };
+}
+
 macro_rules! verbs {
-    ($($Group:ident: $($name:ident::$Verb:ident),*;)*) => {
+    ($($Group:ident: $($name:ident::$Verb:ident $(as $shown:literal)?),*;)*) => {
         /// All verbs, in the order in which help lists them.
         pub const VERBS: &[Verb] = &[$($(Verb {
-            name: stringify!($name),
+            name: shown_name!($name $($shown)?),
             group: Group::$Group,
             define: verbs::$name::$Verb::augment_args,
             run: |matches, global| verbs::$name::$Verb::from_arg_matches(matches)?.run(global),
@@ -91,7 +101,8 @@ macro_rules! verbs {
 }
 
 verbs! {
-    See: topo::TopoArgs, top::TopArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, file::FileArgs, explain::ExplainArgs, list::ListArgs;
+    See: topo::TopoArgs, top::TopArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, file::FileArgs, explain::ExplainArgs,
+        alloc_stats::AllocStatsArgs as "alloc-stats", list::ListArgs;
     Record: record::RecordArgs, ctl::CtlArgs, report::ReportArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: run::RunArgs, ps::PsArgs, plan::PlanArgs;
     Setup: doctor::DoctorArgs, capture::CaptureArgs, man::Man, completions::Completions;

@@ -6,6 +6,7 @@
 pub mod access;
 mod account;
 pub mod affinity;
+pub mod allocator;
 mod layout;
 mod limit;
 #[cfg(test)]

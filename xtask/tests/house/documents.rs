@@ -50,8 +50,9 @@ fn verbs_named_in(text: &str) -> BTreeSet<&str> {
     });
     let word = |(at, found): (usize, &str)| {
         let rest = &text[at + found.len()..];
-        let end = rest.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(rest.len());
-        Some(&rest[..end]).filter(|word| !word.is_empty())
+        let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(rest.len());
+        // Not an option.
+        Some(&rest[..end]).filter(|word| !word.is_empty() && !word.starts_with('-'))
     };
     quoted.filter_map(word).collect()
 }
@@ -71,8 +72,8 @@ fn verbs_that_documents_and_messages_name_exist() {
 
 #[test]
 fn commands_in_text_are_found() {
-    let text = "Run `numa stat -i 1s` or\n$ numa record; a program for numa\nnuma topo --json; lib numa_x";
-    assert_eq!(verbs_named_in(text), BTreeSet::from(["stat", "record", "topo"]));
+    let text = "Run `numa stat -i 1s` or\n$ numa record; a program for numa\nnuma topo --json; lib numa_x; 'numa alloc-stats 7'; `numa --help`";
+    assert_eq!(verbs_named_in(text), BTreeSet::from(["alloc-stats", "stat", "record", "topo"]));
 }
 
 #[test]

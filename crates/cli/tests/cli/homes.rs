@@ -9,7 +9,7 @@ use std::process::Command;
 const NOBODY: &str = "65534";
 
 /// Runs `numa` as the user nobody with a home of root; `None` if this process cannot be two users.
-fn nobody(folder: &Folder, temporary: &Path, words: &[&str]) -> Option<Done> {
+pub fn nobody(folder: &Folder, temporary: &Path, words: &[&str]) -> Option<Done> {
     if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
         numakit_skips::ROOT.skip("only root with setpriv can be two users");
         return None;

@@ -27,7 +27,7 @@ fn value(printed: &str, name: &str) -> Option<String> {
 }
 
 /// A C program, compiled with these options; `None`, and a message, without a compiler.
-fn compiled(folder: &Folder, name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
+pub fn compiled(folder: &Folder, name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
     let (file, program) = (folder.path(&format!("{name}.c")), folder.path(name));
     std::fs::write(&file, source).unwrap();
     let built = Command::new("cc").arg("-o").arg(&program).arg(&file).args(options).output();

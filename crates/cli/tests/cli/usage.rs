@@ -117,6 +117,7 @@ fn no_verb_ignores_sysroot() {
             "mark" => "mark begin".to_owned(),
             "ctl" => "ctl status".to_owned(),
             "file" => "file show a.arrows".to_owned(),
+            "alloc-stats" => "alloc-stats 1".to_owned(),
             "completions" => "completions bash".to_owned(),
             name => name.to_owned(),
         };

@@ -23,6 +23,11 @@ impl TaskAccess {
         Self { root: surroundings.is_root, capable, runtime: surroundings.runtime }
     }
 
+    /// Whether it has the capability that permits it for all processes.
+    pub fn is_capable(&self) -> bool {
+        self.capable
+    }
+
     /// The fix if the kernel refuses.
     pub fn fix(&self) -> String {
         match (self.root, self.capable) {

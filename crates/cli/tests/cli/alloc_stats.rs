@@ -1,0 +1,149 @@
+//! `numa alloc-stats` with programs of `numa run --alloc`.
+
+use crate::homes::nobody;
+use crate::run::{compiled, numa};
+use crate::runner::{Done, Folder};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+const MIB: u64 = 1 << 20;
+
+/// After each line of input, does the next of: allocate 64 MiB, free them, allocate them again, end.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char *blocks[64];
+static void say(const char *what) { printf("%s %d\n", what, (int)getpid()); fflush(stdout); getchar(); }
+static void take(void) { for (int i = 0; i < 64; i++) memset(blocks[i] = malloc(1 << 20), i, 1 << 20); }
+int main(void)
+{
+    take();
+    say("taken");
+    for (int i = 0; i < 64; i++)
+        free(blocks[i]);
+    say("freed");
+    take();
+    say("again");
+    return 0;
+}
+"#;
+
+/// The program, step by step.
+struct Steps {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Steps {
+    fn start(folder: &Folder, words: &[&str]) -> Option<Self> {
+        let program = compiled(folder, "steps", PROGRAM, &["-O0"])?;
+        let words = [&["-c", "1", "--busy", "off"], words, &["--", program.to_str().unwrap()]].concat();
+        let mut command = numa(folder, &words);
+        command.env("NUMALLOC_KEEP", "128").env("NUMALLOC_OFFER", "256");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
+        Some(Self { child, input, output: BufReader::new(output).lines() })
+    }
+
+    /// Waits for a step, and returns the process ID of the program.
+    fn did(&mut self, what: &str) -> u32 {
+        let line = self.output.next().unwrap().unwrap();
+        line.strip_prefix(what).unwrap_or_else(|| panic!("{line}")).trim().parse().unwrap()
+    }
+
+    fn next(&mut self) {
+        self.input.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        // It ends at the end of its input, and then what started it.
+        self.input = None;
+        let _ = self.child.wait();
+    }
+}
+
+/// The sums over the nodes of one reading.
+fn sums(line: &str) -> impl Fn(&str) -> u64 + use<> {
+    let reading: Value = serde_json::from_str(line).unwrap();
+    move |name| reading["nodes"].as_array().unwrap().iter().map(|node| node[name].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn memory_is_in_use_then_cached_then_recycled() {
+    let folder = Folder::new("alloc-stats");
+    let Some(mut program) = Steps::start(&folder, &["--alloc", "numa"]) else { return };
+    let pid = program.did("taken");
+    let read = || {
+        let done = folder.run(&format!("alloc-stats {pid} --json"));
+        done.says(0, "");
+        sums(&done.out)
+    };
+    let taken = read();
+    assert!(taken("in_use") >= 64 * MIB && taken("cached") < MIB && taken("mapped") >= taken("in_use"));
+    program.next();
+    program.did("freed");
+    let freed = read();
+    assert!(freed("in_use") < 16 * MIB && freed("cached") >= 64 * MIB && freed("reclaimable") == 0);
+    program.next();
+    program.did("again");
+    let again = read();
+    assert!(again("in_use") >= 64 * MIB && again("cached") < freed("cached"));
+    assert!(again("recycled") >= freed("recycled") + 64 * MIB);
+    let page = numakit_sys::sched::page_size();
+    assert_eq!(again("page_faults_avoided"), again("recycled") / page);
+    let table = folder.run(&format!("alloc-stats {pid}"));
+    assert!(table.out.starts_with("NODE ") && table.out.contains("MiB"), "{}", table.out);
+    // It repeats until the process ends.
+    let mut repeated = folder.numa(&format!("alloc-stats {pid} --json --interval 5ms"));
+    let mut repeated = repeated.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(repeated.stdout.take().unwrap()).lines();
+    for _ in 0..3 {
+        assert!(sums(&lines.next().unwrap().unwrap())("in_use") >= 64 * MIB);
+    }
+    program.next();
+    program.child.wait().unwrap();
+    assert!(lines.all(|line| line.is_ok_and(|line| line.starts_with('{'))));
+    Done::of(repeated.wait_with_output().unwrap()).says(0, "");
+    folder.run(&format!("alloc-stats {pid}")).says(2, &format!("there is no process {pid};"));
+}
+
+#[test]
+fn a_profile_without_nodes_has_one_line() {
+    let folder = Folder::new("alloc-stats-uma");
+    let Some(mut program) = Steps::start(&folder, &["--alloc", "uma"]) else { return };
+    let pid = program.did("taken");
+    let json: Value = serde_json::from_str(&folder.run(&format!("alloc-stats {pid} --json")).out).unwrap();
+    assert_eq!((&json["pid"], json["nodes"].as_array().unwrap().len()), (&pid.into(), 1));
+    assert!(json["nodes"][0]["node"].is_null(), "{json}");
+    let table = folder.run(&format!("alloc-stats {pid}")).out;
+    assert!(table.lines().nth(1).unwrap().starts_with("all "), "{table}");
+}
+
+#[test]
+fn a_process_of_another_user_is_refused() {
+    let folder = Folder::new("alloc-stats-user");
+    let Some(mut program) = Steps::start(&folder, &["--alloc", "numa"]) else { return };
+    let pid = program.did("taken").to_string();
+    let Some(done) = nobody(&folder, &folder.0, &["alloc-stats", &pid]) else { return };
+    done.says(2, "its memory cannot be read: it belongs to user 0; run as root, or as the user");
+}
+
+#[test]
+fn other_processes_are_refused() {
+    let folder = Folder::new("alloc-stats-none");
+    let Some(mut program) = Steps::start(&folder, &["--alloc", "none"]) else { return };
+    let pid = program.did("taken");
+    let done = folder.run(&format!("alloc-stats {pid}"));
+    done.says(2, &format!("process {pid} (steps) has not loaded libnumalloc.so; start the program with"));
+    assert!(done.out.is_empty() && done.err.contains("'numa run --alloc numa -- CMD'"), "{}", done.err);
+    folder.run("alloc-stats 4194305").says(2, "there is no process 4194305;");
+    folder.run("alloc-stats 0").says(2, "'0'");
+    folder.run("alloc-stats x").says(2, "'x'");
+    folder.run("alloc-stats 1 --interval 3").says(2, "'3'");
+}

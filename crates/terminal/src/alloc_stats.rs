@@ -1,0 +1,109 @@
+//! `numa alloc-stats`: what the allocator of a program keeps on each node.
+
+use crate::table::page_table;
+use numakit_model::numbers::grouped;
+use numakit_sensors::task::allocator::{AllocatorCounts, RegionCounts};
+use serde_json::{Value, json};
+
+const HEADINGS: [&str; 8] =
+    ["NODE", "MAPPED", "IN-USE", "CACHED", "RECLAIMABLE", "RECYCLED", "FAULTS-AVOIDED", "OTHER-NODES"];
+
+const NOTE: &str = "Memory in MiB; FAULTS-AVOIDED in page faults, OTHER-NODES in blocks. These two and RECYCLED\n\
+                    grow from the start of the program.\n";
+
+const MIB: f64 = 1048576.0;
+
+/// A line for each node, and one for all if there are several.
+pub fn table(counts: &AllocatorCounts) -> String {
+    let mut rows: Vec<Vec<String>> = counts.regions.iter().map(row).collect();
+    if rows.len() > 1 {
+        rows.push(row(&sum(&counts.regions)));
+    }
+    page_table(&HEADINGS, &rows, "") + NOTE
+}
+
+/// The same as JSON, as `numa alloc-stats --help` describes.
+pub fn json(pid: u32, time: u64, counts: &AllocatorCounts) -> Value {
+    let nodes = counts.regions.iter().map(|region| {
+        json!({
+            "node": region.node,
+            "mapped": region.mapped,
+            "in_use": region.in_use,
+            "cached": region.cached,
+            "reclaimable": region.reclaimable,
+            "recycled": region.recycled,
+            "page_faults_avoided": region.faults_avoided,
+            "blocks_from_other_nodes": region.from_other_nodes,
+        })
+    });
+    json!({ "pid": pid, "time": time as f64 / 1e9, "nodes": nodes.collect::<Vec<_>>() })
+}
+
+fn row(region: &RegionCounts) -> Vec<String> {
+    let mut cells = vec![region.node.map_or("all".to_owned(), |node| node.to_string())];
+    let sizes = [region.mapped, region.in_use, region.cached, region.reclaimable, region.recycled];
+    cells.extend(sizes.map(|bytes| format!("{:.1}", bytes as f64 / MIB)));
+    cells.extend([region.faults_avoided, region.from_other_nodes].map(|number| grouped(number as f64)));
+    cells
+}
+
+fn sum(regions: &[RegionCounts]) -> RegionCounts {
+    let of = |count: fn(&RegionCounts) -> u64| regions.iter().map(count).fold(0, u64::saturating_add);
+    RegionCounts {
+        node: None,
+        mapped: of(|r| r.mapped),
+        in_use: of(|r| r.in_use),
+        cached: of(|r| r.cached),
+        reclaimable: of(|r| r.reclaimable),
+        recycled: of(|r| r.recycled),
+        faults_avoided: of(|r| r.faults_avoided),
+        from_other_nodes: of(|r| r.from_other_nodes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(node: Option<u32>, mib: u64) -> RegionCounts {
+        RegionCounts {
+            node,
+            mapped: mib << 20,
+            in_use: 3 << 19,
+            cached: 0,
+            reclaimable: 0,
+            recycled: 4 << 20,
+            faults_avoided: 1024,
+            from_other_nodes: 7,
+        }
+    }
+
+    #[test]
+    fn several_nodes_have_a_sum() {
+        let counts = AllocatorCounts { regions: vec![region(Some(0), 10), region(Some(2), 5)] };
+        let text = table(&counts);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0], HEADINGS);
+        assert_eq!(lines[1], ["0", "10.0", "1.5", "0.0", "0.0", "4.0", "1,024", "7"]);
+        assert_eq!(
+            (lines[2][0], lines[3].as_slice()),
+            ("2", &["all", "15.0", "3.0", "0.0", "0.0", "8.0", "2,048", "14"][..])
+        );
+        assert!(text.ends_with(NOTE) && lines.len() > 4);
+    }
+
+    #[test]
+    fn a_region_without_a_node_is_the_whole_machine() {
+        let counts = AllocatorCounts { regions: vec![region(None, 1)] };
+        let text = table(&counts);
+        assert!(
+            text.lines().nth(1).unwrap().starts_with("all ")
+                && !text.lines().nth(2).unwrap().starts_with("all")
+        );
+        let json = json(7, 1_500_000_000, &counts);
+        assert_eq!((&json["pid"], &json["time"]), (&7.into(), &1.5.into()));
+        let node = &json["nodes"][0];
+        assert!(node["node"].is_null());
+        assert_eq!((&node["mapped"], &node["page_faults_avoided"]), (&(1 << 20).into(), &1024.into()));
+    }
+}

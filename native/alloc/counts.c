@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "counts.h"
+#include "classes.h"
+#include "os.h"
+#include <string.h>
+
+struct counts numalloc_counts;
+
+void counts_begin(unsigned regions, bool of_nodes)
+{
+    numalloc_counts.version = COUNTS_VERSION;
+    numalloc_counts.regions = regions;
+    numalloc_counts.region_bytes = sizeof(struct region_counts);
+    numalloc_counts.unit_bytes = UNIT;
+    numalloc_counts.page_bytes = (uint32_t)os_page_bytes();
+    numalloc_counts.of_nodes = of_nodes;
+    atomic_thread_fence(memory_order_release);
+    memcpy(numalloc_counts.magic, "NUMALLOC", sizeof numalloc_counts.magic);
+}
