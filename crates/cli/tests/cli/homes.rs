@@ -16,7 +16,9 @@ pub fn nobody(folder: &Folder, temporary: &Path, words: &[&str]) -> Option<Done>
     }
     let (numa, home) = (folder.path("numa"), folder.path("home"));
     if !numa.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_numa"), &numa).unwrap();
+        // By another process: a child that another test starts meanwhile would have the file open, and it could not run.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_numa")).arg(&numa).status().unwrap();
+        assert!(copied.success());
         fs::create_dir_all(home.join(".config/numakit")).unwrap();
         fs::create_dir_all(home.join("run")).unwrap();
         fs::write(home.join(".config/numakit/no-huge-pages"), "sh\n").unwrap();
