@@ -53,11 +53,13 @@ static void watch_threads_and_forks(void)
     pthread_atfork(before_fork, after_fork, after_fork);
 }
 
+/* This thread makes the process ready; what it calls may allocate. */
+static __thread bool is_beginning __attribute__((tls_model("initial-exec")));
+
 static bool begin_process(void)
 {
-    if (atomic_load_explicit(&process.is_ready, memory_order_acquire))
+    if (is_beginning || atomic_load_explicit(&process.is_ready, memory_order_acquire))
         return true;
-    bool is_first = false;
     lock(&process.lock);
     if (!atomic_load_explicit(&process.is_ready, memory_order_relaxed)) {
         settings_read(os_environment());
@@ -65,15 +67,15 @@ static bool begin_process(void)
         unsigned count = settings.profile == NUMA ? os_node_count() : 1;
         count = count > MOST_REGIONS ? MOST_REGIONS : count;
         space.binds = count > 1;
-        is_first = settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count);
-        if (is_first)
+        if (settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count)) {
             counts_begin(count, settings.profile == NUMA);
-        atomic_store_explicit(&process.is_ready, is_first, memory_order_release);
+            is_beginning = true;
+            watch_threads_and_forks();
+            is_beginning = false;
+            atomic_store_explicit(&process.is_ready, true, memory_order_release);
+        }
     }
     unlock(&process.lock);
-    /* These may allocate. */
-    if (is_first)
-        watch_threads_and_forks();
     return atomic_load_explicit(&process.is_ready, memory_order_acquire);
 }
 

@@ -18,7 +18,7 @@ struct row {
     const char *help;
 };
 
-/* NUMALLOC_name; `numa alloc-settings` and the guide are made from this table. */
+/* NUMALLOC_name; a test compares the guide with this table. */
 static const struct row rows[] = {
     {"PROFILE", &settings.profile, 0, 0, {"numa", "uma", "lowmem"},
      "numa: memory is kept and used again on its node; uma: the same without nodes; lowmem: memory goes back at once"},
