@@ -98,6 +98,12 @@ void cache_after(struct cache *cache)
         cache_return(cache);
 }
 
+/* Before there are threads that could fork in the midst of it. */
+__attribute__((constructor(101))) static void begin(void)
+{
+    (void)begin_process();
+}
+
 __attribute__((destructor)) static void end(void)
 {
     if (settings.stats && regions)
