@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-struct settings settings = {.keep = 16, .offer = 32, .fail_after = -1};
+struct settings settings = {.keep = 32, .offer = 64, .fail_after = -1};
 
 #define PREFIX "NUMALLOC_"
 
@@ -112,12 +112,12 @@ enum { UNITS_OF_MIB = (1 << 20) / UNIT };
 
 uint32_t settings_units_kept(uint32_t taken, uint32_t lately)
 {
-    return settings.profile == LOWMEM ? 0 : (uint32_t)settings.keep * UNITS_OF_MIB + lately + lately / 8 - taken;
+    return settings.profile == LOWMEM ? 0 : (uint32_t)settings.keep * UNITS_OF_MIB + lately + lately / 4 - taken;
 }
 
 uint32_t settings_units_offered(uint32_t taken, uint32_t lately)
 {
-    return settings.profile == LOWMEM ? 0 : (uint32_t)settings.offer * UNITS_OF_MIB + lately + lately / 4 - taken;
+    return settings.profile == LOWMEM ? 0 : (uint32_t)settings.offer * UNITS_OF_MIB + lately + lately / 2 - taken;
 }
 
 bool settings_may_map(void)
