@@ -119,18 +119,28 @@ static void shorten(struct unit *unit, size_t offset, size_t bytes)
     pool_give(&regions[region_of(offset)].large, unit_number(unit) + needed, count - needed, true);
 }
 
-/* Moves the content to another span: the pages where the new span has none, by copying where it has. Returns how many
- * units of the old span have none any more. */
+/* Whether moving pages is cheaper than copying: they are many, and the new span has few. Pages keep their node, so spans of
+ * other nodes are copied. */
+static bool is_better_moved(const char *from, const char *to, size_t bytes, uint32_t units)
+{
+    size_t old = space_offset(from), new = space_offset(to);
+    return bytes >= MOVED_FROM && region_of(old) == region_of(new) &&
+           dirty_count(unit_number(unit_at(new)), units) < units / 2;
+}
+
+/* Moves the content to another span. Returns how many units of the old span have no pages any more. */
 static uint32_t transfer(char *from, char *to, size_t bytes)
 {
     struct unit *old = unit_at(space_offset(from)), *new = unit_at(space_offset(to));
     uint32_t first = unit_number(new), units = units_for(bytes + old->offset);
-    if (bytes >= MOVED_FROM && dirty_count(first, units) < units / 2 &&
-        os_move(unit_start(unit_number(old)), unit_start(first), (size_t)units << UNIT_SHIFT)) {
-        dirty_set(first, units);
-        /* The block begins where it did in its span. */
-        new->offset = old->offset;
-        return units;
+    if (is_better_moved(from, to, bytes, units)) {
+        if (os_move(unit_start(unit_number(old)), unit_start(first), (size_t)units << UNIT_SHIFT)) {
+            dirty_set(first, units);
+            /* The block begins where it did in its span. */
+            new->offset = old->offset;
+            return units;
+        }
+        pool_advise(&regions[region_of(space_offset(to))].large, first, units);
     }
     memcpy(to, from, bytes);
     return 0;

@@ -22,8 +22,9 @@ bool os_discard(void *from, size_t bytes);
 bool os_offer(void *from, size_t bytes);
 /* Asks for huge pages. */
 void os_want_huge(void *from, size_t bytes);
-/* Moves committed pages; both ranges have the same access afterwards, and the old one has zeros. False if this kernel
- * cannot (before Linux 5.7), with nothing changed. */
+/* Moves committed pages with their policy and advice; both ranges have the same access afterwards, and the old one has zeros.
+ * False if the kernel cannot (before Linux 5.7, or if the old range has several mappings); then the new range has zeros,
+ * without policy or advice, and the old one is as before. */
 bool os_move(void *from, void *to, size_t bytes);
 /* New pages of this range lie on this node while it has memory. False where policies are refused. */
 bool os_prefer(void *from, size_t bytes, unsigned node);
@@ -40,7 +41,8 @@ size_t os_address_limit(void);
 /* 64 random bits that are the same in each call. */
 uint64_t os_secret(unsigned which);
 
-/* The memory of the cgroup of this process, in bytes; false if it has no limit or that cannot be read. */
+/* The memory of the cgroup of this process, in bytes; false if it has no limit or that cannot be read. One thread at a time:
+ * its paths are not on the stack, which may be small. */
 struct group_memory {
     size_t used, limit;
 };

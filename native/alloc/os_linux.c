@@ -90,11 +90,28 @@ void os_want_huge(void *from, size_t bytes)
     (void)done(madvise(from, bytes, MADV_HUGEPAGE), before);
 }
 
+/* Whether the range is one mapping to the kernel: growing it where it is fails in any case, since something follows, but of
+ * several mappings with another error. */
+static bool is_one_mapping(void *from, size_t bytes)
+{
+    return mremap(from, bytes, bytes + os_page_bytes(), 0) == MAP_FAILED && errno == ENOMEM;
+}
+
 bool os_move(void *from, void *to, size_t bytes)
 {
     int before = errno;
+    /* Kernels remove the new range before they look at the old one. Not to find that out too late: */
+    if (!is_one_mapping(from, bytes)) {
+        errno = before;
+        return false;
+    }
     void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
-    return done(moved == MAP_FAILED ? -1 : 0, before);
+    if (moved != MAP_FAILED)
+        return true;
+    int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    (void)mmap(to, bytes, access, kind, -1, 0);
+    errno = before;
+    return false;
 }
 
 bool os_prefer(void *from, size_t bytes, unsigned node)
@@ -133,7 +150,8 @@ static bool number_at(const char *text, size_t *number)
 /* A number in a file of the cgroup, of version 2, whose path is in /proc/self/cgroup after "0::". */
 static bool group_number(const char *group, size_t length, const char *name, size_t *number)
 {
-    char path[PATH_MAX], text[64];
+    static char path[PATH_MAX];
+    char text[64];
     static const char root[] = "/sys/fs/cgroup";
     if (sizeof root + length + strlen(name) > sizeof path)
         return false;
@@ -145,7 +163,7 @@ static bool group_number(const char *group, size_t length, const char *name, siz
 
 bool os_group_memory(struct group_memory *memory)
 {
-    char text[PATH_MAX];
+    static char text[PATH_MAX];
     if (!read_file("/proc/self/cgroup", text, sizeof text))
         return false;
     const char *entry = strstr(text, "0::");

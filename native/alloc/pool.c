@@ -140,6 +140,16 @@ static void release(struct pool *pool, uint32_t limit, bool drops)
     }
 }
 
+void pool_advise(const struct pool *pool, uint32_t first, uint32_t count)
+{
+    uint32_t end = first + count, huge = first > pool->huge_from ? first : pool->huge_from;
+    /* Where policies are refused, memory lies on the node of the thread that touches it first, which is ours. */
+    if (space.binds)
+        (void)os_prefer(unit_start(first), (size_t)count << UNIT_SHIFT, pool->node);
+    if (end > huge)
+        os_want_huge(unit_start(huge), (size_t)(end - huge) << UNIT_SHIFT);
+}
+
 /* Makes units up to `frontier` usable. */
 static bool commit_to(struct pool *pool, uint32_t frontier)
 {
@@ -157,12 +167,7 @@ static bool commit_to(struct pool *pool, uint32_t frontier)
         release(pool, 0, true);
     if (!settings_may_map() || !space_commit(from, more))
         return false;
-    /* Where policies are refused, memory lies on the node of the thread that touches it first, which is ours. */
-    if (space.binds)
-        (void)os_prefer(unit_start(from), (size_t)more << UNIT_SHIFT, pool->node);
-    uint32_t huge = from > pool->huge_from ? from : pool->huge_from;
-    if (to > huge)
-        os_want_huge(unit_start(huge), (size_t)(to - huge) << UNIT_SHIFT);
+    pool_advise(pool, from, more);
     pool->committed = to;
     pool->counts->mapped = to - pool->first;
     return true;

@@ -39,6 +39,9 @@ bool pool_extend(struct pool *pool, uint32_t first, uint32_t count, uint32_t lon
 /* Gives units back, with pages or without. Their records are NOTHING, or WAS_LARGE. */
 void pool_give(struct pool *pool, uint32_t first, uint32_t count, bool has_pages);
 
+/* Sets policy and advice of units, as they all have it. */
+void pool_advise(const struct pool *pool, uint32_t first, uint32_t count);
+
 /* Drops all pages of free spans; true if there were some. */
 bool pool_drop(struct pool *pool);
 

@@ -12,11 +12,13 @@ enum {
 
 static _Atomic size_t since_look;
 static _Atomic bool is_high;
+/* One thread looks at a time; it has the lock of a pool, so no fork is in between. */
+static _Atomic bool is_looking;
 
 void pressure_look(size_t bytes)
 {
     size_t since = atomic_fetch_add_explicit(&since_look, bytes, memory_order_relaxed) + bytes;
-    if (since < LOOK_AFTER)
+    if (since < LOOK_AFTER || atomic_exchange(&is_looking, true))
         return;
     atomic_store_explicit(&since_look, 0, memory_order_relaxed);
     struct group_memory group;
@@ -26,6 +28,7 @@ void pressure_look(size_t bytes)
         high = left < group.limit / FREE_SHARE + bytes;
     }
     atomic_store_explicit(&is_high, high, memory_order_relaxed);
+    atomic_store(&is_looking, false);
 }
 
 bool pressure_is_high(void)

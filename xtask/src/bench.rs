@@ -10,6 +10,7 @@ mod live;
 mod machine;
 mod memory;
 mod page;
+mod pages;
 mod perf;
 mod placing;
 mod planning;
@@ -92,6 +93,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "faults",
         question: "how much a program slows down whose page faults are observed",
         run: faults::run,
+    },
+    Benchmark {
+        name: "pages",
+        question: "what memory costs that is fresh, dropped, free for the kernel to take, or kept",
+        run: pages::run,
     },
     Benchmark {
         name: "timers",

@@ -231,6 +231,31 @@ static void thousand_at_once(void)
         marked_free(blocks[i]);
 }
 
+/* So much that the allocator asks the kernel how much memory is left. */
+static void *allocate_much(void *unused)
+{
+    enum { BLOCKS = 96, OF_THE_PROGRAM = 6 * KIB };
+    volatile char in_use[OF_THE_PROGRAM];
+    void *blocks[BLOCKS];
+    in_use[0] = in_use[OF_THE_PROGRAM - 1] = 1;
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK((blocks[i] = malloc(MIB)));
+    for (int i = 0; i < BLOCKS; i++)
+        free(blocks[i]);
+    return unused;
+}
+
+static void the_smallest_stack_is_enough(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+    CHECK(pthread_attr_setstacksize(&attributes, SANITIZED ? 128 * KIB : least) == 0);
+    CHECK(pthread_create(&thread, &attributes, allocate_much, NULL) == 0);
+    joined(thread);
+}
+
 /* A signal that comes anywhere in the allocator, whose handler does not allocate. */
 static atomic_int interruptions;
 
@@ -330,6 +355,7 @@ const struct test CASES[] = {
     {"destructors_allocate", destructors_allocate},
     {"ten_thousand_threads", ten_thousand_threads},
     {"thousand_at_once", thousand_at_once},
+    {"the_smallest_stack_is_enough", the_smallest_stack_is_enough},
     {"signals_interrupt", signals_interrupt},
     {"calls_are_not_cancelled", calls_are_not_cancelled},
     {"threads_move", threads_move},

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 9] = [
+const PROGRAMS: [(&str, &[&str]); 10] = [
     ("floor_files", &[]),
     ("floor_perf", &[]),
     ("floor_topology", &[]),
@@ -15,6 +15,7 @@ const PROGRAMS: [(&str, &[&str]); 9] = [
     ("compute", &["-fopenmp", "-lm"]),
     ("faults", &[]),
     ("mapping", &[]),
+    ("pages", &[]),
     ("sampled", &[]),
     ("threads", &["-pthread"]),
 ];
