@@ -16,4 +16,13 @@ static inline struct cache *cache_get(void)
     return __builtin_expect(cache != NULL, 1) ? cache : cache_slowly();
 }
 
+/* The same, with the region of the node where the thread runs. */
+static inline struct cache *cache_here(void)
+{
+    struct cache *cache = cache_get();
+    if (cache && !cache_is_near(cache))
+        cache_move(cache);
+    return cache;
+}
+
 #endif

@@ -77,7 +77,6 @@ static uint32_t slab_new(struct region *region, unsigned class)
         unit->used = unit->free_count = unit->taken = 0;
         unit->free = NULL;
     }
-    region->centers[class].slabs++;
     return first;
 }
 
@@ -87,7 +86,6 @@ static void slab_end(struct region *region, struct center *center, uint32_t slab
     partial_remove(center, slab);
     for (uint32_t i = 0; i < count; i++)
         set_kind(&space.units[slab + i], NOTHING);
-    center->slabs--;
     pool_give(&region->small, slab, count, true);
 }
 

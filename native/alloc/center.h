@@ -16,7 +16,6 @@ struct center {
     bool is_busy;       /* a chain came or went since it was last looked at */
     uint32_t partial;   /* slabs with free blocks */
     uint32_t current;   /* the slab whose end has blocks that nobody had yet */
-    uint64_t slabs;
     struct chain chain[MOST_CHAINS];
 } __attribute__((aligned(64)));
 

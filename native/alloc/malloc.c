@@ -32,13 +32,10 @@ static bool drop_all(void)
 
 static __attribute__((noinline)) void *take_large(size_t bytes, size_t alignment, bool *is_zero)
 {
-    struct cache *cache = cache_get();
+    struct cache *cache = cache_here();
     if (!cache || bytes > LARGEST_BLOCK)
         return no_memory();
-    if (!cache_is_near(cache))
-        cache_move(cache);
-    unsigned region = (unsigned)(cache->region - regions);
-    void *block = large_take(region, bytes, alignment, is_zero);
+    void *block = large_take((unsigned)(cache->region - regions), bytes, alignment, is_zero);
     cache_after(cache);
     return block ? block : no_memory();
 }
@@ -83,12 +80,10 @@ static inline unsigned class_at(const void *block, size_t offset)
 
 static __attribute__((noinline)) void give_slowly(struct block *block, unsigned class, unsigned region)
 {
-    struct cache *cache = cache_get();
+    struct cache *cache = cache_here();
     /* Without memory for a cache the block is lost. */
     if (!cache)
         return;
-    if (!cache_is_near(cache))
-        cache_move(cache);
     if (&regions[region] == cache->region)
         cache_put(cache, class, block);
     else
@@ -149,10 +144,9 @@ EXPORT void *NAME(calloc)(size_t count, size_t size)
     return block;
 }
 
-static size_t usable(const void *block)
+/* The bytes of a block of this class, 0 for a large one. */
+static size_t usable(const void *block, unsigned class)
 {
-    size_t offset = space_offset(block);
-    unsigned class = class_at(block, offset);
     if (class)
         return size_classes[class].size;
     if (!large_is(block))
@@ -162,7 +156,7 @@ static size_t usable(const void *block)
 
 static void *resize_large(void *block, size_t bytes)
 {
-    struct cache *cache = cache_get();
+    struct cache *cache = cache_here();
     if (!cache || bytes > LARGEST_BLOCK)
         return no_memory();
     void *other = large_resize((unsigned)(cache->region - regions), block, bytes);
@@ -178,11 +172,11 @@ EXPORT void *NAME(realloc)(void *block, size_t bytes)
         give(block);
         return NULL;
     }
-    size_t old = usable(block);
-    bool was_small = class_at(block, space_offset(block)) != 0;
-    if (was_small && bytes <= old && (bytes > old / 2 || old == SMALLEST))
+    unsigned class = class_at(block, space_offset(block));
+    size_t old = usable(block, class);
+    if (class && bytes <= old && (bytes > old / 2 || old == SMALLEST))
         return block;
-    if (!was_small && bytes > LARGEST_SMALL)
+    if (!class && bytes > LARGEST_SMALL)
         return resize_large(block, bytes);
     void *other = NAME(malloc)(bytes);
     if (!other)
@@ -265,7 +259,7 @@ EXPORT void *NAME(pvalloc)(size_t bytes)
 
 EXPORT size_t NAME(malloc_usable_size)(void *block)
 {
-    return block ? usable(block) : 0;
+    return block ? usable(block, class_at(block, space_offset(block))) : 0;
 }
 
 /* As in C23: the size is what the block was asked with. */

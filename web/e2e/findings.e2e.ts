@@ -117,7 +117,7 @@ const small = () => one.page.locator("button:visible, select:visible, summary:vi
   .filter((button) => Math.min(button.getBoundingClientRect().width, button.getBoundingClientRect().height) < 24).map((button) => button.getAttribute("aria-label") ?? button.textContent));
 
 for (const nodes of [1, 4, 128]) {
-  test(`on a phone nothing of a finding is cut, and charts do not move when it is told: ${nodes} nodes`, async () => {
+  test(`on a phone nothing of a finding is cut, and charts do not move when it is shown in full: ${nodes} nodes`, async () => {
     fake = await FakeServer.start({ nodes });
     one = await Client.open(fake.url, { viewport: NARROW, hasTouch: true, isMobile: true });
     const top = (await one.page.locator(".board").boundingBox())?.y;

@@ -84,7 +84,7 @@ fn others_are_not_told_what_is_cached() {
         let Ok(file) = File::open("/etc/passwd") else { return };
         assert!(!tells_cached(&file).unwrap());
     } else {
-        numakit_skips::MACHINE.skip("root is told everything");
+        numakit_skips::MACHINE.skip("root sees what is cached of every file");
     }
 }
 
