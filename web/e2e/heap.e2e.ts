@@ -16,6 +16,6 @@ after(() => closeBrowser());
 test(`${FRAMES / 1000} thousand frames at full speed leave no garbage`, async (t) => {
   const { early, late, taken, seconds } = await stream(FRAMES);
   t.diagnostic(`heap ${early.toFixed(2)} MiB after ${FRAMES / 10} frames, ${late.toFixed(2)} MiB after ${taken}; ${Math.round(taken / seconds)} frames/s`);
-  assert.equal(taken, FRAMES);
+  assert.ok(taken >= FRAMES, `${taken}`);
   assert.ok(late < early * 1.1 + COMPILED_MIB, `the heap grew from ${early} to ${late} MiB`);
 });

@@ -199,11 +199,16 @@ test("all panels have one cursor, and legends show its values", async () => {
   const time = chart?.cursor ?? 0;
   await until("the same cursor elsewhere", async () => Math.abs(((await charts(s.one, second))[0]?.cursor ?? 0) - time) < 200);
   for (const id of [first, second]) {
-    const line = (await charts(s.one, id))[0]?.lines[0];
-    const nearest = line?.times.reduce((best, at, row) => (Math.abs(at - time) < Math.abs((line.times[best] ?? 0) - time) ? row : best), 0) ?? 0;
-    const shown = number((await new Panel(s.one, id).legend())[0]?.value);
-    const value = line?.values[nearest] ?? NaN;
-    if (!Number.isNaN(value)) assert.ok(close(shown, value), `${id}: ${shown} instead of ${value}`);
+    // Frozen data is fetched again in more detail, so each attempt searches the value again.
+    await until(`the value at the cursor in ${id}`, async () => {
+      const [chart] = await charts(s.one, id);
+      const at = chart?.cursor;
+      const line = chart?.lines[0];
+      if (at === null || at === undefined || !line) return false;
+      const nearest = line.times.reduce((best, each, row) => (Math.abs(each - at) < Math.abs((line.times[best] ?? 0) - at) ? row : best), 0);
+      const value = line.values[nearest] ?? NaN;
+      return Number.isNaN(value) || close(number((await new Panel(s.one, id).legend())[0]?.value), value);
+    });
   }
   await s.one.page.mouse.move(700, 20);
   await until("no cursor", async () => (await charts(s.one, first))[0]?.cursor === null);

@@ -33,6 +33,9 @@ const SOURCE = {
 export class Flood {
   /** Frames that were sent. */
   sent = 0;
+  /** The end of the last bucket, in ms. */
+  newest = STARTED_MS;
+  /** The next bucket, in steps of the watch. */
   private next = 0;
   private socket: WebSocket | null = null;
   private wire: Duplex | null = null;
@@ -49,7 +52,11 @@ export class Flood {
         // The first is of the charts; the other is of the slider.
         if (message.type !== "watch" || message.id !== 1) return;
         this.watch = message;
-        this.next = Math.max(this.next, Math.floor(Math.max(message.from_ns / 1e6, STARTED_MS) / (message.step_ns / 1e6)));
+        // The page asks for longer steps when its live range grows, and draws nothing until it has a bucket of them.
+        this.next = Math.floor(Math.max(message.from_ns / 1e6, this.newest) / (message.step_ns / 1e6));
+        if (this.sent === 0) return;
+        socket.send(this.frame(message));
+        this.tell({ type: "state", ...this.state() });
       });
     });
   }
@@ -74,11 +81,6 @@ export class Flood {
 
   get url(): string {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/`;
-  }
-
-  /** The end of the last bucket, in ms. */
-  get newest(): number {
-    return this.watch ? (this.next * this.watch.step_ns) / 1e6 : STARTED_MS;
   }
 
   /** Sends that number of frames of one bucket each. */
@@ -108,7 +110,9 @@ export class Flood {
 
   private frame(watch: Watch): Uint8Array {
     const columns = watch.series.map((series) => ({ series, what: "min" as const, type: "const" as const, base: (this.sent * (series + 1)) % 1000, scale: 1, at: 0 }));
-    return frameOf({ id: watch.id, source: 0, seq: this.sent++, dropped: 0, kind: "grid", first: this.next++, step_ns: watch.step_ns, rows: 1, columns }, []);
+    const first = this.next++;
+    this.newest = (this.next * watch.step_ns) / 1e6;
+    return frameOf({ id: watch.id, source: 0, seq: this.sent++, dropped: 0, kind: "grid", first, step_ns: watch.step_ns, rows: 1, columns }, []);
   }
 
   private tell(message: FromServer): void {
