@@ -80,12 +80,14 @@ const QUEUE: &str = "numa run --busy off --isolate -c 6 -- sleep 1000 & \
     until grep -q nanosleep /proc/$!/wchan; do usleep 50000; done; kill $held; wait";
 
 /// A control group of the caller's with processes in it: no partition, then one. What is only
-/// removed is a partition until the kernel comes to it.
+/// removed is a partition until the kernel comes to it, and a process that has ended is in its group for a moment.
 const WITHIN: &str = "cd /sys/fs/cgroup; for group in member root; do \
     mkdir $group; echo 2-7 >$group/cpuset.cpus; echo $group >$group/cpuset.cpus.partition; \
     sh -c \"echo \\$\\$ >$group/cgroup.procs; numa run --busy off --isolate -v -c 2 -- sh -c \\\"grep -c numakit- /proc/self/cgroup; nproc; \
     cat $group/numakit-*/cpuset.cpus.partition\\\"; numa run --busy off -c 6 -- nproc\"; echo status $?; \
-    ls $group | grep -c numakit-; echo member >$group/cpuset.cpus.partition; rmdir $group; done";
+    ls $group | grep -c numakit-; echo member >$group/cpuset.cpus.partition; \
+    tries=0; until rmdir $group 2>/dev/null || [ $tries = 100 ]; do tries=$((tries + 1)); usleep 50000; done; \
+    [ $tries -lt 100 ] || rmdir $group; done";
 
 /// Each round: a partition that ends with its program, and one that the next launch removes. A process
 /// that starts at the moment when the kernel returns CPUs to the root group may keep the narrow mask
