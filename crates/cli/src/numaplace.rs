@@ -9,13 +9,14 @@ use std::ffi::OsString;
 /// Run a program on the nearest free cores, with the options of numaplace
 ///
 /// The command line is translated into a 'numa run' command line, which -v prints. As with the
-/// original numaplace, the timer slack is 1 ns, the scheduling class is SCHED_BATCH unless -p is
-/// given, and a warning appears unless transparent huge pages are set to 'always' or -t is given.
+/// original numaplace, memory comes from a NUMA allocator unless -a is given, the timer slack is 1 ns,
+/// the scheduling class is SCHED_BATCH unless -p is given, and a warning appears unless transparent
+/// huge pages are set to 'always' or -t is given.
 #[derive(Debug, Parser)]
 #[command(name = "numaplace", version = concat!(env!("CARGO_PKG_VERSION"), " (numakit)"))]
 #[command(infer_long_args = true, args_override_self = true, max_term_width = 100)]
 struct NumaplaceArgs {
-    /// Do not use a NUMA allocator, as without this option: 'numa run --alloc numa' uses one
+    /// Do not use the NUMA allocator, libnumalloc.so
     #[arg(short = 'a', long)]
     no_allocator: bool,
     /// Number of cores [default: all free cores]
@@ -56,7 +57,7 @@ pub fn translate(words: Vec<OsString>) -> Result<Translation, clap::Error> {
         .option_if(shown, "--verbose")
         .option_if(line.debug, "--explain")
         .value("--cores", line.cores.map(|cores| cores.to_string()))
-        .option_if(line.no_allocator, "--alloc=none")
+        .option(if line.no_allocator { "--alloc=none" } else { "--alloc=numa" })
         .option(if line.no_huge_pages { "--no-thp" } else { "--warn-thp" })
         .option("--slack=1")
         .option(if line.parent_free { "--no-bind-main" } else { "--sched=batch" })
@@ -76,17 +77,20 @@ mod tests {
     fn lines_of_the_original_are_translated() {
         command().debug_assert();
         for (line, expected) in [
-            ("app", "--warn-thp --slack=1 --sched=batch -- app"),
+            ("app", "--alloc=numa --warn-thp --slack=1 --sched=batch -- app"),
             (
                 "-atv -c 6 ./app -c 7 -- x",
                 "--verbose --cores=6 --alloc=none --no-thp --slack=1 --sched=batch -- ./app -c 7 -- x",
             ),
-            ("-dpc12 app", "--verbose --explain --cores=12 --warn-thp --slack=1 --no-bind-main -- app"),
-            ("-p -- -app", "--warn-thp --slack=1 --no-bind-main -- -app"),
-            ("- x", "--warn-thp --slack=1 --sched=batch -- - x"),
+            (
+                "-dpc12 app",
+                "--verbose --explain --cores=12 --alloc=numa --warn-thp --slack=1 --no-bind-main -- app",
+            ),
+            ("-p -- -app", "--alloc=numa --warn-thp --slack=1 --no-bind-main -- -app"),
+            ("- x", "--alloc=numa --warn-thp --slack=1 --sched=batch -- - x"),
             (
                 "-c auto app --cores 3 -V",
-                "--cores=auto --warn-thp --slack=1 --sched=batch -- app --cores 3 -V",
+                "--cores=auto --alloc=numa --warn-thp --slack=1 --sched=batch -- app --cores 3 -V",
             ),
         ] {
             assert_eq!(translated(line).unwrap(), format!("numa run {expected}"), "{line}");
