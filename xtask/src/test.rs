@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Programs that tests use, and their Debian packages.
-const PEERS: [(&[&str], &str); 14] = [
+const PEERS: [(&[&str], &str); 15] = [
     (&["numactl", "--hardware"], "numactl"),
     (&["hwloc-calc", "--version"], "hwloc"),
     (&["musl-gcc", "--version"], "musl-tools"),
@@ -39,6 +39,7 @@ const PEERS: [(&[&str], &str); 14] = [
     (&["zstd", "--version"], "zstd"),
     (&["aarch64-linux-gnu-as", "--version"], "binutils-aarch64-linux-gnu"),
     (&["sh", "-c", "ls /usr/lib/*/libjemalloc.so.2"], "libjemalloc2"),
+    (&["valgrind", "--version"], "valgrind"),
 ];
 /// With failed tests in more files than this there is no second try.
 const MOST_FILES: usize = 4;
