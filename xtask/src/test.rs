@@ -205,6 +205,11 @@ impl Run {
             Ok(path) => environment.push(("NUMAKIT_PEERS", path.into())),
             Err(error) => self.console.lock().progress.say(&format!("no InfluxDB and Prometheus: {error:#}")),
         }
+        let databases = self.part("databases that run with the allocator", peers::databases);
+        match databases {
+            Ok(path) => environment.push(("NUMAKIT_DATABASES", path.into())),
+            Err(error) => self.console.lock().progress.say(&format!("no Redis and MariaDB: {error:#}")),
+        }
         let runtime = ["runc", "golang-github-containers-common"];
         if let Err(error) = install::need(&["runc", "--version"], &runtime) {
             self.console.lock().progress.say(&format!("no containers: {error:#}"));
