@@ -294,8 +294,9 @@ static void settle(struct pool *pool)
     const struct pool_counts *counts = pool->counts;
     uint32_t taken = (uint32_t)counts->taken;
     uint32_t keep = settings_units_kept(taken, pool->lately), drop = settings_units_offered(taken, pool->lately);
-    size_t most = (pressure_most_kept() >> UNIT_SHIFT) / (2 * space.regions);
-    keep = keep < most ? keep : (uint32_t)most;
+    size_t most = pressure_most_kept();
+    if (most != SIZE_MAX && keep > (most >> UNIT_SHIFT) / (2 * space.regions))
+        keep = (uint32_t)((most >> UNIT_SHIFT) / (2 * space.regions));
     if (pressure_is_high())
         keep = drop = 0;
     if (counts->kept > drop)

@@ -16,7 +16,7 @@ void pressure_look_at(uint32_t now);
 /* What was seen last: free memory is then not kept. */
 bool pressure_is_high(void);
 
-/* Bytes that all pools together may keep in the cgroup; the kernel may take what is above. */
+/* Bytes that all pools together may keep in the cgroup, SIZE_MAX without a limit; the kernel may take what is above. */
 size_t pressure_most_kept(void);
 
 #endif
