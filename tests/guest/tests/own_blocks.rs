@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const OURS: &str = "libnumalloc";
 const SETTINGS: [(&str, &str); 2] = [("small", "never"), ("huge", "always")];
-/// Each of 8 threads does so many operations, four times: a million in all.
+/// Of each of 8 threads, four times: a million in all.
 const OPERATIONS: u64 = 32_000;
 /// Tests of the library that run on several nodes here: blocks go between the regions of all.
 const ELSEWHERE: [(&str, &str); 3] =
