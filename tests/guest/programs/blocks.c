@@ -1,12 +1,13 @@
-/* blocks pairs|mesh [ROUNDS]     default 6
+/* blocks pairs|mesh [ROUNDS [TURNS]]     default 6 1
  *
  * What programs do with blocks whose threads end and begin, as those of parallel phases and of connections do. In each
  * round there is a thread for each CPU, always the same one on the same CPU, with a stack of its node; what is shared
- * by threads of a node lies there. So the lines of blocks are nearly all that can leave a node, and none has to.
+ * by threads of a node lies there. So the lines of blocks are nearly all that can leave a node, and none has to. Each
+ * thread does its work TURNS times. With several rounds there is one more before the count begins.
  *
  *   pairs   on each node one thread allocates objects and writes 20 lines of each; the next one reads these as often,
  *           keeps some objects, and frees those that it has longest, which may be of an earlier round
- *   mesh    each thread has patches of 16 KiB to 1 MiB, up to a total; in each step one comes, grows or goes, and
+ *   mesh    each thread has patches of 16 KiB to 1 MiB and more, up to a total; in each step one comes, grows or goes, and
  *           one sweep over some of them follows; in the next round a new thread goes on with them */
 #define _GNU_SOURCE
 #include "lines.h"
@@ -15,7 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define USAGE "usage: blocks pairs|mesh [ROUNDS]"
+#define USAGE "usage: blocks pairs|mesh [ROUNDS [TURNS]]"
 
 enum { MOST_CPUS = 64, STACK = 256 << 10 };
 enum { OBJECTS = 4000, TOUCHES = 20, OBJECT = TOUCHES * LINE, RING = 512, KEPT = 1024 };
@@ -128,12 +129,14 @@ static void mesh(struct seat *seat)
 }
 
 static void (*body)(struct seat *);
+static long turns = 1;
 
 static void *work(void *argument)
 {
     struct seat *seat = argument;
     bind_to_cpu(seat->cpu);
-    body(seat);
+    for (long turn = 0; turn < turns; turn++)
+        body(seat);
     return NULL;
 }
 
@@ -188,13 +191,15 @@ int main(int count, char **words)
 {
     static struct seat *seats[MOST_CPUS];
     bool has_pairs = count > 1 && strcmp(words[1], "pairs") == 0;
-    if (count < 2 || count > 3 || (!has_pairs && strcmp(words[1], "mesh")))
+    if (count < 2 || count > 4 || (!has_pairs && strcmp(words[1], "mesh")))
         bad_arguments(USAGE);
     body = has_pairs ? pairs : mesh;
     long rounds = count > 2 ? number("ROUNDS", words[2], 1, 10000) : 6;
+    if (count > 3)
+        turns = number("TURNS", words[3], 1, 10000);
     int threads = make_seats(seats);
-    /* What a program does at first; the kernel enters pages and the libraries their tables. */
-    run_round(seats, threads);
+    if (rounds > 1)
+        run_round(seats, threads);
     NUMAKIT_MARK_BEGIN();
     for (long round = 0; round < rounds; round++)
         run_round(seats, threads);
