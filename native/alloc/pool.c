@@ -9,6 +9,7 @@ enum {
     MOST_STEPS = 64,    /* of decay, after which nothing is left */
     REPLACED_ABOVE = (8 << 20) / UNIT,
     LOOK_AT = 32,       /* spans that are compared in a bin */
+    LOOKS_ABOVE = (2 << 20) / UNIT, /* free units for which memory may be short */
     FIRST_COMMIT = 16,   /* units; each commit is twice the one before, so that a small heap never covers a huge page */
     LARGEST_COMMIT = (32 << 20) / UNIT,
 };
@@ -289,7 +290,8 @@ static void decay(struct pool *pool, uint32_t now)
 static void settle(struct pool *pool)
 {
     uint32_t now = os_eighths();
-    pressure_look_at(now);
+    if (pool->counts->kept > LOOKS_ABOVE)
+        pressure_look_at(now);
     decay(pool, now);
     const struct pool_counts *counts = pool->counts;
     uint32_t taken = (uint32_t)counts->taken;

@@ -1,10 +1,11 @@
 /* returned MIB [--hold SECONDS]
  *
  * Allocates MIB of blocks of 256 KiB and touches them, twice; the second time it frees all but each 16th. Prints
- * `left N` with the blocks that it has, and keeps these while others need memory: what it freed can serve them if its
- * allocator gave it back, or lets the kernel take it. */
+ * `faults N`, page faults of the second time, and `left N` with the blocks that it has. It keeps these while others need
+ * memory: what it freed can serve them if its allocator gave it back, or lets the kernel take it. */
 #define _GNU_SOURCE
 #include "arguments.h"
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define USAGE "usage: returned MIB [--hold SECONDS]"
@@ -22,6 +23,13 @@ static void allocate(char **blocks, long count)
     }
 }
 
+static long faults(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
 int main(int count, char **words)
 {
     long hold = 0;
@@ -34,7 +42,9 @@ int main(int count, char **words)
     allocate(blocks, all);
     for (long i = 0; i < all; i++)
         free(blocks[i]);
+    long before = faults();
     allocate(blocks, all);
+    printf("faults %ld\n", faults() - before);
     for (long i = 0; i < all; i++)
         if (i % KEPT)
             free(blocks[i]);
