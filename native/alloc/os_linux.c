@@ -166,7 +166,7 @@ static bool group_number(const char *group, size_t length, const char *name, siz
     return read_group_file(group, length, name, text, sizeof text) && number_at(text, number);
 }
 
-/* The part of the group's page cache that the kernel takes first: whoever needs memory can have it. */
+/* The part of the group's page cache that the kernel takes first, for any program that needs memory. */
 static size_t group_cache(const char *group, size_t length)
 {
     static char text[4096];
