@@ -41,8 +41,9 @@ size_t os_address_limit(void);
 /* 64 random bits that are the same in each call. */
 uint64_t os_secret(unsigned which);
 
-/* The memory of the cgroup of this process, in bytes; false if it has no limit or that cannot be read. One thread at a time:
- * its paths are not on the stack, which may be small. */
+/* The memory of the cgroup of this process, or of the one above it that has least left, in bytes, without page cache that is
+ * not in use; false if none has a limit or that cannot be read. One thread at a time: its paths are not on the stack, which
+ * may be small. */
 struct group_memory {
     size_t used, limit;
 };

@@ -147,23 +147,56 @@ static bool number_at(const char *text, size_t *number)
     return *text >= '0' && *text <= '9';
 }
 
-/* A number in a file of the cgroup, of version 2, whose path is in /proc/self/cgroup after "0::". */
-static bool group_number(const char *group, size_t length, const char *name, size_t *number)
+/* Reads a file of a cgroup of version 2. */
+static bool read_group_file(const char *group, size_t length, const char *name, char *text, size_t bytes)
 {
     static char path[PATH_MAX];
-    char text[64];
     static const char root[] = "/sys/fs/cgroup";
     if (sizeof root + length + strlen(name) > sizeof path)
         return false;
     memcpy(path, root, sizeof root - 1);
     memcpy(path + sizeof root - 1, group, length);
     strcpy(path + sizeof root - 1 + length, name);
-    return read_file(path, text, sizeof text) && number_at(text, number);
+    return read_file(path, text, bytes);
+}
+
+static bool group_number(const char *group, size_t length, const char *name, size_t *number)
+{
+    char text[64];
+    return read_group_file(group, length, name, text, sizeof text) && number_at(text, number);
+}
+
+/* The part of the group's page cache that the kernel takes first, for any program that needs memory. */
+static size_t group_cache(const char *group, size_t length)
+{
+    static char text[4096];
+    static const char name[] = "\ninactive_file ";
+    size_t bytes = 0;
+    const char *found = read_group_file(group, length, "/memory.stat", text, sizeof text) ? strstr(text, name) : NULL;
+    return found && number_at(found + sizeof name - 1, &bytes) ? bytes : 0;
+}
+
+static bool memory_of_group(const char *group, size_t length, struct group_memory *memory)
+{
+    if (!group_number(group, length, "/memory.max", &memory->limit) ||
+        !group_number(group, length, "/memory.current", &memory->used))
+        return false;
+    if (memory->used > memory->limit / 2) {
+        size_t cache = group_cache(group, length);
+        memory->used -= cache < memory->used ? cache : memory->used;
+    }
+    return true;
+}
+
+static size_t left_of(const struct group_memory *memory)
+{
+    return memory->limit > memory->used ? memory->limit - memory->used : 0;
 }
 
 bool os_group_memory(struct group_memory *memory)
 {
     static char text[PATH_MAX];
+    bool limited = false;
     if (!read_file("/proc/self/cgroup", text, sizeof text))
         return false;
     const char *entry = strstr(text, "0::");
@@ -171,11 +204,21 @@ bool os_group_memory(struct group_memory *memory)
         return false;
     const char *group = entry + 3;
     size_t length = strcspn(group, "\n");
-    /* In a container its own cgroup is the root. */
-    if (length == 1)
-        length = 0;
-    return group_number(group, length, "/memory.max", &memory->limit) &&
-           group_number(group, length, "/memory.current", &memory->used);
+    /* The groups above have limits too, such as that of a batch system's job. In a container the last one is its own. */
+    do {
+        struct group_memory here;
+        length -= length == 1;
+        if (memory_of_group(group, length, &here) && (!limited || left_of(&here) < left_of(memory))) {
+            *memory = here;
+            limited = true;
+        }
+        if (length == 0)
+            break;
+        do
+            length--;
+        while (length > 0 && group[length] != '/');
+    } while (true);
+    return limited;
 }
 
 unsigned os_memory_waiting(void)

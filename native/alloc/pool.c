@@ -9,6 +9,7 @@ enum {
     MOST_STEPS = 64,    /* of decay, after which nothing is left */
     REPLACED_ABOVE = (8 << 20) / UNIT,
     LOOK_AT = 32,       /* spans that are compared in a bin */
+    LOOKS_ABOVE = (2 << 20) / UNIT, /* free units for which memory may be short */
     FIRST_COMMIT = 16,   /* units; each commit is twice the one before, so that a small heap never covers a huge page */
     LARGEST_COMMIT = (32 << 20) / UNIT,
 };
@@ -275,9 +276,9 @@ bool pool_extend(struct pool *pool, uint32_t first, uint32_t count, uint32_t lon
 }
 
 /* What was in use lately becomes what is, half of the way in less than a second. */
-static void decay(struct pool *pool)
+static void decay(struct pool *pool, uint32_t now)
 {
-    uint32_t now = os_eighths(), steps = now - pool->seen_time, taken = (uint32_t)pool->counts->taken;
+    uint32_t steps = now - pool->seen_time, taken = (uint32_t)pool->counts->taken;
     pool->seen_time = now;
     for (steps = steps > MOST_STEPS ? MOST_STEPS : steps; steps > 0; steps--)
         pool->lately -= (pool->lately - taken) / 8;
@@ -288,10 +289,16 @@ static void decay(struct pool *pool)
 /* Keeps what is free below the limits. */
 static void settle(struct pool *pool)
 {
-    decay(pool);
+    uint32_t now = os_eighths();
+    if (pool->counts->kept > LOOKS_ABOVE)
+        pressure_look_at(now);
+    decay(pool, now);
     const struct pool_counts *counts = pool->counts;
     uint32_t taken = (uint32_t)counts->taken;
     uint32_t keep = settings_units_kept(taken, pool->lately), drop = settings_units_offered(taken, pool->lately);
+    size_t most = pressure_most_kept();
+    if (most != SIZE_MAX && keep > (most >> UNIT_SHIFT) / (2 * space.regions))
+        keep = (uint32_t)((most >> UNIT_SHIFT) / (2 * space.regions));
     if (pressure_is_high())
         keep = drop = 0;
     if (counts->kept > drop)

@@ -10,6 +10,12 @@ use std::process::Command;
 /// Debian packages of servers that exports are tested with, 29 MiB together.
 const SERVERS: [&str; 4] = ["influxdb", "prometheus", "prometheus-node-exporter", "nginx"];
 
+/// Databases that run with the allocator, and their Debian packages with the libraries that a system may lack, 10 MiB.
+const DATABASES: [(&str, &[&str]); 2] = [
+    ("redis", &["redis-server", "redis-tools", "liblzf1", "libjemalloc2"]),
+    ("mariadb", &["mariadb-server-core", "libaio1", "liburing2", "libnuma1", "libpcre2-8-0"]),
+];
+
 /// The folder with the servers; fetched on first use.
 pub fn folder() -> Result<PathBuf> {
     let dir = workspace::target().join("peers");
@@ -19,6 +25,29 @@ pub fn folder() -> Result<PathBuf> {
         bail!("the packages have no promtool");
     }
     Ok(programs)
+}
+
+/// The folder with a folder for each database; fetched on first use.
+pub fn databases() -> Result<PathBuf> {
+    for (name, _) in DATABASES {
+        database(name)?;
+    }
+    Ok(workspace::target().join("peers"))
+}
+
+/// The folder with a database, and those of its libraries.
+pub fn database(name: &str) -> Result<(PathBuf, Vec<PathBuf>)> {
+    let (_, packages) =
+        DATABASES.iter().find(|known| known.0 == name).with_context(|| format!("no database {name}"))?;
+    let dir = workspace::target().join("peers").join(name);
+    unpacked(packages, &dir)?;
+    let libraries = libraries(&dir)?;
+    Ok((dir, libraries))
+}
+
+/// Where unpacked packages have their libraries.
+pub fn libraries(dir: &Path) -> Result<Vec<PathBuf>> {
+    fs::read_dir(dir.join("usr/lib"))?.map(|folder| Ok(folder?.path())).collect()
 }
 
 /// Debian packages, unpacked into a folder on first use. Returns their versions.

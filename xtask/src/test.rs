@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Programs that tests use, and their Debian packages.
-const PEERS: [(&[&str], &str); 14] = [
+const PEERS: [(&[&str], &str); 15] = [
     (&["numactl", "--hardware"], "numactl"),
     (&["hwloc-calc", "--version"], "hwloc"),
     (&["musl-gcc", "--version"], "musl-tools"),
@@ -39,6 +39,7 @@ const PEERS: [(&[&str], &str); 14] = [
     (&["zstd", "--version"], "zstd"),
     (&["aarch64-linux-gnu-as", "--version"], "binutils-aarch64-linux-gnu"),
     (&["sh", "-c", "ls /usr/lib/*/libjemalloc.so.2"], "libjemalloc2"),
+    (&["valgrind", "--version"], "valgrind"),
 ];
 /// With failed tests in more files than this there is no second try.
 const MOST_FILES: usize = 4;
@@ -203,6 +204,11 @@ impl Run {
         match servers {
             Ok(path) => environment.push(("NUMAKIT_PEERS", path.into())),
             Err(error) => self.console.lock().progress.say(&format!("no InfluxDB and Prometheus: {error:#}")),
+        }
+        let databases = self.part("databases that run with the allocator", peers::databases);
+        match databases {
+            Ok(path) => environment.push(("NUMAKIT_DATABASES", path.into())),
+            Err(error) => self.console.lock().progress.say(&format!("no Redis and MariaDB: {error:#}")),
         }
         let runtime = ["runc", "golang-github-containers-common"];
         if let Err(error) = install::need(&["runc", "--version"], &runtime) {

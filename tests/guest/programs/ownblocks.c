@@ -1,11 +1,12 @@
-/* ownblocks [OPERATIONS [MOVES [LIVES]]]     default 400 4 2
+/* ownblocks [OPERATIONS [MILLISECONDS [LIVES]]]     default 10000 10 4
  *
  * Two threads for each node allocate blocks of 16 bytes to 8 MiB, touch, resize and free them, and hand them to
- * each other. After OPERATIONS each goes to the next node, MOVES times, then ends and leaves its blocks to the
+ * each other. Every MILLISECONDS each goes to the next node. After OPERATIONS it ends and leaves its blocks to the
  * others; a new thread takes its place, LIVES times in all. Before a thread moves or ends it asks where the pages
  * of the blocks are that it allocated since it came: the same pages for each block, so that one with many small
  * blocks counts often. Prints, for blocks up to 32 KiB, for larger ones and for all:
  *
+ *   operations N moves M
  *   small pages N local M
  *   large pages N local M
  *   pages N local M */
@@ -13,8 +14,9 @@
 #include "placement.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
-enum { OWN = 256, SHARED = 256, SMALL = 32 << 10, LARGE = 8 << 20, MOST_THREADS = 2 * MAX_NODES };
+enum { OWN = 256, AT_ONCE = 16, SHARED = 256, SMALL = 32 << 10, LARGE = 8 << 20, MOST_THREADS = 2 * MAX_NODES };
 /* What a thread holds at most; what it hands over comes on top. */
 enum { MOST_BYTES = 12 << 20, MOST_SHARED = 256 << 10 };
 
@@ -37,11 +39,11 @@ struct worker {
     struct block blocks[OWN];
 };
 
-static long operations = 400, moves = 4, lives = 2;
+static long operations = 10000, milliseconds = 10, lives = 4;
 static int nodes[MAX_NODES], node_count;
 static struct worker workers[MOST_THREADS];
 static void *_Atomic shared[SHARED];
-static atomic_long small_pages, small_local, large_pages, large_local;
+static atomic_long small_pages, small_local, large_pages, large_local, moves;
 
 static uint64_t below(struct worker *worker, uint64_t limit)
 {
@@ -150,16 +152,28 @@ static void look(struct worker *worker)
     }
 }
 
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * INT64_C(1000) + time.tv_nsec / 1000000;
+}
+
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    for (long move = 0; move < moves; move++) {
-        int place = (int)(worker - workers) + (int)move;
+    int place = (int)(worker - workers);
+    for (long left = operations; left > 0; place++) {
         worker->node = nodes[place % node_count];
         bind_to_cpu(first_cpu_of_node(worker->node));
-        for (long i = 0; i < operations; i++)
-            operate(worker);
+        int64_t end = now() + milliseconds;
+        while (left > 0 && now() < end) {
+            for (int i = 0; i < AT_ONCE; i++)
+                operate(worker);
+            left -= AT_ONCE;
+        }
         look(worker);
+        moves++;
     }
     for (int i = 0; i < OWN; i++)
         if (worker->blocks[i].start && worker->blocks[i].bytes > MOST_SHARED)
@@ -179,11 +193,11 @@ static void print_counts(const char *name, long pages, long local)
 int main(int count, char **arguments)
 {
     if (count > 4)
-        bad_arguments("usage: ownblocks [OPERATIONS [MOVES [LIVES]]]");
+        bad_arguments("usage: ownblocks [OPERATIONS [MILLISECONDS [LIVES]]]");
     if (count > 1)
-        operations = number("OPERATIONS", arguments[1], 1, 1000000);
+        operations = number("OPERATIONS", arguments[1], 1, 100000000);
     if (count > 2)
-        moves = number("MOVES", arguments[2], 1, 1000);
+        milliseconds = number("MILLISECONDS", arguments[2], 1, 10000);
     if (count > 3)
         lives = number("LIVES", arguments[3], 1, 1000);
     node_count = numbers_of(NODE_FILE "has_cpu", nodes, MAX_NODES);
@@ -200,6 +214,7 @@ int main(int count, char **arguments)
         for (int i = 0; i < threads; i++)
             pthread_join(workers[i].id, NULL);
     }
+    printf("operations %ld moves %ld\n", operations * threads * lives, moves);
     print_counts("small ", small_pages, small_local);
     print_counts("large ", large_pages, large_local);
     print_counts("", small_pages + large_pages, small_local + large_local);

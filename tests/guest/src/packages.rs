@@ -77,6 +77,11 @@ pub const FORTRAN: Set = Set {
     kernel: false,
     anyway: true,
 };
+/// Allocators to compare with.
+pub const JEMALLOC: Set =
+    Set { folder: "jemalloc", about: "jemalloc", wanted: &["libjemalloc2"], kernel: false, anyway: true };
+pub const MIMALLOC: Set =
+    Set { folder: "mimalloc", about: "mimalloc", wanted: &["libmimalloc2.0"], kernel: false, anyway: true };
 /// Depends on the kernel of the day.
 const KERNEL: &str = "linux-image-cloud-amd64";
 /// After a failure nobody tries again for so long, since a test run asks many times.

@@ -2,8 +2,11 @@
 //! with their launchers, Java, Python with numpy. Each is fetched once, in a fixed version, and
 //! nothing is installed.
 
+mod allocators;
 mod libraries;
 mod wheel;
+
+pub use allocators::{Allocator, allocators};
 
 use crate::failure::{Failure, finished, on};
 use crate::guest::Guest;

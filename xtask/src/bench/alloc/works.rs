@@ -38,7 +38,7 @@ const LARGE: [&str; 8] = ["fragments", "mesh", "large", "grow", "zeroed", "live"
 /// A program that people use, or why it is missing; it may put files into the folder.
 type Get = fn(&Path) -> Result<Work>;
 
-const PROGRAMS: [(&str, Get); 7] = [
+const PROGRAMS: [(&str, Get); 9] = [
     ("python", |_| python("python", &[])),
     ("python-malloc", |_| python("python-malloc", &[("PYTHONMALLOC", "malloc")])),
     ("sqlite", |_| script("sqlite", "sqlite3", &[":memory:", ".read work.sql"])),
@@ -46,6 +46,8 @@ const PROGRAMS: [(&str, Get); 7] = [
     ("lua", |_| script("lua", "lua", &["work.lua"])),
     ("gcc", compiler),
     ("redis", redis),
+    ("mariadb", mariadb),
+    ("json", json),
 ];
 
 impl Work {
@@ -163,13 +165,8 @@ fn compiler(dir: &Path) -> Result<Work> {
 
 /// A server, unpacked; the script has the client.
 fn redis(dir: &Path) -> Result<Work> {
-    let peer = workspace::target().join("peers/redis");
-    peers::unpacked(&["redis-server", "redis-tools", "liblzf1", "libjemalloc2"], &peer)?;
+    let (peer, libraries) = peers::database("redis")?;
     let programs = peer.join("usr/bin");
-    let mut folders = Vec::new();
-    for folder in fs::read_dir(peer.join("usr/lib"))? {
-        folders.push(folder?.path());
-    }
     let socket = dir.join("redis.sock");
     let server = [programs.join("redis-server"), "--port".into(), "0".into(), "--unixsocket".into()];
     let server = server.into_iter().chain([socket.clone(), "--save".into(), "".into()]);
@@ -177,6 +174,35 @@ fn redis(dir: &Path) -> Result<Work> {
     work.starter = vec!["sh".into(), "redis.sh".into(), socket.into()];
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path)))?;
-    work.environment = vec![("PATH", path), ("LD_LIBRARY_PATH", std::env::join_paths(folders)?)];
+    work.environment = vec![("PATH", path), ("LD_LIBRARY_PATH", std::env::join_paths(libraries)?)];
+    Ok(work)
+}
+
+/// A database server that does what a file says, and ends.
+fn mariadb(dir: &Path) -> Result<Work> {
+    let (peer, libraries) = peers::database("mariadb")?;
+    let data = dir.join("mariadb");
+    let option = |name: &str, path: &Path| format!("--{name}={}", path.display());
+    let mut words: Vec<OsString> = vec![peer.join("usr/sbin/mariadbd").into()];
+    words.extend(
+        ["--no-defaults", "--bootstrap", "--user=root", "--innodb-buffer-pool-size=32M"].map(OsString::from),
+    );
+    words.push(option("datadir", &data).into());
+    words.push(option("lc-messages-dir", &peer.join("usr/share/mysql")).into());
+    let mut work = Work::of("mariadb", Kind::Program, words);
+    work.starter = vec!["sh".into(), "mariadb.sh".into(), data.into()];
+    work.environment = vec![("LD_LIBRARY_PATH", std::env::join_paths(libraries)?)];
+    Ok(work)
+}
+
+/// A parser of JSON, with a program over a large document.
+fn json(dir: &Path) -> Result<Work> {
+    let peer = workspace::target().join("peers/jq");
+    peers::unpacked(&["jq", "libjq1", "libonig5"], &peer)?;
+    let document = dir.join("large.json");
+    fs::write(&document, process::read(Command::new("awk").arg("-f").arg(scripts().join("json.awk")))?)?;
+    let words = [peer.join("usr/bin/jq"), "-c".into(), "-f".into(), "work.jq".into(), document];
+    let mut work = Work::of("json", Kind::Program, words.map(OsString::from));
+    work.environment = vec![("LD_LIBRARY_PATH", std::env::join_paths(peers::libraries(&peer)?)?)];
     Ok(work)
 }
