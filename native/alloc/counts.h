@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { COUNTS_VERSION = 1, MOST_REGIONS = 64 };
+enum { COUNTS_VERSION = 2, MOST_REGIONS = 64 };
 
 /* Units. */
 struct pool_counts {
@@ -35,6 +35,8 @@ struct counts {
     uint32_t unit_bytes;
     uint32_t page_bytes;
     uint32_t of_nodes;  /* 1: a region for each node; 0: one for the whole machine */
+    uint64_t address;   /* of the first region */
+    uint64_t address_bytes; /* from one to the next */
     struct region_counts region[MOST_REGIONS];
 };
 

@@ -51,6 +51,11 @@ bool os_group_memory(struct group_memory *memory);
 /* The percentage of the last ten seconds in which some program waited for memory; 0 if the kernel does not tell it. */
 unsigned os_memory_waiting(void);
 
+/* The pages in memory of this process: calls `found` for each node of each mapping that has some, with the mapping's address
+ * and the bytes. False if the kernel does not tell them. */
+typedef void os_pages_found(void *context, uintptr_t mapping, unsigned node, uint64_t bytes);
+bool os_pages(os_pages_found *found, void *context);
+
 /* The environment, also before the C library knows it; NULL where it cannot be found. */
 char **os_environment(void);
 

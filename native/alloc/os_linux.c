@@ -231,6 +231,56 @@ unsigned os_memory_waiting(void)
     return found && number_at(found + 6, &percent) ? (unsigned)percent : 0;
 }
 
+/* A word of a line of numa_maps, and what the words before it told. */
+struct page_words {
+    char word[40]; /* what is longer tells no pages */
+    size_t length;
+    bool is_first;
+    uintptr_t mapping;
+};
+
+/* A word is complete: the address of the mapping, or pages such as N0=3. */
+static void end_word(struct page_words *words, os_pages_found *found, void *context)
+{
+    const char *word = words->word;
+    size_t node, pages;
+    words->word[words->length] = 0;
+    if (words->is_first) {
+        words->mapping = 0;
+        for (const char *c = word; *c; c++)
+            words->mapping = words->mapping << 4 | (uintptr_t)(*c <= '9' ? *c - '0' : *c - 'a' + 10);
+    } else if (*word == 'N' && number_at(word + 1, &node)) {
+        const char *equal = strchr(word, '=');
+        if (equal && number_at(equal + 1, &pages))
+            found(context, words->mapping, (unsigned)node, (uint64_t)pages * os_page_bytes());
+    }
+    words->is_first = false;
+    words->length = 0;
+}
+
+bool os_pages(os_pages_found *found, void *context)
+{
+    int before = errno;
+    struct page_words words = {.is_first = true};
+    char text[512];
+    long got = -1, file = syscall(SYS_openat, AT_FDCWD, "/proc/self/numa_maps", O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && (got = syscall(SYS_read, file, text, sizeof text)) > 0) {
+        for (const char *c = text; c < text + got; c++) {
+            if (*c != ' ' && *c != '\n') {
+                if (words.length < sizeof words.word - 1)
+                    words.word[words.length++] = *c;
+                continue;
+            }
+            end_word(&words, found, context);
+            words.is_first = *c == '\n';
+        }
+    }
+    if (file >= 0)
+        syscall(SYS_close, file);
+    errno = before;
+    return got == 0;
+}
+
 unsigned os_node_count(void)
 {
     char text[256];

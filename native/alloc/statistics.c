@@ -25,6 +25,22 @@ struct statistics statistics_of(struct region *region)
     return sum;
 }
 
+/* Where the pages of the regions of nodes lie. */
+struct pages {
+    uint64_t local[MOST_REGIONS], spilled[MOST_REGIONS];
+};
+
+static void add_pages(void *context, uintptr_t mapping, unsigned node, uint64_t bytes)
+{
+    struct pages *pages = context;
+    size_t offset = space_offset((const void *)mapping);
+    if (!space_has(offset))
+        return;
+    unsigned region = region_of(offset);
+    uint64_t *sum = region == node ? pages->local : pages->spilled;
+    sum[region] += bytes;
+}
+
 static void say_kib(struct line *line, const char *name, uint64_t bytes)
 {
     say(line, name);
@@ -34,6 +50,8 @@ static void say_kib(struct line *line, const char *name, uint64_t bytes)
 
 void statistics_print(void)
 {
+    static struct pages pages;
+    bool of_nodes = numalloc_counts.of_nodes, has_pages = of_nodes && os_pages(add_pages, &pages);
     for (unsigned i = 0; i < space.regions; i++) {
         struct statistics sum = statistics_of(&regions[i]);
         struct line line = {0};
@@ -48,6 +66,12 @@ void statistics_print(void)
         say_number(&line, sum.recycled / os_page_bytes());
         say(&line, ", blocks from other nodes ");
         say_number(&line, sum.from_other_nodes);
+        if (has_pages) {
+            say_kib(&line, ", local ", pages.local[i]);
+            say_kib(&line, ", spilled ", pages.spilled[i]);
+        } else if (of_nodes) {
+            say(&line, ", spilled unknown: /proc/self/numa_maps cannot be read");
+        }
         line_print(&line);
     }
 }

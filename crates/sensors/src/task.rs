@@ -29,6 +29,7 @@ use crate::known::{KnownName, TASK};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, narrow};
 use crate::{Scene, Target};
 use access::TaskAccess;
+use allocator::{AllocatorError, AllocatorReader};
 use layout::{OF_NODES, TaskSeries};
 use limit::CpuLimit;
 use nodes::TaskNodes;
@@ -39,6 +40,7 @@ use observer::WatchTargets;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tree::Tree;
 use walker::{Shared, Walker};
 
 /// Line of the table of sensors.
@@ -52,6 +54,9 @@ pub const ENTRY: SensorEntry = SensorEntry {
 
 /// A walk that takes longer is reported.
 const LONG_WALK: u64 = 1_000_000_000;
+
+/// What the names of the values of allocators begin with.
+const ALLOCATOR: &str = "alloc_";
 
 const NS_PER_MS: u64 = 1_000_000;
 const TICK: Duration = Duration::from_millis(10);
@@ -78,6 +83,8 @@ fn source(name: &str) -> &'static str {
         "threads_away" => {
             "/proc/PID/{numa_maps,maps,pagemap}, move_pages and /proc/PID/task/TID/{stat,sched}"
         }
+        "alloc_local" | "alloc_spilled" => "libnumalloc, /proc/PID/{numa_maps,maps,pagemap} and move_pages",
+        _ if name.starts_with(ALLOCATOR) => "the counts of libnumalloc in the memory of the processes",
         "throttled" => "cpu.stat of the control group",
         "migrations" | "voluntary_switches" | "involuntary_switches" => "/proc/PID/task/TID/sched",
         _ => "the observing thread",
@@ -105,6 +112,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
     let example = target.pid().map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
     let lacking: Vec<_> = OPTIONAL.iter().filter(|(file, ..)| !example.has(file)).collect();
     let layout = TaskSeries::new(nodes.count());
+    let no_allocator = without_allocator(root, target);
     let mut sensor = Task {
         series: Vec::new(),
         places: Vec::new(),
@@ -134,18 +142,17 @@ fn probe(scene: &Scene<'_>) -> Probed {
             metric.source.contains(file)
                 && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
         };
-        if metric.bare() == "throttled" && sensor.limit.is_none() {
-            let fix = Fix::Step("none is needed: nothing limits it".to_owned());
-            let why = Unavailable::new("a CPU limit", "no control group of the process has one", fix);
-            sensor.absent.push(Absent { metric, why });
-            continue;
-        }
-        match lacking.iter().find(|(file, ..)| needs(file)) {
+        let why = match lacking.iter().find(|(file, ..)| needs(file)) {
+            _ if metric.bare() == "throttled" && sensor.limit.is_none() => Some(unlimited()),
+            _ if metric.bare().starts_with(ALLOCATOR) && no_allocator.is_some() => no_allocator.clone(),
             Some((_, path, kernel)) => {
                 let fix = Fix::OtherKernel((*kernel).to_owned());
-                let why = Unavailable::new(metric.name.clone(), format!("there is no {path}"), fix);
-                sensor.absent.push(Absent { metric, why });
+                Some(Unavailable::new(metric.name.clone(), format!("there is no {path}"), fix))
             }
+            None => None,
+        };
+        match why {
+            Some(why) => sensor.absent.push(Absent { metric, why }),
             None => sensor.add(at, &Arc::new(metric), &nodes),
         }
     }
@@ -153,8 +160,36 @@ fn probe(scene: &Scene<'_>) -> Probed {
     Ok(Box::new(sensor))
 }
 
+fn unlimited() -> Unavailable {
+    let fix = Fix::Step("none is needed: nothing limits it".to_owned());
+    Unavailable::new("a CPU limit", "no control group of the process has one", fix)
+}
+
 fn at_memory(metric: &Metric) -> bool {
     metric.source.contains("numa_maps")
+}
+
+/// Why there are no values of allocators: a running process and its descendants do not load the library any more. Those of
+/// a command may.
+fn without_allocator(root: &SysRoot, target: &Target) -> Option<Unavailable> {
+    const MISSING: &str = "memory of the allocator by node";
+    if !root.is_host() {
+        let fix = Fix::Step("observe a process of this machine".to_owned());
+        return Some(Unavailable::new(MISSING, "the memory of processes is not part of a capture", fix));
+    }
+    let mut tree = Tree::of(root, target.pid()?);
+    tree.scan(root);
+    let lacks = |pid: u32| {
+        let opened = AllocatorReader::open(pid);
+        matches!(
+            opened,
+            Err(AllocatorError::NotLoaded { .. } | AllocatorError::NoProcess(_) | AllocatorError::Ended(_))
+        )
+    };
+    tree.members.iter().all(|member| lacks(member.pid)).then(|| {
+        let fix = Fix::Step("start the program with 'numa run --alloc numa -- CMD'".to_owned());
+        Unavailable::new(MISSING, "no observed process has loaded libnumalloc.so", fix)
+    })
 }
 
 /// Why the processes cannot be observed, and the fix.
@@ -207,6 +242,7 @@ impl Task {
         let mut wanted = WatchTargets::default();
         wanted.walk.memory = needs("numa_maps") || named("walk_time") || named("walk_age");
         wanted.walk.huge_pages = needs("smaps_rollup");
+        wanted.allocators = named(ALLOCATOR);
         wanted.threads.cpu_time = needs("schedstat");
         wanted.threads.scheduling =
             needs("task/TID/sched") && !self.absent.iter().any(|a| a.metric.bare() == "migrations");
@@ -273,6 +309,11 @@ impl Sensor for Task {
         let pid = |place: usize| Some(self.row[place]).filter(|pid| *pid != NONE);
         if let Some(pid) = pid(self.layout.denied()) {
             return Some(format!("the memory of PID {pid} may not be read; {}", self.access.fix()));
+        }
+        if pid(self.layout.allocator_unread()).is_some()
+            && let Some(why) = self.shared.allocator_unread.get()
+        {
+            return Some(why.clone());
         }
         if let Some(pid) = pid(self.layout.held()) {
             return Some(format!(

@@ -152,6 +152,17 @@ fn memory_is_what_the_kernel_says_and_threads_are_counted_exactly() {
 }
 
 #[test]
+fn the_allocator_of_a_running_process_without_the_library_is_absent() {
+    let actor = Actor::start("memory");
+    let sensor = sensor(actor.0.id());
+    let absent = sensor.absent().iter().filter(|absent| absent.metric.bare().starts_with("alloc_"));
+    let whys: Vec<String> = absent.map(|absent| absent.why.to_string()).collect();
+    assert_eq!(whys.len(), 7);
+    assert!(whys[0].contains("no observed process has loaded libnumalloc.so"), "{}", whys[0]);
+    assert!(!sensor.series().iter().any(|series| series.metric.bare().starts_with("alloc_")));
+}
+
+#[test]
 fn grandchildren_are_members_and_exited_ones_still_count() {
     if !has_numa() {
         return;

@@ -83,9 +83,10 @@ export class Board {
   /** Chooses the number of columns with which the panels fit into the window. */
   fit(): void {
     const { clientWidth, clientHeight } = this.element.parentElement ?? this.element;
-    const columns = columnsFor(this.panels.length, clientWidth, clientHeight);
+    const shown = this.panels.filter(({ element }) => !element.hidden).length;
+    const columns = columnsFor(shown, clientWidth, clientHeight);
     this.element.style.gridTemplateColumns = columns > 0 ? `repeat(${columns}, minmax(0, 1fr))` : "";
-    this.element.style.setProperty("--first", String(firstSpan(this.panels.length, columns)));
+    this.element.style.setProperty("--first", String(firstSpan(shown, columns)));
   }
 
   /** The numbers of all series that the panels show. */
@@ -137,6 +138,14 @@ export class Board {
     this.lookedAt = slice;
     this.presence.look(slice, from, to, this.series());
     for (const panel of this.panels) panel.look();
+    if (this.find()) this.fit();
+  }
+
+  /** Shows panels of which a line has a value for the first time; whether there is one. */
+  private find(): boolean {
+    const found = this.panels.filter(({ element, spec }) => element.hidden && spec.lines.some(({ series }) => !this.presence.why(series)));
+    for (const { element } of found) element.hidden = false;
+    return found.length > 0;
   }
 
   /** `origin`: the time that both are aligned at. */
@@ -265,6 +274,7 @@ export class Board {
         this.changed();
       },
     });
+    panel.element.hidden = spec.whenFound === true;
     makeMovable(panel.element, panel.title, panel.grip, () => this.columns(), this.moving(panel));
     panel.restore(this.view.hidden[spec.id], this.view.tables.includes(spec.id));
     listenToGestures(panel.element, this.element, this.gestures);

@@ -26,6 +26,8 @@ export interface PanelSpec {
   lowIsBad?: boolean;
   /** Whether there are no lines because this machine has one node: `help` says so. */
   untold?: boolean;
+  /** Whether it is only shown when one of its lines has had a value. */
+  whenFound?: boolean;
 }
 
 /** The series of a default panel: the first name that the source has. */
@@ -44,6 +46,7 @@ interface Default {
   spread: boolean;
   adds?: boolean;
   lowIsBad?: boolean;
+  whenFound?: boolean;
   wanted: Wanted[];
 }
 
@@ -113,6 +116,11 @@ const DEFAULTS: Default[] = [
     wanted: [{ names: ["task.resident"] }],
   },
   {
+    id: "allocator", title: "Allocator: local bytes per node", spread: true, adds: true, whenFound: true,
+    help: "Memory that libnumalloc has for blocks of a node, in use or free, and that is on this node.",
+    wanted: [{ names: ["task.alloc_local", "task.alloc_in_use"] }],
+  },
+  {
     id: "sampler", title: "Sampler", spread: false,
     help: "CPU time that sampling takes, and the delay of its wake-ups.",
     wanted: [
@@ -146,7 +154,7 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
       lines.push(lineOf(series, wanted.spread && series.instance ? place(series.instance) : label, lines.length, item.rest));
     }
   });
-  return { id: wanted.id, title: wanted.title, help: untold ?? wanted.help, lines, adds: wanted.adds === true, lowIsBad: wanted.lowIsBad === true, untold: untold !== null };
+  return { id: wanted.id, title: wanted.title, help: untold ?? wanted.help, lines, adds: wanted.adds === true, lowIsBad: wanted.lowIsBad === true, untold: untold !== null, whenFound: wanted.whenFound === true };
 }
 
 /** A formula may have nodes and packages; a panel shows one kind. */

@@ -16,13 +16,16 @@ use std::time::Duration;
 ///
 /// MAPPED is address space that was made usable, with memory or without. IN-USE is what blocks lie in: large blocks, and
 /// slabs with small blocks that the program or the lists of its threads have. CACHED is free memory that is kept for the
-/// next blocks, and RECLAIMABLE the part of it that the kernel may take when memory is short. RECYCLED is memory that was
-/// used again while it was kept: FAULTS-AVOIDED are the page faults that new memory would have cost. OTHER-NODES are small
-/// blocks that threads of other nodes freed. With the profiles uma and lowmem there is one line, "all".
+/// next blocks, and RECLAIMABLE the part of it that the kernel may take when memory is short. LOCAL are the pages of all that
+/// which are on the node, and SPILLED those on other nodes, since this one was full; both are those of numa_maps. RECYCLED is
+/// memory that was used again while it was kept: FAULTS-AVOIDED are the page faults that new memory would have cost.
+/// OTHER-NODES are small blocks that threads of other nodes freed. With the profiles uma and lowmem there is one line, "all",
+/// without LOCAL and SPILLED.
 ///
-/// --json writes one object per reading: {pid, time, nodes: [{node, mapped, in_use, cached, reclaimable, recycled,
-/// page_faults_avoided, blocks_from_other_nodes}]}. time is in seconds since 1970; node is null with the profiles uma and
-/// lowmem; mapped, in_use, cached, reclaimable and recycled are in bytes.
+/// --json writes one object per reading: {pid, time, nodes: [{node, mapped, in_use, cached, reclaimable, local,
+/// spilled, recycled, page_faults_avoided, blocks_from_other_nodes}]}. time is in seconds since 1970; node, local and spilled
+/// are null with the profiles uma and lowmem; all from mapped to recycled are in bytes. Where local and spilled are unknown,
+/// spilled_unknown says why.
 #[derive(Debug, Args)]
 pub struct AllocStatsArgs {
     /// Process ID of the program

@@ -85,6 +85,7 @@ fn memory_is_in_use_then_cached_then_recycled() {
         sums(&done.out)
     };
     let taken = read();
+    assert!(taken("local") >= 64 * MIB && taken("local") <= taken("mapped") && taken("spilled") == 0);
     assert!(taken("in_use") >= 64 * MIB && taken("cached") < MIB && taken("mapped") >= taken("in_use"));
     program.next();
     program.did("freed");
@@ -120,9 +121,41 @@ fn a_profile_without_nodes_has_one_line() {
     let pid = program.did("taken");
     let json: Value = serde_json::from_str(&folder.run(&format!("alloc-stats {pid} --json")).out).unwrap();
     assert_eq!((&json["pid"], json["nodes"].as_array().unwrap().len()), (&pid.into(), 1));
-    assert!(json["nodes"][0]["node"].is_null(), "{json}");
+    assert!(json["nodes"][0]["node"].is_null() && json["nodes"][0]["spilled"].is_null(), "{json}");
+    assert_eq!(json["spilled_unknown"], "with the profiles uma and lowmem memory has no node");
     let table = folder.run(&format!("alloc-stats {pid}")).out;
-    assert!(table.lines().nth(1).unwrap().starts_with("all "), "{table}");
+    assert!(
+        table.lines().nth(1).unwrap().starts_with("all ") && table.contains("SPILLED are unknown:"),
+        "{table}"
+    );
+}
+
+/// The values of a series of the recording.
+fn recorded(folder: &Folder, name: &str) -> Vec<u64> {
+    let table = folder.run("export --to csv --raw r.arrows").out;
+    let column = table.lines().next().unwrap().split(',').position(|known| known == name);
+    let column = column.unwrap_or_else(|| panic!("no {name} in {table}"));
+    table.lines().skip(1).filter_map(|line| line.split(',').nth(column)?.parse().ok()).collect()
+}
+
+#[test]
+fn a_recording_finds_the_library_in_a_child_of_the_command() {
+    let folder = Folder::new("alloc-stats-recorded");
+    let Some(program) = compiled(&folder, "steps", PROGRAM, &["-O0"]) else { return };
+    let run = format!(
+        "sleep 0.3; (sleep 2; echo; sleep 1; echo; sleep 1; echo) | {} run -c 1 --busy off --alloc numa -- {}",
+        env!("CARGO_BIN_EXE_numa"),
+        program.display()
+    );
+    let mut record = folder.numa("record -i 50ms -e task.alloc_* -o r.arrows -- sh -c");
+    record.arg(run).env("NUMALLOC_KEEP", "128").env("NUMALLOC_OFFER", "256");
+    Done::of(record.output().unwrap()).says(0, "");
+    let in_use = recorded(&folder, "task.alloc_in_use@node0");
+    assert!(in_use.iter().any(|bytes| *bytes >= 64 * MIB) && in_use.iter().any(|bytes| *bytes < 16 * MIB));
+    assert!(recorded(&folder, "task.alloc_cached@node0").iter().any(|bytes| *bytes >= 64 * MIB));
+    let recycled = recorded(&folder, "task.alloc_recycled@node0");
+    assert!(recycled.last().unwrap() - recycled[0] >= 64 * MIB, "{recycled:?}");
+    assert!(recorded(&folder, "task.alloc_local@node0").iter().any(|bytes| *bytes >= 64 * MIB));
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! The counts of libnumalloc in a running process, which is not stopped for it.
 
+mod space;
 mod table;
+mod watch;
+
+pub use space::{AllocatorSpace, PagesUnknown, RegionPages};
+pub use watch::{AllocatorCandidate, AllocatorWatch, NodeAllocations};
 
 pub use table::{AllocatorCounts, CountTableError, RegionCounts};
 
 use super::access::TaskAccess;
 use numakit_explain::symbols;
 use numakit_sampling::process::{ObservedProcess, ProcessMapping};
-use numakit_sys::SysRoot;
-use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::{TaskDir, numa_maps};
+use numakit_sys::{ReadError, SysRoot, sched};
 use std::io::ErrorKind;
 
 /// The file of the library; its table is the symbol.
@@ -76,11 +81,20 @@ pub enum AllocatorError {
     Table(u32, CountTableError),
 }
 
+impl AllocatorError {
+    /// Whether the library is there, but has not been used yet.
+    pub fn is_unused(&self) -> bool {
+        matches!(self, Self::Table(_, CountTableError::Unused))
+    }
+}
+
 /// A process with the library.
 #[derive(Debug)]
 pub struct AllocatorReader {
     process: ObservedProcess,
     address: u64,
+    /// The table as it was read last.
+    bytes: Vec<u8>,
 }
 
 impl AllocatorReader {
@@ -88,19 +102,24 @@ impl AllocatorReader {
     pub fn open(pid: u32) -> Result<Self, AllocatorError> {
         let root = SysRoot::host();
         let task = TaskDir::of(&root, pid);
-        let process = ObservedProcess::open(pid).map_err(|error| match error.kind {
+        let unreadable = |error: ReadError| match error.kind {
             ErrorKind::PermissionDenied => refused(&root, pid),
             _ => AllocatorError::NoProcess(pid),
-        })?;
+        };
+        let maps = task.text("maps").map_err(unreadable)?;
         let stat = task.stat().map_err(|_| AllocatorError::NoProcess(pid))?;
         if stat.has_ended() {
             return Err(AllocatorError::Ended(pid));
         }
-        let Some(mapping) =
-            process.mappings().iter().find(|mapping| mapping.offset == 0 && is_library(mapping))
-        else {
-            return Err(AllocatorError::NotLoaded { pid, program: stat.name() });
-        };
+        let not_loaded = || AllocatorError::NotLoaded { pid, program: stat.name() };
+        // Most processes are others, and their mappings may be many.
+        if !maps.contains(LIBRARY) {
+            return Err(not_loaded());
+        }
+        let process = ObservedProcess::open(pid).map_err(unreadable)?;
+        let mut mappings = process.mappings().iter();
+        let mapping =
+            mappings.find(|mapping| mapping.offset == 0 && is_library(mapping)).ok_or_else(not_loaded)?;
         let path = mapping.name.to_string();
         let file = library(&task, mapping).map_err(|reason| AllocatorError::Unreadable {
             pid,
@@ -108,27 +127,13 @@ impl AllocatorReader {
             reason: reason.reason,
         })?;
         let distance = symbols::exported(&file, TABLE).ok_or(AllocatorError::NoTable { pid, path })?;
-        Ok(Self { address: mapping.range.start.saturating_add(distance), process })
+        let address = mapping.range.start.saturating_add(distance);
+        Ok(Self { address, process, bytes: vec![0; table::HEADER_BYTES] })
     }
 
-    /// The counts as they are now.
+    /// The counts as they are now, and where the pages lie: the kernel visits all pages for that, and the program waits if
+    /// it maps memory meanwhile.
     pub fn read(&mut self) -> Result<AllocatorCounts, AllocatorError> {
-        let pid = self.process.id();
-        let mut bytes = vec![0; table::HEADER_BYTES];
-        self.copy(&mut bytes)?;
-        let length = table::length(&bytes).map_err(|error| AllocatorError::Table(pid, error))?;
-        bytes.resize(length, 0);
-        self.copy(&mut bytes)?;
-        let mut counts = AllocatorCounts::parse(&bytes).map_err(|error| AllocatorError::Table(pid, error))?;
-        // There is a region for each number up to the highest node.
-        let root = SysRoot::host();
-        let has_node = |node: u32| node == 0 || root.exists(&format!("/sys/devices/system/node/node{node}"));
-        counts.regions.retain(|region| region.mapped > 0 || region.node.is_none_or(has_node));
-        Ok(counts)
-    }
-
-    /// Copies the first bytes of the table.
-    fn copy(&mut self, into: &mut [u8]) -> Result<(), AllocatorError> {
         let pid = self.process.id();
         // Another process may have its number, or it another program.
         self.process.refresh();
@@ -139,7 +144,36 @@ impl AllocatorReader {
         if self.process.mapping(self.address).is_none() {
             return Err(AllocatorError::Replaced(pid));
         }
-        if self.process.read(self.address, into) {
+        let mut counts = self.peek()?;
+        counts.pages = pages(pid, &counts);
+        // There is a region for each number up to the highest node.
+        let root = SysRoot::host();
+        let has_node = |node: u32| node == 0 || root.exists(&format!("/sys/devices/system/node/node{node}"));
+        counts.regions.retain(|region| region.mapped > 0 || region.node.is_none_or(has_node));
+        Ok(counts)
+    }
+
+    /// The counts as they are now, without their pages. Of a process that executes another program since, this finds no
+    /// table.
+    pub fn peek(&mut self) -> Result<AllocatorCounts, AllocatorError> {
+        let pid = self.process.id();
+        let damaged = |error| match error {
+            CountTableError::Magic => AllocatorError::Replaced(pid),
+            other => AllocatorError::Table(pid, other),
+        };
+        self.copy()?;
+        let length = table::length(&self.bytes).map_err(damaged)?;
+        if length != self.bytes.len() {
+            self.bytes.resize(length, 0);
+            self.copy()?;
+        }
+        AllocatorCounts::parse(&self.bytes).map_err(damaged)
+    }
+
+    /// Copies as much of the table as it has, as far as is known.
+    fn copy(&mut self) -> Result<(), AllocatorError> {
+        let pid = self.process.id();
+        if self.process.read(self.address, &mut self.bytes) {
             Ok(())
         } else if self.process.has_ended() {
             Err(AllocatorError::Ended(pid))
@@ -151,13 +185,30 @@ impl AllocatorReader {
     }
 }
 
+/// Where the pages of the regions lie, or why that is unknown.
+fn pages(pid: u32, counts: &AllocatorCounts) -> Result<Vec<RegionPages>, PagesUnknown> {
+    if counts.regions.iter().any(|region| region.node.is_none()) {
+        return Err(PagesUnknown::NoNodes);
+    }
+    let text = TaskDir::of(&SysRoot::host(), pid).bytes("numa_maps")?;
+    let (mut pages, mut on) = (counts.space.no_pages(), Vec::new());
+    for line in text.split(|&b| b == b'\n') {
+        on.clear();
+        let found = numa_maps::line(line, sched::page_size(), |_, node, bytes| on.push((node, bytes)));
+        if let Some((start, _)) = found {
+            on.iter().for_each(|(node, bytes)| counts.space.add(&mut pages, start, *node, *bytes));
+        }
+    }
+    Ok(pages)
+}
+
 fn is_library(mapping: &ProcessMapping) -> bool {
     let name = mapping.name.strip_suffix(REMOVED).unwrap_or(&mapping.name);
     name.strip_suffix(LIBRARY).is_some_and(|folder| folder.ends_with('/'))
 }
 
 /// The file of a mapping: as the process finds it, else, for root, the one that is mapped though it was removed.
-fn library(task: &TaskDir<'_>, mapping: &ProcessMapping) -> Result<Vec<u8>, numakit_sys::ReadError> {
+fn library(task: &TaskDir<'_>, mapping: &ProcessMapping) -> Result<Vec<u8>, ReadError> {
     task.bytes(&format!("root{}", mapping.name)).or_else(|error| {
         let mapped = format!("map_files/{:x}-{:x}", mapping.range.start, mapping.range.end);
         task.bytes(&mapped).map_err(|_| error)

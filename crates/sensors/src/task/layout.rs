@@ -5,7 +5,7 @@ use super::observer::Observer;
 use crate::board::NONE;
 
 /// Number of values of each node, in the table's order.
-pub const OF_NODES: usize = 8;
+pub const OF_NODES: usize = 15;
 /// Number of values of the machine.
 pub const OF_MACHINE: usize = 14;
 /// Position of the duration of the last walk among them.
@@ -15,11 +15,14 @@ pub const WALK_AGE: usize = 10;
 /// Position of the time in which a CPU limit kept them from running.
 pub const THROTTLED: usize = 13;
 /// Number of values for the sensor itself: end of the last walk, and the pids that could not be read,
-/// whose lock was held, and whose huge pages are unknown.
-const HIDDEN: usize = 4;
+/// whose lock was held, and whose huge pages are unknown; then whether the allocator of one is.
+const HIDDEN: usize = 5;
 
 /// Values from the observer's memory.
 const MEMORY: usize = 6;
+
+/// Values after them: CPU time and threads, then those of allocators.
+const ALLOCATORS: usize = MEMORY + 2;
 
 /// The walker's own values.
 #[derive(Debug, Clone, Copy, Default)]
@@ -79,6 +82,11 @@ impl TaskSeries {
         self.of_machine(OF_MACHINE + 3)
     }
 
+    /// The position of a value that is there if the allocator of a process could not be read.
+    pub fn allocator_unread(self) -> usize {
+        self.of_machine(OF_MACHINE + 4)
+    }
+
     /// Fills a row.
     pub fn fill(self, observer: &Observer, status: &WalkerStatus, row: &mut [u64]) {
         row.fill(NONE);
@@ -92,6 +100,22 @@ impl TaskSeries {
                 row[1..MEMORY].copy_from_slice(&walked.memory.0[at]);
             }
             (row[MEMORY], row[MEMORY + 1]) = (activity.cpu_time[at], activity.threads[at]);
+            if let Some(sums) = observer.allocators.sums() {
+                let sum = sums[at];
+                row[ALLOCATORS..ALLOCATORS + 5].copy_from_slice(&[
+                    sum.mapped,
+                    sum.in_use,
+                    sum.cached,
+                    sum.recycled,
+                    sum.other_nodes,
+                ]);
+            }
+            let regions = walked.and_then(|walked| walked.regions.as_ref());
+            if let Some(regions) = regions.filter(|_| observer.allocators.unread().is_none()) {
+                let node = observer.nodes().ids()[at] as usize;
+                let pages = regions.get(node).copied().unwrap_or_default();
+                (row[ALLOCATORS + 5], row[ALLOCATORS + 6]) = (pages.local, pages.spilled);
+            }
         }
         let [minor, major, ticks] = observer.counts();
         let known = |value| walked.map_or(NONE, |_| value);
@@ -120,6 +144,7 @@ impl TaskSeries {
             pid(findings.denied),
             pid(findings.held),
             pid(findings.huge_unknown),
+            observer.allocators.unread().map_or(NONE, |_| 1),
         ];
         row[self.nodes * OF_NODES..].copy_from_slice(&machine);
     }

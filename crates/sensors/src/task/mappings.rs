@@ -17,6 +17,8 @@ pub struct Mapping {
     pub end: u64,
     /// Its use.
     pub usage: Use,
+    /// Whether the process may read, write or execute it.
+    pub accessible: bool,
 }
 
 /// Parses a line; `None` if it is not a mapping of memory. Files on the devices `pools` consist of
@@ -32,7 +34,8 @@ pub fn line(text: &str, pools: &[(u32, u32)]) -> Option<Mapping> {
         (name, _) if name == "[stack]" || name.starts_with("[stack:") => Use::Stack,
         _ => Use::Anonymous,
     };
-    Some(Mapping { start, end, usage })
+    let accessible = entry.readable || entry.writable || entry.executable;
+    Some(Mapping { start, end, usage, accessible })
 }
 
 /// The devices of mounted huge page pools, from the mountinfo of a process.

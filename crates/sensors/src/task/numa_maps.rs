@@ -3,6 +3,7 @@
 //! The kernel walks the page tables to print it, and holds the mmap lock of the process meanwhile. It
 //! releases the lock after each page of text, so that many mappings are read in small parts.
 
+use super::allocator::{AllocatorSpace, RegionPages};
 use super::nodes::TaskNodes;
 use numakit_sys::proc::TaskDir;
 pub use numakit_sys::proc::numa_maps::Use;
@@ -69,13 +70,23 @@ pub struct NumaMapsReading {
     offset: u64,
     rest: Vec<u8>,
     memory: MemoryByUse,
+    /// The regions of its allocator, their pages, and those of a line by node.
+    regions: Option<(AllocatorSpace, Vec<RegionPages>)>,
+    on: Vec<(u32, u64)>,
 }
 
 impl NumaMapsReading {
     /// Opens the file of a process.
-    pub fn open(root: &SysRoot, pid: u32, nodes: &TaskNodes) -> Result<Self, ReadError> {
+    pub fn open(
+        root: &SysRoot,
+        pid: u32,
+        nodes: &TaskNodes,
+        space: Option<AllocatorSpace>,
+    ) -> Result<Self, ReadError> {
         let source = TaskDir::of(root, pid).source("numa_maps")?;
-        Ok(Self { source, offset: 0, rest: Vec::new(), memory: MemoryByUse::none(nodes.count()) })
+        let memory = MemoryByUse::none(nodes.count());
+        let regions = space.map(|space| (space, space.no_pages()));
+        Ok(Self { source, offset: 0, rest: Vec::new(), memory, regions, on: Vec::new() })
     }
 
     /// Reads the next part. False at the end of the file.
@@ -91,21 +102,26 @@ impl NumaMapsReading {
                 self.rest.extend_from_slice(piece);
             }
             if piece.ends_with(b"\n") {
-                let memory = &mut self.memory.0;
-                line(&self.rest, page_size, |usage, node, bytes| {
+                let (memory, on) = (&mut self.memory.0, &mut self.on);
+                let mapping = line(&self.rest, page_size, |usage, node, bytes| {
+                    on.push((node, bytes));
                     if let Some(uses) = nodes.place(node).and_then(|at| memory.get_mut(at)) {
                         uses[usage as usize] = uses[usage as usize].saturating_add(bytes);
                     }
                 });
+                if let (Some((start, _)), Some((space, pages))) = (mapping, &mut self.regions) {
+                    self.on.iter().for_each(|(node, bytes)| space.add(pages, start, *node, *bytes));
+                }
+                self.on.clear();
                 self.rest.clear();
             }
         }
         Ok(true)
     }
 
-    /// The result.
-    pub fn memory(self) -> MemoryByUse {
-        self.memory
+    /// The memory, and the pages of the regions of its allocator.
+    pub fn found(self) -> (MemoryByUse, Vec<RegionPages>) {
+        (self.memory, self.regions.map(|(_, pages)| pages).unwrap_or_default())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Observes a process tree: scans its threads, which is cheap, and walks its memory in parts, which is
 //! not.
 
+use super::allocator::{AllocatorCandidate, AllocatorWatch, RegionPages};
 use super::nodes::TaskNodes;
 use super::numa_maps::MemoryByUse;
 use super::threads::{self, SwitchCounts, ThreadSample, ThreadScan};
@@ -17,6 +18,8 @@ pub struct WatchTargets {
     pub walk: walk::WalkRequest,
     /// About threads.
     pub threads: threads::ThreadFields,
+    /// About their allocators.
+    pub allocators: bool,
 }
 
 /// What threads did, and where they are.
@@ -39,6 +42,8 @@ pub struct Walked {
     pub memory: MemoryByUse,
     /// Its other findings.
     pub findings: WalkFindings,
+    /// The pages of each region of their allocators; `None` if there was no allocator with regions.
+    pub regions: Option<Vec<RegionPages>>,
 }
 
 /// A process tree and its values.
@@ -57,6 +62,8 @@ pub struct Observer {
     pub activity: Activity,
     /// The last complete walk.
     pub walked: Option<Walked>,
+    /// Their allocators.
+    pub allocators: AllocatorWatch,
 }
 
 impl Observer {
@@ -74,7 +81,13 @@ impl Observer {
             found: Vec::new(),
             activity: Activity { cpu_time: vec![0; count], threads: vec![0; count], ..Activity::default() },
             walked: None,
+            allocators: AllocatorWatch::default(),
         }
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &TaskNodes {
+        &self.nodes
     }
 
     /// Scans all processes and threads.
@@ -101,6 +114,13 @@ impl Observer {
             let mut count = |_, seen: &ThreadSample| activity.count(seen, &self.nodes, memory.as_ref());
             threads.scan(&scan, *pid, stat, &mut count);
         }
+        if self.wanted.allocators {
+            let running = self.tree.members.iter().filter_map(|member| {
+                let stat = member.stat.as_ref().filter(|stat| stat.runs())?;
+                Some(AllocatorCandidate { pid: member.pid, start: member.start(), mapped: stat.mapped })
+            });
+            self.allocators.scan(&self.nodes, &running.collect::<Vec<_>>());
+        }
     }
 
     /// Continues the walk, or starts one, while there is time. True when it is complete.
@@ -108,6 +128,7 @@ impl Observer {
         let mut walk = self.walk.take().unwrap_or_else(|| {
             let running = self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs()));
             Walk::new(self.wanted.walk, running.map(|m| (m.pid, m.start())).collect())
+                .with_spaces(self.allocators.spaces().collect())
         });
         let place = WalkTarget {
             root: &self.root,
@@ -129,7 +150,8 @@ impl Observer {
         self.settle();
         let mut memory = MemoryByUse::none(self.nodes.count());
         self.tree.members.iter().filter_map(|m| m.memory.as_ref()).for_each(|m| memory.add(m));
-        self.walked = Some(Walked { memory, findings: walk.findings });
+        let regions = walk.has_spaces().then_some(walk.regions);
+        self.walked = Some(Walked { memory, findings: walk.findings, regions });
         true
     }
 

@@ -3,6 +3,7 @@
 //!
 //! The sample of pages is the same in every scan, so that a constant level is shown as constant.
 
+use super::allocator::{AllocatorSpace, RegionPages};
 use super::mappings::{Mapping, Mappings, pool_mounts};
 use super::numa_maps::MemoryByUse;
 use super::walk::WalkTarget;
@@ -54,6 +55,8 @@ pub struct QueriedMemory {
     pub memory: MemoryByUse,
     /// Bytes in huge pages, if the kernel shows them.
     pub huge_pages: Option<u64>,
+    /// The pages of each region of its allocator.
+    pub regions: Vec<RegionPages>,
     /// Square of the standard error of the bytes of a node, the largest of all nodes.
     pub variance: f64,
 }
@@ -66,12 +69,15 @@ pub struct PageQuery {
     /// Which pages are in memory; without it, all pages of a mapping are queried.
     present: Option<Box<dyn Present>>,
     mappings: Mappings,
+    /// A mapping without access that is larger has no pages: it only keeps addresses.
+    resident: u64,
     stride: u64,
     /// With one node, all memory is on it.
     tells_nodes: bool,
     part: Option<Part>,
     memory: MemoryByUse,
     huge_pages: Option<u64>,
+    regions: Option<(AllocatorSpace, Vec<RegionPages>)>,
     variance: Vec<f64>,
 }
 
@@ -109,6 +115,7 @@ impl PageQuery {
         pages: &Arc<dyn Pages>,
         pid: u32,
         size: Size,
+        space: Option<AllocatorSpace>,
     ) -> Result<Self, ReadError> {
         let mut pools = Vec::new();
         if size.pools > 0 {
@@ -130,10 +137,12 @@ impl PageQuery {
             huge_pages: present.is_some().then_some(0),
             present,
             mappings,
+            resident: size.resident,
             stride: (candidates / place.page_size).div_ceil(MAX_PAGES).max(1),
             tells_nodes: true,
             part: None,
             memory: MemoryByUse::none(place.nodes.count()),
+            regions: space.map(|space| (space, space.no_pages())),
             variance: vec![0.0; place.nodes.count()],
         })
     }
@@ -144,6 +153,7 @@ impl PageQuery {
         let mut part = match self.part.take() {
             Some(part) => part,
             None => match self.mappings.next()? {
+                Some(mapping) if self.is_reservation(&mapping) => return Ok(true),
                 Some(mapping) => Part::of(mapping, place.nodes.count()),
                 None => return Ok(false),
             },
@@ -164,9 +174,13 @@ impl PageQuery {
         if part.at < part.mapping.end {
             self.part = Some(part);
         } else {
-            self.add(&part, place.page_size);
+            self.add(&part, place);
         }
         Ok(true)
+    }
+
+    fn is_reservation(&self, mapping: &Mapping) -> bool {
+        !mapping.accessible && mapping.end - mapping.start > self.resident
     }
 
     fn present_runs(
@@ -212,13 +226,17 @@ impl PageQuery {
     }
 
     /// Adds a complete mapping.
-    fn add(&mut self, part: &Part, page_size: u64) {
+    fn add(&mut self, part: &Part, at: &WalkTarget<'_>) {
+        let page_size = at.page_size;
         let (pages, queried) = (part.pages as f64, part.queried as f64);
         for (place, &on) in part.on.iter().enumerate().filter(|(_, on)| **on > 0) {
             let share = u128::from(part.pages) * u128::from(on) / u128::from(part.queried);
             let bytes = u64::try_from(share).unwrap_or(u64::MAX).saturating_mul(page_size);
             let sum = &mut self.memory.0[place][part.mapping.usage as usize];
             *sum = sum.saturating_add(bytes);
+            if let Some((space, pages)) = &mut self.regions {
+                space.add(pages, part.mapping.start, at.nodes.ids()[place], bytes);
+            }
             let share = on as f64 / queried;
             let rest = 1.0 - queried / pages;
             let error = pages * page_size as f64;
@@ -229,7 +247,8 @@ impl PageQuery {
     /// The memory of a process.
     pub fn found(self) -> QueriedMemory {
         let variance = self.variance.into_iter().fold(0.0, f64::max);
-        QueriedMemory { memory: self.memory, huge_pages: self.huge_pages, variance }
+        let regions = self.regions.map(|(_, pages)| pages).unwrap_or_default();
+        QueriedMemory { memory: self.memory, huge_pages: self.huge_pages, regions, variance }
     }
 }
 

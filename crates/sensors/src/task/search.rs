@@ -2,6 +2,7 @@
 //! stop the process: reading its numa_maps or smaps holds its mmap lock while the kernel visits every
 //! page of a mapping, and its own `mmap` calls wait meanwhile.
 
+use super::allocator::{AllocatorSpace, RegionPages};
 use super::nodes::TaskNodes;
 use super::numa_maps::{MemoryByUse, NumaMapsReading};
 use super::page_query::{PageQuery, QueriedMemory, Size};
@@ -29,6 +30,8 @@ pub struct Located {
     pub memory: MemoryByUse,
     /// Bytes in huge pages, if they were counted too.
     pub huge_pages: Option<u64>,
+    /// The pages of each region of its allocator; none without its space.
+    pub regions: Vec<RegionPages>,
     /// Square of the standard error of the bytes of a node; 0 if exact.
     pub variance: f64,
     /// Whether its lock was held for all that time, because there was no other method.
@@ -40,7 +43,7 @@ pub struct Located {
 pub fn by_node(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BTreeMap<u32, u64>> {
     let nodes = TaskNodes::of(topology);
     let place = WalkTarget { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
-    let mut search = Search::open(&place, pid).ok()?;
+    let mut search = Search::open(&place, pid, None).ok()?;
     while search.advance(&place).ok()? {}
     let memory = search.found().memory;
     Some(nodes.ids().iter().zip(0..).map(|(&id, at)| (id, memory.on(at))).collect())
@@ -52,6 +55,7 @@ pub struct Search {
     pid: u32,
     small: bool,
     nodes: usize,
+    space: Option<AllocatorSpace>,
     method: SearchMethod,
 }
 
@@ -63,16 +67,17 @@ enum SearchMethod {
 }
 
 impl Search {
-    /// Opens the files of a process.
-    pub fn open(place: &WalkTarget<'_>, pid: u32) -> Result<Self, ReadError> {
-        let mut search =
-            Self { pid, small: true, nodes: place.nodes.count(), method: SearchMethod::NumaMaps(None) };
+    /// Opens the files of a process, whose allocator has its regions there.
+    pub fn open(place: &WalkTarget<'_>, pid: u32, space: Option<AllocatorSpace>) -> Result<Self, ReadError> {
+        let (nodes, method) = (place.nodes.count(), SearchMethod::NumaMaps(None));
+        let mut search = Self { pid, small: true, nodes, space, method };
         // A capture has only files.
         if let Some(pages) = place.root.pages() {
             let size = Size::of(place.root, pid);
             search.small = is_small(size);
             if !search.small {
-                search.method = SearchMethod::Pages(Box::new(PageQuery::open(place, pages, pid, size)?));
+                search.method =
+                    SearchMethod::Pages(Box::new(PageQuery::open(place, pages, pid, size, space)?));
             }
         }
         Ok(search)
@@ -89,7 +94,7 @@ impl Search {
         match &mut self.method {
             SearchMethod::NumaMaps(Some(reading)) => reading.advance(place.nodes, place.page_size),
             SearchMethod::NumaMaps(none) => {
-                let mut reading = NumaMapsReading::open(place.root, self.pid, place.nodes)?;
+                let mut reading = NumaMapsReading::open(place.root, self.pid, place.nodes, self.space)?;
                 let more = reading.advance(place.nodes, place.page_size)?;
                 *none = Some(Box::new(reading));
                 Ok(more)
@@ -107,15 +112,14 @@ impl Search {
     /// The memory of a process.
     pub fn found(self) -> Located {
         match self.method {
-            SearchMethod::NumaMaps(reading) => Located {
-                memory: reading.map_or_else(|| MemoryByUse::none(self.nodes), |reading| reading.memory()),
-                huge_pages: None,
-                variance: 0.0,
-                held: !self.small,
-            },
+            SearchMethod::NumaMaps(reading) => {
+                let nothing = || (MemoryByUse::none(self.nodes), Vec::new());
+                let (memory, regions) = reading.map_or_else(nothing, |reading| reading.found());
+                Located { memory, huge_pages: None, regions, variance: 0.0, held: !self.small }
+            }
             SearchMethod::Pages(page_query) => {
-                let QueriedMemory { memory, huge_pages, variance } = page_query.found();
-                Located { memory, huge_pages, variance, held: false }
+                let QueriedMemory { memory, huge_pages, regions, variance } = page_query.found();
+                Located { memory, huge_pages, regions, variance, held: false }
             }
         }
     }

@@ -138,7 +138,23 @@ fn the_table_has_the_order_of_the_row() {
     assert_eq!(names.len(), OF_NODES + layout::OF_MACHINE);
     assert_eq!(
         names[..OF_NODES],
-        ["resident", "stack", "heap", "anonymous", "file", "huge", "cpu_time", "threads"]
+        [
+            "resident",
+            "stack",
+            "heap",
+            "anonymous",
+            "file",
+            "huge",
+            "cpu_time",
+            "threads",
+            "alloc_mapped",
+            "alloc_in_use",
+            "alloc_cached",
+            "alloc_recycled",
+            "alloc_other_nodes",
+            "alloc_local",
+            "alloc_spilled"
+        ]
     );
     assert_eq!(
         (names[OF_NODES + layout::WALK_TIME], names[OF_NODES + layout::WALK_AGE]),

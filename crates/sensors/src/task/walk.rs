@@ -1,10 +1,12 @@
 //! Walks the memory of several processes, one after the other and in small parts.
 
+use super::allocator::{AllocatorSpace, RegionPages};
 use super::nodes::TaskNodes;
 use super::numa_maps::MemoryByUse;
 use super::search::Search;
 use numakit_sys::proc::{TaskDir, digits};
 use numakit_sys::{ReadError, SysRoot};
+use std::collections::HashMap;
 use std::io::ErrorKind;
 
 /// What a walk needs to know about the machine.
@@ -51,6 +53,10 @@ pub struct Walk {
     /// The remaining processes; the last one is next.
     left: Vec<Name>,
     search: Option<Search>,
+    /// Where the allocators of processes have their regions.
+    spaces: HashMap<u32, AllocatorSpace>,
+    /// The pages of these regions, added up over processes.
+    pub regions: Vec<RegionPages>,
     /// WalkFindings so far.
     pub findings: WalkFindings,
 }
@@ -79,6 +85,16 @@ impl Walk {
         Self { wanted, left: processes, ..Self::default() }
     }
 
+    /// Also finds the pages of these allocators.
+    pub fn with_spaces(self, spaces: HashMap<u32, AllocatorSpace>) -> Self {
+        Self { spaces, ..self }
+    }
+
+    /// Whether it finds the pages of allocators.
+    pub fn has_spaces(&self) -> bool {
+        !self.spaces.is_empty()
+    }
+
     /// Reads one part.
     pub fn step(&mut self, place: &WalkTarget<'_>) -> WalkStep {
         let Some(&name) = self.left.last() else { return WalkStep::End };
@@ -105,7 +121,7 @@ impl Walk {
         let mut memory = MemoryByUse::none(place.nodes.count());
         let mut search = match self.search.take() {
             Some(search) => search,
-            None => Search::open(place, pid)?,
+            None => Search::open(place, pid, self.spaces.get(&pid).copied())?,
         };
         // The huge pages of a small process are in a separate file.
         if (self.wanted.memory || !search.is_small()) && search.advance(place)? {
@@ -118,6 +134,11 @@ impl Walk {
         if self.wanted.memory {
             memory = found.memory;
             findings.variance += found.variance;
+            self.regions.resize(self.regions.len().max(found.regions.len()), RegionPages::default());
+            for (sum, pages) in self.regions.iter_mut().zip(&found.regions) {
+                sum.local = sum.local.saturating_add(pages.local);
+                sum.spilled = sum.spilled.saturating_add(pages.spilled);
+            }
         }
         if found.held {
             findings.held = Some(pid);

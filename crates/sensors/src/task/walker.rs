@@ -11,8 +11,8 @@ use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::sched;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 const MS: u64 = 1_000_000;
 
@@ -26,6 +26,8 @@ pub struct Shared {
     pub board: Board,
     /// Time between the last two reads, ns.
     pub interval: AtomicU64,
+    /// Why the allocator of a process could not be read, the first time.
+    pub allocator_unread: OnceLock<String>,
     stop: AtomicBool,
     alarm: Alarm,
 }
@@ -36,6 +38,7 @@ impl Shared {
         Self {
             board: Board::new(values),
             interval: AtomicU64::new(0),
+            allocator_unread: OnceLock::new(),
             stop: AtomicBool::new(false),
             alarm: Alarm::new(),
         }
@@ -103,7 +106,8 @@ impl Walker {
             if pace.scan_due(start) {
                 let before = clock::thread_cpu();
                 observer.scan();
-                pace.scanned(clock::monotonic(), clock::thread_cpu() - before, interval);
+                let cpu = (clock::thread_cpu() - before).saturating_sub(observer.allocators.searching());
+                pace.scanned(clock::monotonic(), cpu, interval);
                 self.publish(&observer, &mut status, &mut values, shared);
             }
             let start = clock::monotonic();
@@ -128,6 +132,9 @@ impl Walker {
 
     fn publish(&self, observer: &Observer, status: &mut WalkerStatus, values: &mut [u64], shared: &Shared) {
         status.cpu = clock::thread_cpu();
+        if let Some(why) = observer.allocators.unread() {
+            shared.allocator_unread.get_or_init(|| why.to_owned());
+        }
         self.layout.fill(observer, status, values);
         shared.board.publish(values);
     }

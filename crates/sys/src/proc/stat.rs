@@ -30,6 +30,8 @@ pub struct TaskStat {
     pub threads: u64,
     /// Its start time, in ticks since boot; together with the PID, it identifies a process.
     pub start: u64,
+    /// Mapped addresses in bytes.
+    pub mapped: u64,
     /// Resident memory in pages.
     pub resident: u64,
     /// The CPU on which it runs or ran last.
@@ -80,6 +82,7 @@ impl TaskStat {
             waited: [waited_minor?, waited_major?, ticks(16, 17).unwrap_or(0)],
             threads: number(20)?,
             start: number(22)?,
+            mapped: number(23).unwrap_or(0),
             resident: number(24).unwrap_or(0),
             cpu: number(39).and_then(|n| u32::try_from(n).ok()),
             arguments: address(48).zip(address(49)).map(|(start, end)| start..end),

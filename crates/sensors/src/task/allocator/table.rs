@@ -1,5 +1,7 @@
 //! The table of counts, whose layout `native/alloc/counts.h` declares.
 
+use super::space::{AllocatorSpace, PagesUnknown, RegionPages};
+
 /// Bytes before the first region.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the pool of small blocks and of that of large ones, and of what follows them.
@@ -8,7 +10,7 @@ const REGION_BYTES: usize = 3 * POOL_BYTES;
 
 const MAGIC: &[u8; 8] = b"NUMALLOC";
 /// The version that is read here.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Maximum number of regions.
 const MAX_REGIONS: u32 = 64;
 
@@ -47,6 +49,10 @@ pub enum CountTableError {
 /// The counts of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllocatorCounts {
+    /// Where the regions lie.
+    pub space: AllocatorSpace,
+    /// Where the pages of each region of the space lie, or why that is unknown.
+    pub pages: Result<Vec<RegionPages>, PagesUnknown>,
     /// The regions, in the order of nodes.
     pub regions: Vec<RegionCounts>,
 }
@@ -77,6 +83,7 @@ struct CountHeader {
     unit: u64,
     page: u64,
     of_nodes: bool,
+    space: AllocatorSpace,
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -110,7 +117,11 @@ impl CountHeader {
         ];
         match possible.iter().find(|(.., is_possible)| !is_possible) {
             Some((name, value, _)) => Err(CountTableError::Damaged { name, value: u64::from(*value) }),
-            None => Ok(Self { regions, unit: unit.into(), page: page.into(), of_nodes: number(5)? != 0 }),
+            None => {
+                let (address, region_bytes) = (word(bytes, 32).ok_or(short)?, word(bytes, 40).ok_or(short)?);
+                let space = AllocatorSpace { address, region_bytes, regions };
+                Ok(Self { regions, unit: unit.into(), page: page.into(), of_nodes: number(5)? != 0, space })
+            }
         }
     }
 
@@ -147,7 +158,8 @@ impl AllocatorCounts {
         let table = bytes.get(HEADER_BYTES..header.length()).ok_or(short)?;
         let regions = (0..).zip(table.chunks_exact(REGION_BYTES));
         let regions = regions.map(|(number, bytes)| header.region(number, bytes).ok_or(short));
-        Ok(Self { regions: regions.collect::<Result<_, _>>()? })
+        let pages = Err(PagesUnknown::NotSearched);
+        Ok(Self { space: header.space, pages, regions: regions.collect::<Result<_, _>>()? })
     }
 }
 
@@ -158,9 +170,10 @@ mod tests {
     /// A table of two nodes, whose words are 1, 2, 3, ... units.
     fn made() -> Vec<u8> {
         let mut bytes = b"NUMALLOC".to_vec();
-        for number in [1u32, 2, 192, 16384, 4096, 1] {
+        for number in [2u32, 2, 192, 16384, 4096, 1] {
             bytes.extend(number.to_le_bytes());
         }
+        bytes.extend([1u64 << 45, 1 << 43].iter().flat_map(|number| number.to_le_bytes()));
         bytes.resize(64, 0);
         bytes.extend((1..=48u64).flat_map(u64::to_le_bytes));
         bytes
@@ -187,6 +200,7 @@ mod tests {
             from_other_nodes: 17,
         };
         assert_eq!((counts.regions.len(), counts.regions[0]), (2, first));
+        assert_eq!((counts.space.node(1 << 45), counts.space.node(5 << 43)), (Some(0), Some(1)));
         assert_eq!((counts.regions[1].mapped, counts.regions[1].from_other_nodes), ((25 + 33) * unit, 41));
         assert_eq!(counts.regions[1].node, Some(1));
         assert_eq!(AllocatorCounts::parse(&with(28, 0)).unwrap().regions[0].node, None);
@@ -197,8 +211,8 @@ mod tests {
         let error = |bytes: &[u8]| AllocatorCounts::parse(bytes).unwrap_err();
         assert_eq!(error(&with(0, 7)), CountTableError::Magic);
         assert_eq!(error(&[0; 64]), CountTableError::Unused);
-        assert_eq!(error(&with(8, 2)), CountTableError::Version(2));
-        assert!(error(&with(8, 2)).to_string().contains("version 2, and this 'numa' reads version 1"));
+        assert_eq!(error(&with(8, 1)), CountTableError::Version(1));
+        assert!(error(&with(8, 1)).to_string().contains("version 1, and this 'numa' reads version 2"));
         for (at, number, name) in
             [(12, 0, "regions"), (12, 65, "regions"), (16, 184, "region"), (20, 3, "unit"), (24, 0, "page")]
         {

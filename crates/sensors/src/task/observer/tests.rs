@@ -6,6 +6,7 @@ use numakit_sys::root::FileTree as Files;
 const ALL: WatchTargets = WatchTargets {
     walk: walk::WalkRequest { memory: true, huge_pages: true },
     threads: threads::ThreadFields { cpu_time: true, scheduling: true },
+    allocators: false,
 };
 
 fn machine(processes: &[&Made]) -> SysRoot {

@@ -77,10 +77,13 @@ fn process(script: Script, resident: u64, mapped: u64, what: &str) -> (SysRoot, 
     (root(&files).with_pages(script.clone()).traced(), script)
 }
 
+/// The mapping is of the region of node 0.
+const SPACE: AllocatorSpace = AllocatorSpace { address: START, region_bytes: 1 << 40, regions: 4 };
+
 fn search(root: &SysRoot, ids: &[u32], may_hold: bool) -> Result<Located, ReadError> {
     let nodes = TaskNodes::of(&nodes(ids));
     let place = WalkTarget { root, nodes: &nodes, page_size: PAGE, may_hold };
-    let mut search = Search::open(&place, 7)?;
+    let mut search = Search::open(&place, 7, Some(SPACE))?;
     while search.advance(&place)? {}
     Ok(search.found())
 }
@@ -96,11 +99,25 @@ fn a_small_process_is_read_from_its_numa_maps_and_a_larger_one_never() {
     let (root, script) = process(Script::new(|_| Some(0)), 4096, 5000, ANONYMOUS);
     let found = search(&root, &[0, 1], true).unwrap();
     assert_eq!((found.memory.on(1), found.variance, found.held), (4096 * PAGE, 0.0, false));
+    assert_eq!(found.regions[0], RegionPages { local: 0, spilled: 4096 * PAGE });
     assert!(script.queried.lock().unwrap().is_empty() && reads_numa_maps(&root));
     let (root, script) = process(Script::new(|_| Some(0)), 4097, 5000, ANONYMOUS);
     let found = search(&root, &[0, 1], true).unwrap();
     assert_eq!(found.memory.on(0), 5000 * PAGE);
     assert!(!script.queried.lock().unwrap().is_empty() && !reads_numa_maps(&root));
+}
+
+#[test]
+fn addresses_that_are_only_kept_are_not_searched() {
+    let (root, script) = process(Script::new(|_| Some(0)), 5000, 5000, ANONYMOUS);
+    let end = START + 5000 * PAGE;
+    let kept = format!("{end:x}-{:x} ---p 0 00:00 0\n", end + (1 << 46));
+    root.change(|files| {
+        let maps = format!("{START:x}-{end:x} rw-p 0 00:00 0\n{kept}");
+        files.file("/proc/7/maps", maps);
+    });
+    assert_eq!(search(&root, &[0, 1], false).unwrap().memory.on(0), 5000 * PAGE);
+    assert_eq!(script.queried.lock().unwrap().iter().sum::<usize>(), 5000);
 }
 
 #[test]
@@ -111,6 +128,7 @@ fn every_page_is_queried_up_to_a_limit_and_the_result_is_exact() {
     let found = search(&root, &[0, 3], false).unwrap();
     let truth = |id| (0..MAX_PAGES / 3 * 4).filter(|page| node(*page) == Some(id)).count() as u64 * PAGE;
     assert_eq!((found.memory.on(0), found.memory.on(1)), (truth(0), truth(3)));
+    assert_eq!(found.regions[0], RegionPages { local: truth(0), spilled: truth(3) });
     assert_eq!((found.variance, found.huge_pages, found.held), (0.0, Some(0), false));
     assert_eq!(found.memory.used_for(Use::Heap), found.memory.total());
     let queried = script.queried.lock().unwrap();
