@@ -200,7 +200,7 @@ pub const fn slots_at() -> usize {
 }
 
 /// A file in memory that can be sealed.
-fn memory_file() -> io::Result<File> {
+pub(crate) fn memory_file() -> io::Result<File> {
     let create = |flags: libc::c_uint| {
         // SAFETY: the name is a C string; the call takes no other pointer.
         check(unsafe { libc::memfd_create(c"numakit-ring".as_ptr(), flags) }.into())
@@ -213,7 +213,7 @@ fn memory_file() -> io::Result<File> {
 }
 
 /// The programs can then not change its size, so that accesses to its mapping never fail.
-fn seal(file: &File) -> io::Result<()> {
+pub(crate) fn seal(file: &File) -> io::Result<()> {
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
     // SAFETY: the descriptor is open; the call takes no pointer.
     check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }.into())?;
