@@ -39,7 +39,8 @@ struct count_header {
     word no_unwinder;     /* processes where only the caller of malloc is known */
     word no_usable;       /* processes whose live memory is not known */
     word own_faults;      /* page faults of this library's own memory */
-    word unused[49];
+    word outside_ticks;   /* of a counted call before its first and after its last reading of the clock */
+    word unused[48];
 };
 
 struct count_process {

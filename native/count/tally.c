@@ -64,17 +64,27 @@ static struct count_process *process_here(void)
     return process;
 }
 
+/* Keeps the least of all processes. */
+static void note_least(word *least, uint64_t value)
+{
+    uint64_t before = atomic_load(least);
+    while ((before == 0 || value < before) && !atomic_compare_exchange_weak(least, &before, value))
+        ;
+}
+
 static void measure_clock(void)
 {
-    uint64_t least = UINT64_MAX, before;
+    uint64_t least = UINT64_MAX;
     for (int i = 0; i < 64; i++) {
         uint64_t from = ticks(), took = ticks() - from;
         least = took < least ? took : least;
     }
-    before = atomic_load(&counts->header.pair_ticks);
-    while ((before == 0 || least < before) &&
-           !atomic_compare_exchange_weak(&counts->header.pair_ticks, &before, least))
-        ;
+    note_least(&counts->header.pair_ticks, least);
+}
+
+void tally_outside(uint64_t ticks)
+{
+    note_least(&counts->header.outside_ticks, ticks);
 }
 
 /* PATH:TOKEN of the file. */

@@ -27,6 +27,9 @@ void tally_begin(void);
 /* In a constructor, since the loader is asked for what finds call chains. */
 void tally_begin_chains(void);
 
+/* Notes the ticks of a call that its times do not contain. */
+void tally_outside(uint64_t ticks);
+
 /* That of the calling thread, and NULL if nothing is counted. */
 struct counter *counter_here(void);
 

@@ -177,7 +177,7 @@ fn malloc_time(run: &AllocationRun, allocating: f64, freeing: f64) -> MallocTime
 }
 
 fn first_touch(run: &AllocationRun, faults: u64, fault_ns: Option<u64>) -> FirstTouch {
-    let seconds = fault_ns.map(|ns| (faults as f64 * ns as f64 / 1e9).min(run.kernel_seconds));
+    let seconds = fault_ns.map(|ns| (faults as f64 * ns as f64 / 1e9).min(run.cpu_seconds));
     let in_malloc = run.malloc.allocating_seconds + run.malloc.freeing_seconds;
     let share = seconds.and_then(|seconds| share(in_malloc + seconds, run.cpu_seconds));
     FirstTouch { faults, fault_ns, seconds, share: share.filter(|_| run.allocations > 0) }

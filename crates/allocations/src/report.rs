@@ -103,7 +103,7 @@ pub struct FirstTouch {
     pub faults: u64,
     /// What one with a small page costs on this machine, measured before the run; `None` if it could not be.
     pub fault_ns: Option<u64>,
-    /// The product, at most the CPU time in the kernel.
+    /// The product, at most the CPU time.
     pub seconds: Option<f64>,
     /// Time in the allocator and this, of the CPU time.
     pub share: Option<f64>,

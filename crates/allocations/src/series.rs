@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Between two readings at first; it doubles whenever there are too many.
-const FIRST: u64 = 2_000_000;
+const FIRST: u64 = 500_000;
 const MOST: usize = 2048;
 
 /// Readings at equal distances, as many as a plot can show.

@@ -169,14 +169,14 @@ fn notes(report: &AllocationReport, run: &AllocationRun) -> String {
     );
     let fault = run.first_touch.fault_ns.map_or(String::new(), |ns| {
         format!(
-            "TOUCH is {ns} ns, what a page fault costs here, times FAULTS, at most the time in the kernel.\n"
+            "TOUCH is {ns} ns, what a page fault costs here, times FAULTS.\n"
         )
     });
     let counting: Vec<String> =
         report.runs.iter().map(|run| format!("{} {}", name(run), duration(run.counting_seconds))).collect();
     let read = if run.peak_live_is_read { "LIVE and RESIDENT are" } else { "RESIDENT is" };
     format!(
-        "{first}{fault}{read} the largest of readings every 2 ms or more. CPU is without what counting took: {}.\n",
+        "{first}{fault}{read} the largest of readings every 0.5 ms or more. CPU is without what counting took: {}.\n",
         counting.join(", ")
     )
 }

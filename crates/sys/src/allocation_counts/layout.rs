@@ -46,4 +46,5 @@ pub mod header {
     pub const NO_UNWINDER: usize = 12;
     pub const NO_USABLE: usize = 13;
     pub const OWN_FAULTS: usize = 14;
+    pub const OUTSIDE_TICKS: usize = 15;
 }

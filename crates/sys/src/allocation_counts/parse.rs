@@ -207,6 +207,7 @@ fn totals(words: &[u64]) -> CountTotals {
     let ns = |ticks: u64| u64::try_from((u128::from(ticks) * scale) >> 32).unwrap_or(u64::MAX);
     // Two readings of the clock take time too, some of which is between them.
     let (taking, giving, calls) = (sum(8), sum(9), sum(11));
+    let outside = calls.saturating_mul(words[header::OUTSIDE_TICKS]);
     let between = calls.saturating_mul(words[header::PAIR_TICKS]);
     let of_taking =
         (u128::from(between) * u128::from(taking)) / u128::from(taking.saturating_add(giving).max(1));
@@ -222,7 +223,7 @@ fn totals(words: &[u64]) -> CountTotals {
         failed: sum(7),
         taking_ns: ns(taking.saturating_sub(of_taking)),
         giving_ns: ns(giving.saturating_sub(between - of_taking.min(between))),
-        counting_ns: ns(sum(10).saturating_add(between)),
+        counting_ns: ns(sum(10).saturating_add(between).saturating_add(outside)),
     }
 }
 
