@@ -19,7 +19,7 @@ size_t lives_begin(void);
 bool lives_add(void *block, struct life life);
 /* False if the block is not sampled. */
 bool lives_end(void *block, struct life *life);
-/* Whether so many live that fewer should be sampled. */
+/* Whether a quarter of the table is in use: fewer should be sampled. */
 bool lives_are_many(void);
 
 #endif

@@ -11,8 +11,8 @@ mod series;
 mod sites;
 
 pub use allocator::Counted;
-pub use profiler::{Profiler, RunError};
+pub use profiler::{ProfileError, Profiler};
 pub use report::{
-    AllocationReport, AllocationRun, CountedChain, FirstTouch, LifeRow, MallocTime, MemoryMoment, ProcessRow,
-    SizeRow, VERSION,
+    AllocatingProcess, AllocationReport, AllocationRun, CountedChain, LifeRow, MallocTime, MemoryMoment,
+    SizeRow, TouchTime, VERSION,
 };

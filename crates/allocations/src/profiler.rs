@@ -1,7 +1,9 @@
 //! Runs the program with an allocator, and gathers what was counted.
 
 use crate::Counted;
-use crate::report::{AllocationRun, FirstTouch, LifeRow, MallocTime, MemoryMoment, ProcessRow, SizeRow};
+use crate::report::{
+    AllocatingProcess, AllocationRun, LifeRow, MallocTime, MemoryMoment, SizeRow, TouchTime,
+};
 use crate::series::MemorySeries;
 use crate::sites::SiteNames;
 use numakit_preload::PreloadError;
@@ -17,7 +19,7 @@ use std::time::Instant;
 
 /// Why there is no run.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum ProfileError {
     /// The program cannot be started.
     #[error("{0}")]
     Start(io::Error),
@@ -52,17 +54,21 @@ impl Profiler {
     }
 
     /// A run. The second value is whether a signal to this process ended it.
-    pub fn run(&mut self, allocator: Counted, signals: &Signals) -> Result<(AllocationRun, bool), RunError> {
+    pub fn run(
+        &mut self,
+        allocator: Counted,
+        signals: &Signals,
+    ) -> Result<(AllocationRun, bool), ProfileError> {
         let file = CountFile::create(self.every, self.chains)
-            .map_err(|error| RunError::System { what: "cannot make the file of counts", error })?;
+            .map_err(|error| ProfileError::System { what: "cannot make the file of counts", error })?;
         let mut variables = allocator.variables(std::env::var_os("LD_PRELOAD").as_deref())?;
         let (name, value) = file.environment();
         variables.push((name.into(), value.into()));
         let (before, begin) = (clock::ended_children(), Instant::now());
-        let mut running = Running::start_with(&self.words, &variables).map_err(RunError::Start)?;
+        let mut running = Running::start_with(&self.words, &variables).map_err(ProfileError::Start)?;
         let mut series = MemorySeries::new();
         let (status, interrupted) = wait(&mut running, &file, &mut series, signals)
-            .map_err(|error| RunError::System { what: "cannot wait for the program", error })?;
+            .map_err(|error| ProfileError::System { what: "cannot wait for the program", error })?;
         let seconds = begin.elapsed().as_secs_f64();
         let used = difference(clock::ended_children(), before);
         let mut run =
@@ -113,7 +119,7 @@ impl Profiler {
         run.processes = counts
             .processes
             .iter()
-            .map(|process| ProcessRow {
+            .map(|process| AllocatingProcess {
                 pid: process.pid,
                 parent: process.parent,
                 allocated: process.allocated,
@@ -176,11 +182,11 @@ fn malloc_time(run: &AllocationRun, allocating: f64, freeing: f64) -> MallocTime
     MallocTime { allocating_seconds: allocating, freeing_seconds: freeing, share }
 }
 
-fn first_touch(run: &AllocationRun, faults: u64, fault_ns: Option<u64>) -> FirstTouch {
+fn first_touch(run: &AllocationRun, faults: u64, fault_ns: Option<u64>) -> TouchTime {
     let seconds = fault_ns.map(|ns| (faults as f64 * ns as f64 / 1e9).min(run.cpu_seconds));
     let in_malloc = run.malloc.allocating_seconds + run.malloc.freeing_seconds;
     let share = seconds.and_then(|seconds| share(in_malloc + seconds, run.cpu_seconds));
-    FirstTouch { faults, fault_ns, seconds, share: share.filter(|_| run.allocations > 0) }
+    TouchTime { faults, fault_ns, seconds, share: share.filter(|_| run.allocations > 0) }
 }
 
 fn life(life: &LifeCount) -> LifeRow {

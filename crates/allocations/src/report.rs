@@ -68,7 +68,7 @@ pub struct AllocationRun {
     /// Time in the allocator.
     pub malloc: MallocTime,
     /// The time of the first touch.
-    pub first_touch: FirstTouch,
+    pub first_touch: TouchTime,
     /// Allocations by size.
     pub sizes: Vec<SizeRow>,
     /// Freed blocks by the time from malloc to free, in ns.
@@ -78,7 +78,7 @@ pub struct AllocationRun {
     /// Code that allocates, most bytes first.
     pub sites: Vec<CountedChain>,
     /// The processes.
-    pub processes: Vec<ProcessRow>,
+    pub processes: Vec<AllocatingProcess>,
     /// Memory over time.
     pub series: Vec<MemoryMoment>,
     /// What is missing, in sentences.
@@ -98,7 +98,7 @@ pub struct MallocTime {
 
 /// What the pages of new memory cost when they are used first.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct FirstTouch {
+pub struct TouchTime {
     /// Page faults of the program, of its heap and of all else, without those of counting.
     pub faults: u64,
     /// What one with a small page costs on this machine, measured before the run; `None` if it could not be.
@@ -163,7 +163,7 @@ impl CountedChain {
 
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct ProcessRow {
+pub struct AllocatingProcess {
     /// Its ID.
     pub pid: u32,
     /// The place in this list of the process that forked it; `None` for a program that was executed.

@@ -11,12 +11,11 @@ pub use parse::{
 };
 
 use crate::memory::SharedWords;
-use crate::shared_ring::{memory_file, seal};
+use crate::shared_ring::{memory_file, seal, shared_name};
 use crate::{clock, ticks};
 use layout::{PROCESS_WORDS, PROCESSES, PROCESSES_AT, WORDS, header};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Names the file to the library.
@@ -51,8 +50,7 @@ impl CountFile {
 
     /// The variable that a program needs beside the preloaded library.
     pub fn environment(&self) -> (&'static str, String) {
-        let (process, number) = (std::process::id(), self.file.as_raw_fd());
-        (COUNT, format!("/proc/{process}/fd/{number}:{:x}", self.token))
+        (COUNT, shared_name(&self.file, self.token))
     }
 
     /// The processes so far, in the order of their start.

@@ -74,8 +74,7 @@ impl SharedRing {
 
     /// What names the ring to the library.
     pub fn name(&self) -> String {
-        let (process, number) = (std::process::id(), self.file.as_raw_fd());
-        format!("/proc/{process}/fd/{number}:{:x}", self.token)
+        shared_name(&self.file, self.token)
     }
 
     /// Takes all slots that are complete, at most as many as the ring holds, and returns the number of those that `take`
@@ -197,6 +196,12 @@ fn exists(process: u32) -> bool {
 /// The word of the first slot.
 pub const fn slots_at() -> usize {
     HEADER_WORDS + ENTRIES * ENTRY_WORDS
+}
+
+/// What names a memory file of this process to a library: its path for other processes, and a number that is in the file.
+pub(crate) fn shared_name(file: &File, token: u64) -> String {
+    let (process, number) = (std::process::id(), file.as_raw_fd());
+    format!("/proc/{process}/fd/{number}:{token:x}")
 }
 
 /// A file in memory that can be sealed.

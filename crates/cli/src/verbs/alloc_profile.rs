@@ -5,7 +5,7 @@ use crate::to_file::{self, Existing};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
-use numakit_allocations::{AllocationReport, AllocationRun, Counted, Profiler, RunError, VERSION, page};
+use numakit_allocations::{AllocationReport, AllocationRun, Counted, ProfileError, Profiler, VERSION, page};
 use numakit_launch::Program;
 use numakit_launch::options;
 use numakit_sys::command::{quoted, start_failure_status};
@@ -104,7 +104,7 @@ impl AllocProfileArgs {
             input.rewind().context("cannot read the standard input again")?;
             let (run, ended) = match profiler.run(*allocator, &signals) {
                 Ok(run) => run,
-                Err(RunError::Start(error)) => {
+                Err(ProfileError::Start(error)) => {
                     note(format_args!("cannot run '{}': {error}", quoted(&self.command)));
                     return Ok(ExitCode::from(start_failure_status(&error)));
                 }
