@@ -168,9 +168,7 @@ fn notes(report: &AllocationReport, run: &AllocationRun) -> String {
         name(run)
     );
     let fault = run.first_touch.fault_ns.map_or(String::new(), |ns| {
-        format!(
-            "TOUCH is {ns} ns, what a page fault costs here, times FAULTS.\n"
-        )
+        format!("TOUCH is {ns} ns, what a page fault costs here, times FAULTS.\n")
     });
     let counting: Vec<String> =
         report.runs.iter().map(|run| format!("{} {}", name(run), duration(run.counting_seconds))).collect();
