@@ -116,18 +116,34 @@ static void note_mapping(char *line)
     atomic_store_explicit(&module->image, maps.image + 1, memory_order_release);
 }
 
-/* Notes files with code that are new since the last time. */
-static void note_modules(struct count_file *file, uint64_t image, const struct chain *chain)
+static bool are_known(const struct count_file *file, uint64_t image, const struct chain *chain)
 {
     uint64_t at = 0;
     while (at < chain->count && is_known(file, image, chain->frames[at]))
         at++;
-    if (at == chain->count || atomic_exchange(&maps.is_busy, true))
+    return at == chain->count;
+}
+
+void chains_note_modules(struct count_file *file, uint64_t image)
+{
+    if (atomic_exchange(&maps.is_busy, true))
         return;
     maps.file = file;
     maps.image = image;
     os_each_mapping(note_mapping);
     atomic_store(&maps.is_busy, false);
+}
+
+/* Notes files that were loaded meanwhile. Code that a program compiles is in no file: after some time nobody looks again. */
+static void note_new_modules(struct count_file *file, uint64_t image, const struct chain *chain)
+{
+    enum { MOST_IN_VAIN = 64 };
+    static _Atomic unsigned in_vain;
+    if (are_known(file, image, chain) || atomic_load(&in_vain) >= MOST_IN_VAIN)
+        return;
+    chains_note_modules(file, image);
+    if (!are_known(file, image, chain))
+        atomic_fetch_add(&in_vain, 1);
 }
 
 long chains_site(struct count_file *file, uint64_t image, uintptr_t caller)
@@ -147,7 +163,7 @@ long chains_site(struct count_file *file, uint64_t image, uintptr_t caller)
             for (uint64_t i = 0; i < chain.count; i++)
                 site->frames[i] = chain.frames[i];
             atomic_store_explicit(&site->frames_known, chain.count, memory_order_release);
-            note_modules(file, image, &chain);
+            note_new_modules(file, image, &chain);
             return (long)at;
         }
         if (owner == key)

@@ -10,6 +10,9 @@
  * loader is asked. False without it. */
 bool chains_begin(bool wanted);
 
+/* Notes the files with code that are not noted yet. */
+void chains_note_modules(struct count_file *file, uint64_t image);
+
 /* The entry of the chain that leads here; -1 without room. `caller` is behind the call of malloc. `image` is the place of
  * the process that executed the program. */
 long chains_site(struct count_file *file, uint64_t image, uintptr_t caller);

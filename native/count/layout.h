@@ -59,14 +59,13 @@ struct count_size {
 };
 
 struct count_shard {
-    word allocations, requested, usable, frees;
+    word usable, frees;
     word reallocs, zeroed, aligned; /* of the allocations */
     word failed;
     word taking_ticks, giving_ticks; /* in the allocator, for allocations and for frees */
     word counting_ticks;  /* in this library beside it */
-    word calls;           /* of the allocator that were timed */
-    word unused[4];
-    struct count_size sizes[SIZES]; /* by the requested size */
+    word unused[7];
+    struct count_size sizes[SIZES]; /* by the requested size; their sums are those of all allocations */
 };
 
 /* Sums over sampled blocks, each by its weight, in 1/1024 of a block. */

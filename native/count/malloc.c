@@ -39,7 +39,6 @@ static inline void leave(const struct timing *timing, word *time)
     struct counter *counter = timing->counter;
     uint64_t took = timing->returned - timing->called;
     add(time, timing->ran);
-    add(&counter->shard->calls, 1);
     add(&counter->shard->counting_ticks, tally_ran(counter, ticks() - timing->begin - took));
     counter->inside = 0;
 }

@@ -124,8 +124,12 @@ void tally_begin(void)
 
 void tally_begin_chains(void)
 {
-    if (counts && !chains_begin(counts->header.has_chains))
+    if (!counts)
+        return;
+    if (!chains_begin(counts->header.has_chains))
         add(&counts->header.no_unwinder, 1);
+    /* Later the program may have forbidden itself to open files. */
+    chains_note_modules(counts, image);
 }
 
 void tally_look(struct counter *counter)
@@ -257,8 +261,6 @@ void tally_taken(struct counter *counter, enum taking how, void *block, size_t b
         return;
     }
     size_t usable = next.usable ? next.usable(block) : 0;
-    add(&shard->allocations, 1);
-    add(&shard->requested, bytes);
     add(&shard->usable, usable);
     if (how != BY_MALLOC)
         add(how == BY_CALLOC ? &shard->zeroed : how == BY_ALIGNED ? &shard->aligned : &shard->reallocs, 1);

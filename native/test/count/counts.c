@@ -157,7 +157,9 @@ static struct sums sums_of(const struct count_file *file)
     struct sums sums = {0};
     for (int i = 0; i < SHARDS; i++) {
         const struct count_shard *shard = &file->shards[i];
-        sums.allocations += shard->allocations, sums.requested += shard->requested, sums.frees += shard->frees;
+        for (int step = 0; step < SIZES; step++)
+            sums.allocations += shard->sizes[step].blocks, sums.requested += shard->sizes[step].bytes;
+        sums.frees += shard->frees;
         sums.reallocs += shard->reallocs, sums.zeroed += shard->zeroed, sums.aligned += shard->aligned;
         sums.failed += shard->failed;
     }

@@ -203,27 +203,30 @@ pub(super) fn process(words: &[u64]) -> Option<CountedProcess> {
 fn totals(words: &[u64]) -> CountTotals {
     let shards = words[SHARDS_AT..BY_TIME_AT].chunks_exact(SHARD_WORDS);
     let sum = |word: usize| shards.clone().fold(0u64, |sum, shard| sum.saturating_add(shard[word]));
+    let of_sizes =
+        |word: usize| (0..SIZES).map(|step| sum(SHARD_HEAD + 2 * step + word)).fold(0, u64::saturating_add);
     let scale = u128::from(words[header::NS_PER_TICK]);
     let ns = |ticks: u64| u64::try_from((u128::from(ticks) * scale) >> 32).unwrap_or(u64::MAX);
+    let (allocations, frees, reallocs, failed) = (of_sizes(0), sum(1), sum(2), sum(5));
     // Two readings of the clock take time too, some of which is between them.
-    let (taking, giving, calls) = (sum(8), sum(9), sum(11));
-    let outside = calls.saturating_mul(words[header::OUTSIDE_TICKS]);
-    let between = calls.saturating_mul(words[header::PAIR_TICKS]);
-    let of_taking =
-        (u128::from(between) * u128::from(taking)) / u128::from(taking.saturating_add(giving).max(1));
-    let of_taking = u64::try_from(of_taking).unwrap_or(u64::MAX);
+    let pair = words[header::PAIR_TICKS];
+    let taken = allocations.saturating_add(failed);
+    let between = |calls: u64| calls.saturating_mul(pair);
+    let given = frees.saturating_sub(reallocs);
+    let outside =
+        taken.saturating_add(given).saturating_mul(words[header::OUTSIDE_TICKS].saturating_add(pair));
     CountTotals {
-        allocations: sum(0),
-        requested: sum(1),
-        usable: sum(2),
-        frees: sum(3),
-        reallocs: sum(4),
-        zeroed: sum(5),
-        aligned: sum(6),
-        failed: sum(7),
-        taking_ns: ns(taking.saturating_sub(of_taking)),
-        giving_ns: ns(giving.saturating_sub(between - of_taking.min(between))),
-        counting_ns: ns(sum(10).saturating_add(between).saturating_add(outside)),
+        allocations,
+        requested: of_sizes(1),
+        usable: sum(0),
+        frees,
+        reallocs,
+        zeroed: sum(3),
+        aligned: sum(4),
+        failed,
+        taking_ns: ns(sum(6).saturating_sub(between(taken))),
+        giving_ns: ns(sum(7).saturating_sub(between(given))),
+        counting_ns: ns(sum(8).saturating_add(outside)),
     }
 }
 
