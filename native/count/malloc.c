@@ -14,7 +14,7 @@
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 #define CALLER __builtin_return_address(0)
 
-/* A call of the allocator that is counted. */
+/* A call of the allocator that is counted. `begin` is 0 if nothing is done before the call. */
 struct timing {
     struct counter *counter;
     uint64_t begin, called, returned, ran;
@@ -24,7 +24,7 @@ struct timing {
  * tells whether the call that was noted goes on: a handler of a signal may have left it. */
 static inline bool enter(struct timing *timing, uintptr_t frame, void *caller)
 {
-    timing->begin = ticks();
+    timing->begin = 0;
     timing->counter = counter_here();
     if (RARELY(!timing->counter || timing->counter->inside > frame))
         return false;
@@ -48,6 +48,7 @@ static inline void leave(const struct timing *timing, word *time)
         (timing).called = ticks();                                                                                     \
         call;                                                                                                          \
         (timing).returned = ticks();                                                                                   \
+        (timing).begin = (timing).begin ? (timing).begin : (timing).called;                                            \
         (timing).ran = tally_ran((timing).counter, (timing).returned - (timing).called);                               \
     } while (0)
 
@@ -125,6 +126,7 @@ PUBLIC void free(void *block)
         return;
     }
     int before = errno;
+    timing.begin = ticks();
     struct gone gone = tally_forget(block);
     TIMED(timing, next.free(block));
     tally_gave(timing.counter, &gone);
@@ -152,6 +154,7 @@ PUBLIC void *realloc(void *old, size_t bytes)
         return old ? NULL : early_allocate(bytes, 0);
     if (RARELY(!enter(&timing, FRAME, CALLER)))
         return next.realloc(old, bytes);
+    timing.begin = ticks();
     struct gone gone = old ? tally_forget(old) : (struct gone){0};
     void *block;
     TIMED(timing, block = next.realloc(old, bytes));

@@ -12,7 +12,8 @@ static __thread bool is_finding __attribute__((tls_model("initial-exec")));
 static const void *library_of(void *function)
 {
     Dl_info about;
-    return function && dladdr(function, &about) ? about.dli_fbase : NULL;
+    /* Before glibc 2.34 a program may be linked without it. */
+    return function && &dladdr && dladdr(function, &about) ? about.dli_fbase : NULL;
 }
 
 bool next_find(void)

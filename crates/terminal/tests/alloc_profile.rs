@@ -17,6 +17,27 @@ fn code(function: &str, file: Option<(&str, u32)>) -> CodeName {
     CodeName { function: Some(function.to_owned()), module, file: file.map(str::to_owned), line }
 }
 
+fn sites() -> Vec<CountedChain> {
+    vec![
+        CountedChain {
+            chain: vec![code("refine", Some(("/src/mesh.c", 12))), code("main", None)],
+            samples: 600,
+            blocks: 600.0,
+            bytes: 590 * MIB,
+            freed_blocks: 595.0,
+            freed_bytes: 585 * MIB,
+            life_seconds: 59.5,
+        },
+        CountedChain {
+            chain: vec![CodeName { module: "libx.so".to_owned(), ..CodeName::default() }],
+            samples: 2,
+            blocks: 2.0,
+            bytes: 10 * MIB,
+            ..CountedChain::default()
+        },
+    ]
+}
+
 /// A run that keeps this part of its memory resident.
 fn run(allocator: Counted, kept: u64) -> AllocationRun {
     let size = |from, to, blocks, bytes| SizeRow { from, to, blocks, bytes };
@@ -56,24 +77,7 @@ fn run(allocator: Counted, kept: u64) -> AllocationRun {
         ],
         lives_by_ns: vec![life(256, 6000.0, 9000), life(2048, 5000.0, 9000), life(1 << 30, 990.5, 599 * MIB)],
         lives_by_bytes: vec![life(512, 11_000.0, 18_000), life(1 << 24, 990.0, 599 * MIB)],
-        sites: vec![
-            CountedChain {
-                chain: vec![code("refine", Some(("/src/mesh.c", 12))), code("main", None)],
-                samples: 600,
-                blocks: 600.0,
-                bytes: 590 * MIB,
-                freed_blocks: 595.0,
-                freed_bytes: 585 * MIB,
-                life_seconds: 59.5,
-            },
-            CountedChain {
-                chain: vec![CodeName { module: "libx.so".to_owned(), ..CodeName::default() }],
-                samples: 2,
-                blocks: 2.0,
-                bytes: 10 * MIB,
-                ..CountedChain::default()
-            },
-        ],
+        sites: sites(),
         processes: vec![AllocatingProcess {
             pid: 7,
             parent: None,

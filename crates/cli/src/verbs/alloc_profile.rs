@@ -94,7 +94,7 @@ impl AllocProfileArgs {
             to_file::check(path, Existing::Replace)?;
         }
         let input = self.input()?;
-        self.warn();
+        self.check_program()?;
         let signals =
             Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
                 .context("cannot receive signals")?;
@@ -139,16 +139,30 @@ impl AllocProfileArgs {
         Ok(input)
     }
 
-    /// Says that calls will not be seen. A program that is not there fails when it is started.
-    fn warn(&self) {
+    /// Refuses a program that would not run with the library, and says of one that runs without it. A program that is not there
+    /// fails when it is started.
+    fn check_program(&self) -> anyhow::Result<()> {
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-        let program = self.command.first().and_then(|name| Program::find(name, &path).ok());
-        if let Some(obstacle) = program.and_then(|program| program.obstacle) {
-            let command = quoted(&self.command[..1]);
-            note(format_args!(
-                "'{command}' {obstacle}: it cannot load libnumacount.so; only processes that it starts are counted"
-            ));
+        let Some(program) = self.command.first().and_then(|name| Program::find(name, &path).ok()) else {
+            return Ok(());
+        };
+        let command = quoted(&self.command[..1]);
+        if program.sanitized {
+            bail!(
+                "'{command}' has the AddressSanitizer, which needs its own malloc; build it without -fsanitize=address"
+            );
         }
+        match program.obstacle {
+            Some(obstacle) if obstacle.allows_allocator() => note(format_args!(
+                "'{command}' {obstacle}: it cannot load libnumacount.so; only processes that it starts are counted"
+            )),
+            Some(obstacle) => bail!(
+                "'{command}' {obstacle}: it cannot load libnumacount.so; give a program that is linked with glibc for this \
+                 machine, without other privileges"
+            ),
+            None => {}
+        }
+        Ok(())
     }
 
     fn write(&self, report: &AllocationReport) -> anyhow::Result<()> {

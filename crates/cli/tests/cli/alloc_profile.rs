@@ -178,3 +178,26 @@ fn a_static_program_is_named() {
     done.says(0, "is statically linked: it cannot load libnumacount.so");
     assert!(done.out.starts_with("No call of malloc arrived: "), "{}", done.out);
 }
+
+#[test]
+fn a_program_with_a_sanitizer_is_refused() {
+    let folder = Folder::new("alloc-profile-asan");
+    let options = ["-fsanitize=address", "-include", "signal.h"];
+    let Some(program) = compiled(&folder, "checked", PROGRAM, &options) else { return };
+    let done = folder.run(&format!("alloc-profile -- {}", program.display()));
+    done.says(2, "has the AddressSanitizer, which needs its own malloc; build it without -fsanitize=address");
+}
+
+#[test]
+fn a_program_that_executes_another_has_two_entries() {
+    let folder = Folder::new("alloc-profile-exec");
+    let Some(program) = program(&folder) else { return };
+    let script = format!("exec {program}\n");
+    std::fs::write(folder.path("script"), script).unwrap();
+    let done = folder.run("alloc-profile --profile numa --json - -- sh script");
+    let run = &runs(&done)[0];
+    let processes = run["processes"].as_array().unwrap();
+    assert_eq!((processes.len(), &processes[0]["pid"]), (2, &processes[1]["pid"]));
+    assert!(processes.iter().all(|process| process["parent"].is_null()));
+    assert_eq!(blocks_of_3000(run), 500);
+}
