@@ -1,4 +1,5 @@
-//! The processor's clock that costs some nanoseconds: the time stamp counter of x86-64, the virtual counter of AArch64.
+//! The processor's clock that costs some nanoseconds: the time stamp counter of x86-64, the virtual counter of AArch64; elsewhere
+//! the kernel's.
 
 use crate::clock;
 
@@ -16,6 +17,8 @@ pub fn ticks() -> u64 {
         unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) now, options(nomem, nostack)) };
         now
     }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    clock::monotonic()
 }
 
 /// For how long the two clocks are compared, in ns.
