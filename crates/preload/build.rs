@@ -11,7 +11,7 @@ use std::process::Command;
 fn main() -> Result<()> {
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("native").canonicalize()?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
-    for part in ["Makefile", "src", "include", "explain", "alloc"] {
+    for part in ["Makefile", "src", "include", "explain", "alloc", "count"] {
         println!("cargo::rerun-if-changed={}", native.join(part).display());
     }
     let built = out.join("native");
@@ -22,9 +22,12 @@ fn main() -> Result<()> {
         return Err(Error::other(format!("{make:?}: {status}; {FIX}")));
     }
     let mut code = String::new();
-    for (constant, name) in
-        [("PLACE", "libnumaplace.so"), ("EXPLAIN", "libnumaexplain.so"), ("ALLOC", "libnumalloc.so")]
-    {
+    for (constant, name) in [
+        ("PLACE", "libnumaplace.so"),
+        ("EXPLAIN", "libnumaexplain.so"),
+        ("ALLOC", "libnumalloc.so"),
+        ("COUNT", "libnumacount.so"),
+    ] {
         let library = built.join(name);
         let mut hash = String::new();
         for byte in &Sha256::digest(std::fs::read(&library)?)[..8] {

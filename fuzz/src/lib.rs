@@ -3,6 +3,7 @@
 //!
 //! Each target has a directory of samples in `corpus/`, over which the tests run it.
 
+mod allocation_counts;
 mod allocation_log;
 mod control;
 mod elf;
@@ -74,6 +75,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "sample_ring", run: sample_ring::ring },
     Target { name: "allocation_slot", run: allocation_log::slot },
     Target { name: "allocation_log", run: allocation_log::log },
+    Target { name: "allocation_counts", run: allocation_counts::words },
     Target { name: "debug_members", run: elf::members },
     Target { name: "unwind_tables", run: elf::unwind_tables },
 ];

@@ -2,7 +2,7 @@
 
 use numakit_model::Topology;
 use numakit_model::topology::Node;
-use numakit_sensors::task::allocator::AllocatorCounts;
+use numakit_sensors::task::allocator::{AllocatorCounts, AllocatorSpace};
 use numakit_sensors::task::nodes::TaskNodes;
 use numakit_sensors::task::numa_maps::{MemoryByUse, NumaMapsReading};
 use numakit_sys::SysRoot;
@@ -16,9 +16,11 @@ pub fn numa_maps(input: &[u8]) {
     let mut tree = FileTree::new();
     tree.file("/proc/7/numa_maps", input);
     let root = SysRoot::of_tree(tree);
-    if let Ok(mut reading) = NumaMapsReading::open(&root, 7, &nodes) {
+    let space = AllocatorSpace { address: 1 << 44, region_bytes: 1 << 40, regions: 4 };
+    if let Ok(mut reading) = NumaMapsReading::open(&root, 7, &nodes, Some(space)) {
         while let Ok(true) = reading.advance(&nodes, 4096) {}
-        let memory = reading.memory();
+        let (memory, regions) = reading.found();
+        assert_eq!(regions.len(), 4);
         assert!(memory.total() >= memory.on(0).max(memory.on(1)));
         let mut sum = MemoryByUse::none(nodes.count());
         sum.add(&memory);

@@ -33,17 +33,20 @@ pub enum Library {
     Explain,
     /// Allocates memory.
     Alloc,
+    /// Counts allocations.
+    Count,
 }
 
 impl Library {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Place, Self::Explain, Self::Alloc];
+    pub const ALL: [Self; 4] = [Self::Place, Self::Explain, Self::Alloc, Self::Count];
 
     fn embedded(self) -> &'static Embedded {
         match self {
             Self::Place => &PLACE,
             Self::Explain => &EXPLAIN,
             Self::Alloc => &ALLOC,
+            Self::Count => &COUNT,
         }
     }
 
@@ -58,6 +61,7 @@ impl Library {
             Self::Place => "NUMAKIT_PRELOAD",
             Self::Explain => "NUMAKIT_PRELOAD_EXPLAIN",
             Self::Alloc => "NUMAKIT_PRELOAD_ALLOC",
+            Self::Count => "NUMAKIT_PRELOAD_COUNT",
         }
     }
 

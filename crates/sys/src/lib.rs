@@ -1,6 +1,7 @@
 //! The interface to the operating system: all `unsafe` and all system calls of the Rust crates, each behind a safe
 //! function that documents its guarantee.
 
+pub mod allocation_counts;
 pub mod allocation_log;
 pub mod balancing;
 pub mod cache;
@@ -17,6 +18,7 @@ pub mod gate;
 pub mod huge_pages;
 mod image;
 mod inherited;
+pub mod input;
 pub mod lock;
 pub mod mark;
 pub mod memory;
@@ -42,6 +44,7 @@ pub mod stdio;
 pub mod supervise;
 pub mod tag;
 mod thread_timer;
+pub mod ticks;
 pub mod tty;
 pub mod user;
 pub mod watch;

@@ -74,8 +74,7 @@ impl SharedRing {
 
     /// What names the ring to the library.
     pub fn name(&self) -> String {
-        let (process, number) = (std::process::id(), self.file.as_raw_fd());
-        format!("/proc/{process}/fd/{number}:{:x}", self.token)
+        shared_name(&self.file, self.token)
     }
 
     /// Takes all slots that are complete, at most as many as the ring holds, and returns the number of those that `take`
@@ -199,8 +198,14 @@ pub const fn slots_at() -> usize {
     HEADER_WORDS + ENTRIES * ENTRY_WORDS
 }
 
+/// What names a memory file of this process to a library: its path for other processes, and a number that is in the file.
+pub(crate) fn shared_name(file: &File, token: u64) -> String {
+    let (process, number) = (std::process::id(), file.as_raw_fd());
+    format!("/proc/{process}/fd/{number}:{token:x}")
+}
+
 /// A file in memory that can be sealed.
-fn memory_file() -> io::Result<File> {
+pub(crate) fn memory_file() -> io::Result<File> {
     let create = |flags: libc::c_uint| {
         // SAFETY: the name is a C string; the call takes no other pointer.
         check(unsafe { libc::memfd_create(c"numakit-ring".as_ptr(), flags) }.into())
@@ -213,7 +218,7 @@ fn memory_file() -> io::Result<File> {
 }
 
 /// The programs can then not change its size, so that accesses to its mapping never fail.
-fn seal(file: &File) -> io::Result<()> {
+pub(crate) fn seal(file: &File) -> io::Result<()> {
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
     // SAFETY: the descriptor is open; the call takes no pointer.
     check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }.into())?;

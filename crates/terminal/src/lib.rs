@@ -1,6 +1,7 @@
 //! Values to text.
 
 pub mod affinity;
+pub mod alloc_profile;
 pub mod alloc_stats;
 pub mod columns;
 pub mod compare;

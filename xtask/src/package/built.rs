@@ -50,7 +50,8 @@ impl Built {
         }
         let native = folder(&messages, "numakit-preload")?.join("native");
         let libraries = LIBRARIES.map(|name| native.join(name)).to_vec();
-        for library in libraries.iter().chain([&native.join("libnumaexplain.so")]) {
+        let embedded = ["libnumaexplain.so", "libnumacount.so"].map(|name| native.join(name));
+        for library in libraries.iter().chain(&embedded) {
             check_glibc(library)?;
         }
         let runs_here = if here { numa.clone() } else { native_numa()? };

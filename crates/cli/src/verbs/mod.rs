@@ -1,5 +1,6 @@
 //! One file per verb: its options and how they map to calls.
 
+pub mod alloc_profile;
 pub mod alloc_stats;
 pub mod capture;
 pub mod completions;

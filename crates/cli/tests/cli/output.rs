@@ -19,6 +19,7 @@ fn line(verb: &str) -> (&'static str, bool) {
         "file" => ("file show a.arrows", true),
         // It needs a program with the allocator; alloc_stats.rs has one.
         "alloc-stats" => ("alloc-stats 1", false),
+        "alloc-profile" => ("alloc-profile --profile none -- true", true),
         "explain" => ("explain --rows 0 -- true", true),
         "live" => ("live --no-open --listen 127.0.0.1:0 -- true", true),
         "view" => ("view --no-open --listen 127.0.0.1:0 a.arrows", true),

@@ -1,0 +1,18 @@
+//! What a program allocates, and what that costs: it runs once with each allocator while `libnumacount.so` counts, and this
+//! process reads the counts, how much memory is resident, and names the code that allocates.
+
+mod allocator;
+pub mod conclusion;
+pub mod page;
+mod plot;
+mod profiler;
+mod report;
+mod series;
+mod sites;
+
+pub use allocator::Counted;
+pub use profiler::{ProfileError, Profiler};
+pub use report::{
+    AllocatingProcess, AllocationReport, AllocationRun, CountedChain, LifeRow, MallocTime, MemoryMoment,
+    SizeRow, TouchTime, VERSION,
+};

@@ -1,0 +1,49 @@
+//! The processor's clock that costs some nanoseconds: the time stamp counter of x86-64, the virtual counter of AArch64; elsewhere
+//! the kernel's.
+
+use crate::clock;
+
+/// The clock.
+pub fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has the instruction, and Linux permits it.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let now: u64;
+        // SAFETY: it reads a register that Linux lets programs read.
+        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) now, options(nomem, nostack)) };
+        now
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    clock::monotonic()
+}
+
+/// For how long the two clocks are compared, in ns.
+const COMPARED: u64 = 20_000_000;
+
+/// Nanoseconds of a tick, in units of 2^-32.
+pub fn ns_per_tick() -> u64 {
+    let both = || (clock::monotonic(), ticks());
+    let (begin_ns, begin) = both();
+    std::thread::sleep(std::time::Duration::from_nanos(COMPARED));
+    let (end_ns, end) = both();
+    let passed = u128::from(end.wrapping_sub(begin).max(1));
+    u64::try_from((u128::from(end_ns - begin_ns) << 32) / passed).unwrap_or(1 << 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_pass_as_the_clock_says() {
+        let scale = ns_per_tick();
+        let (begin_ns, begin) = (clock::monotonic(), ticks());
+        while clock::monotonic() < begin_ns + 1_000_000 {}
+        let ns = (u128::from(ticks() - begin) * u128::from(scale)) >> 32;
+        assert!(ns >= 900_000, "{ns} ns in more than 1 ms");
+    }
+}
