@@ -11,6 +11,7 @@ use self::blocks::BlockEvidence;
 use self::listed::ObjectList;
 use crate::caches::CacheSizes;
 use crate::call_tree::CallTree;
+use crate::file_use::FileUses;
 use crate::first_touch::{FirstTouches, TouchEvidence};
 use crate::objects::ObjectId;
 use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Waited};
@@ -89,6 +90,8 @@ pub struct Collector {
     pub calls: CallTree,
     /// Samples that were dropped to bound memory or time.
     pub thinned: u64,
+    /// Samples of files, if these alone are wanted.
+    pub files: Option<FileUses>,
 }
 
 impl Collector {
@@ -122,6 +125,7 @@ impl Collector {
             sampled_touches: FirstTouches::new(TouchEvidence::SampledFaults),
             calls: CallTree::default(),
             thinned: 0,
+            files: None,
         }
     }
 
@@ -174,6 +178,10 @@ impl Collector {
             let nodes = processes.nodes(process, &pages);
             let known: HashMap<u64, u32> =
                 pages.iter().zip(nodes).filter_map(|(page, node)| Some((page / PAGE, node?))).collect();
+            if self.files.is_some() {
+                self.count_files(process, waiting, &known, processes);
+                continue;
+            }
             for (page, at) in waiting.observations {
                 if let Some(Waited::Memory(access)) = self.observations.get_mut(at).map(|o| &mut o.waited) {
                     access.home = known.get(&page).copied();
@@ -184,6 +192,35 @@ impl Collector {
                     .iter_mut()
                     .for_each(|ahead| ahead.home = known.get(&(ahead.line * LINE / PAGE)).copied());
                 self.traffic.add(user, time, &lines);
+            }
+        }
+        if self.files.is_some() {
+            self.observations.clear();
+        }
+    }
+
+    /// Counts samples of files instead of keeping them: by the operands that wait, or by all of the next ones where samples do
+    /// not name those.
+    fn count_files(
+        &mut self,
+        process: u32,
+        waiting: Waiting,
+        known: &HashMap<u64, u32>,
+        processes: &mut dyn ObservedProcesses,
+    ) {
+        let Some(files) = &mut self.files else { return };
+        let mut add = |page: u64, node: Option<u32>| {
+            files.add(page * PAGE, processes.mapping(process, page * PAGE), node, known.get(&page).copied());
+        };
+        if self.landing == Landing::BlockStart {
+            for LinesAhead { user, lines, .. } in waiting.samples {
+                let mut pages: Vec<u64> = lines.iter().map(|ahead| ahead.line * LINE / PAGE).collect();
+                pages.dedup();
+                pages.into_iter().for_each(|page| add(page, user.cpu_node));
+            }
+        } else {
+            for (page, at) in waiting.observations {
+                add(page, self.observations.get(at).and_then(|observation| observation.cpu_node));
             }
         }
     }
@@ -211,6 +248,11 @@ impl Collector {
     /// The number of threads that have samples and are not forgotten.
     pub fn threads(&self) -> usize {
         self.threads.len()
+    }
+
+    /// For the use of files: counts samples of these, and keeps none.
+    pub fn for_files(self, files: FileUses) -> Self {
+        Self { files: Some(files), ..self.without_lists() }
     }
 
     /// For series: lists no threads and no objects, so that memory is bounded by what runs.
