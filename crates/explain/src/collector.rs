@@ -146,8 +146,12 @@ impl Collector {
         let time = sample.time.saturating_sub(start);
         let process = processes.place(sample.process);
         let cpu_node = sample.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
+        let user = TrafficUser { process, thread, cpu_node };
+        if self.files.is_some() {
+            return self.take_for_files(sample, user, processes);
+        }
         if self.landing == Landing::BlockStart && !processes.has_ended(sample.process) {
-            self.look_ahead(sample, TrafficUser { process, thread, cpu_node }, time, processes);
+            self.look_ahead(sample, user, time, processes);
         }
         let (instruction, waited) = self.waited(sample, processes);
         let chain = self.chain(sample.process, &sample.registers, &sample.stack, processes);
@@ -164,6 +168,33 @@ impl Collector {
         }
     }
 
+    /// Notes the line that a thread waits for; or, where samples do not name it, all that it is about to use: wherever a sample
+    /// lands, its registers are true.
+    fn take_for_files(&mut self, sample: &Sample, user: TrafficUser, processes: &mut dyn ObservedProcesses) {
+        let landing = self.landing;
+        let lines: Vec<u64> = match (sample.measured, landing) {
+            (Some(measured), _) => vec![measured.address / LINE],
+            (None, Landing::BlockStart | Landing::Other) => self.lines_ahead(sample, processes),
+            (None, Landing::Behind | Landing::OneFurther) => {
+                let decoder = self.decoder(sample, processes);
+                let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
+                match decoder.recover(&operands::registers(&sample.registers), &space, landing) {
+                    Operand::Memory(found) => vec![found.address / LINE],
+                    Operand::Computing
+                    | Operand::Object { .. }
+                    | Operand::ThreadLocal { .. }
+                    | Operand::Unknown { .. } => Vec::new(),
+                }
+            }
+        };
+        if let (true, Some(files)) = (lines.is_empty(), &mut self.files) {
+            files.others += 1;
+        }
+        let lines = lines.into_iter().map(|line| LineAhead { line, object: 0, home: None }).collect();
+        let waiting = self.waiting.entry(sample.process).or_default();
+        waiting.samples.push(LinesAhead { user, time: 0, lines });
+    }
+
     /// Asks for the nodes of the pages of new observations. Call it every few milliseconds, before pages move or
     /// processes end.
     pub fn locate(&mut self, processes: &mut dyn ObservedProcesses) {
@@ -178,8 +209,10 @@ impl Collector {
             let nodes = processes.nodes(process, &pages);
             let known: HashMap<u64, u32> =
                 pages.iter().zip(nodes).filter_map(|(page, node)| Some((page / PAGE, node?))).collect();
-            if self.files.is_some() {
-                self.count_files(process, waiting, &known, processes);
+            if let Some(files) = &mut self.files {
+                for LinesAhead { user, lines, .. } in waiting.samples {
+                    files.add(process, user.cpu_node, &lines, &known, processes);
+                }
                 continue;
             }
             for (page, at) in waiting.observations {
@@ -192,35 +225,6 @@ impl Collector {
                     .iter_mut()
                     .for_each(|ahead| ahead.home = known.get(&(ahead.line * LINE / PAGE)).copied());
                 self.traffic.add(user, time, &lines);
-            }
-        }
-        if self.files.is_some() {
-            self.observations.clear();
-        }
-    }
-
-    /// Counts samples of files instead of keeping them: by the operands that wait, or by all of the next ones where samples do
-    /// not name those.
-    fn count_files(
-        &mut self,
-        process: u32,
-        waiting: Waiting,
-        known: &HashMap<u64, u32>,
-        processes: &mut dyn ObservedProcesses,
-    ) {
-        let Some(files) = &mut self.files else { return };
-        let mut add = |page: u64, node: Option<u32>| {
-            files.add(page * PAGE, processes.mapping(process, page * PAGE), node, known.get(&page).copied());
-        };
-        if self.landing == Landing::BlockStart {
-            for LinesAhead { user, lines, .. } in waiting.samples {
-                let mut pages: Vec<u64> = lines.iter().map(|ahead| ahead.line * LINE / PAGE).collect();
-                pages.dedup();
-                pages.into_iter().for_each(|page| add(page, user.cpu_node));
-            }
-        } else {
-            for (page, at) in waiting.observations {
-                add(page, self.observations.get(at).and_then(|observation| observation.cpu_node));
             }
         }
     }
@@ -385,14 +389,7 @@ impl Collector {
         time: u64,
         processes: &mut dyn ObservedProcesses,
     ) {
-        let mut registers = sample.registers;
-        registers.thread_base = registers.thread_base.or_else(|| processes.thread_base(sample));
-        let decoder = self.decoder(sample, processes);
-        let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-        let ahead = decoder.ahead(&operands::registers(&registers), &space);
-        let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
-        lines.sort_unstable();
-        lines.dedup();
+        let lines = self.lines_ahead(sample, processes);
         // Lines of a page are of one object, for the most part.
         let mut last = (u64::MAX, 0);
         let mut ahead = |line: u64| {
@@ -405,6 +402,19 @@ impl Collector {
         let lines = lines.into_iter().map(&mut ahead).collect();
         let ahead = LinesAhead { user, time, lines };
         self.waiting.entry(sample.process).or_default().samples.push(ahead);
+    }
+
+    /// The lines that a thread is about to use, in order.
+    fn lines_ahead(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> Vec<u64> {
+        let mut registers = sample.registers;
+        registers.thread_base = registers.thread_base.or_else(|| processes.thread_base(sample));
+        let decoder = self.decoder(sample, processes);
+        let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
+        let ahead = decoder.ahead(&operands::registers(&registers), &space);
+        let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 
     /// Drops every second observation, and from now on every second sample.

@@ -115,7 +115,8 @@ impl Explainer {
     pub fn for_files(road: Box<dyn Road>, process: u32, topology: Topology, files: FileUses) -> Self {
         let explainer = Self::for_series(road, Some(process), topology);
         let collector = explainer.collector.for_files(files);
-        Self { collector, ..explainer }
+        let pace = SamplePace::of_one_cpu(explainer.started);
+        Self { collector, pace, ..explainer }
     }
 
     /// The use of files so far, if it was opened for that.

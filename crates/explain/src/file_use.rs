@@ -1,7 +1,10 @@
 //! Which pages of files threads use, by the nodes of the threads: samples of mapped files, in bounded memory.
 
+use crate::collector::ObservedProcesses;
+use crate::observation::{LINE, PAGE};
+use crate::traffic::LineAhead;
 use numakit_sampling::process::ProcessMapping;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Pages with samples that are kept, of all files together.
 const MAX_PAGES: usize = 4 << 20;
@@ -36,7 +39,7 @@ pub struct FileUses {
     wanted: Vec<WantedFile>,
     /// Numbers of samples.
     pub samples: BTreeMap<FileUse, u64>,
-    /// Samples of other memory.
+    /// Samples of other memory, or of none.
     pub others: u64,
     /// Samples of the wanted files that found no room.
     pub refused: u64,
@@ -48,8 +51,30 @@ impl FileUses {
         Self { wanted, ..Self::default() }
     }
 
-    /// Counts a use of a page by a thread on a node.
-    pub fn add(&mut self, page: u64, mapping: Option<&ProcessMapping>, node: Option<u32>, home: Option<u32>) {
+    /// Counts each page of a sample: of a thread on a node, with the nodes of pages as far as they are known.
+    pub(crate) fn add(
+        &mut self,
+        process: u32,
+        node: Option<u32>,
+        lines: &[LineAhead],
+        known: &HashMap<u64, u32>,
+        processes: &dyn ObservedProcesses,
+    ) {
+        let mut pages: Vec<u64> = lines.iter().map(|ahead| ahead.line * LINE / PAGE).collect();
+        pages.dedup();
+        for page in pages {
+            let mapping = processes.mapping(process, page * PAGE);
+            self.add_page(page * PAGE, mapping, node, known.get(&page).copied());
+        }
+    }
+
+    fn add_page(
+        &mut self,
+        page: u64,
+        mapping: Option<&ProcessMapping>,
+        node: Option<u32>,
+        home: Option<u32>,
+    ) {
         let file = mapping.and_then(|mapping| self.wanted.iter().position(|file| file.is_mapped(mapping)));
         let (Some(file), Some(mapping), Some(node)) = (file, mapping, node) else {
             self.others += 1;
@@ -89,7 +114,7 @@ mod tests {
         let mappings = parse_mappings(MAPS);
         let mut add = |page: u64, node, home| {
             let mapping = mappings.iter().find(|mapping| mapping.range.contains(&page));
-            uses.add(page, mapping, node, home);
+            uses.add_page(page, mapping, node, home);
         };
         add(0x7f00_0000_1000, Some(1), Some(0));
         add(0x7f00_0000_1000, Some(1), Some(0));

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// A node that has this share of the samples of a range gets the range.
 const DOMINANT: f64 = 0.6;
 /// A range without a dominant node is spread over the nodes that have at least this part of what the first has.
-const READER: f64 = 0.5;
+const READER: f64 = 0.2;
 
 /// A page of a file as threads of a node were seen to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
