@@ -50,8 +50,6 @@ pub struct Observation {
     pub files: Vec<FileByUse>,
     /// The samples.
     pub taken: SamplesTaken,
-    /// How the command ended, if it did.
-    pub status: Option<i32>,
 }
 
 /// A program whose samples can be taken.
@@ -97,10 +95,13 @@ impl SampledUse<'_> {
         let taken = SamplesTaken { road, reason, of_files, others: uses.others, missing };
         let planner = Planner { topology, allowed: found.allowed() };
         let files = planner.files(found.files(), uses)?;
+        if let Some(status) = status.filter(|status| *status != 0) {
+            note(format_args!("the command ended with exit code {status}"));
+        }
         if of_files == 0 {
             bail!("{}", self.nothing(found, &taken));
         }
-        Ok(Ok(Observation { files, taken, status }))
+        Ok(Ok(Observation { files, taken }))
     }
 
     /// Refuses a process that is not there or maps none of the files.

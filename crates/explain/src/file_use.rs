@@ -58,7 +58,7 @@ impl FileUses {
         node: Option<u32>,
         lines: &[LineAhead],
         known: &HashMap<u64, u32>,
-        processes: &dyn ObservedProcesses,
+        processes: &mut dyn ObservedProcesses,
     ) {
         let mut pages: Vec<u64> = lines.iter().map(|ahead| ahead.line * LINE / PAGE).collect();
         pages.dedup();

@@ -356,7 +356,8 @@ impl ObservedProcesses for Processes {
         Some(blocks + &origin.named(|instruction| CodeNames::name(self, place, instruction)))
     }
 
-    fn mapping(&self, process: u32, address: u64) -> Option<&ProcessMapping> {
+    fn mapping(&mut self, process: u32, address: u64) -> Option<&ProcessMapping> {
+        self.know(process, address);
         self.open.get(&process)?.as_ref()?.mapping(address)
     }
 

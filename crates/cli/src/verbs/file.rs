@@ -11,7 +11,7 @@ use numakit_placement::{MemoryRequest, NumberList};
 use numakit_sampling::RoadKind;
 use numakit_session::interval;
 use numakit_sys::sched;
-use numakit_sys::stdio::{note, print};
+use numakit_sys::stdio::print;
 use numakit_terminal::files::{ChangedFiles, FileByUse, FilesByUse};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -175,9 +175,6 @@ impl FileArgs {
         }
         let done = self.carry_out(found, observed.files)?;
         let done = FilesByUse { taken: Some(observed.taken), ..done };
-        if let Some(status) = observed.status.filter(|status| *status != 0) {
-            note(format_args!("the command ended with exit code {status}"));
-        }
         self.report_by_use(&done)
     }
 

@@ -60,7 +60,7 @@ impl ObservedProcesses for Machine {
         self
     }
 
-    fn mapping(&self, _: u32, address: u64) -> Option<&ProcessMapping> {
+    fn mapping(&mut self, _: u32, address: u64) -> Option<&ProcessMapping> {
         static MAPPED: OnceLock<Vec<ProcessMapping>> = OnceLock::new();
         let maps = format!("{FIRST:x}-{SECOND:x} r--s 00000000 fe:01 12 /models/a\n");
         MAPPED.get_or_init(|| parse_mappings(&maps)).iter().find(|mapping| mapping.range.contains(&address))

@@ -29,6 +29,9 @@ struct Segment {
     next: Option<usize>,
 }
 
+/// Pages of a file, and the samples by node of the segment that they belong to; none for pages that were not used.
+pub type UsedRange = (Range<u64>, Option<BTreeMap<u32, u64>>);
+
 /// All segments of a file.
 #[derive(Debug)]
 pub struct Segments {
@@ -102,7 +105,7 @@ impl Segments {
 
     /// All pages of a file with this number of pages: those of each segment with its samples by node, and those between
     /// which were not used, without.
-    pub fn ranges(&self, pages: u64) -> Vec<(Range<u64>, Option<BTreeMap<u32, u64>>)> {
+    pub fn ranges(&self, pages: u64) -> Vec<UsedRange> {
         let mut ranges = Vec::new();
         let mut at = 0;
         let alive: Vec<&Segment> = self.segments.iter().filter(|segment| !segment.pages.is_empty()).collect();
