@@ -39,7 +39,7 @@ bench() { llama-bench -m $F -t 8 -p 0 -r 1 --numa distribute -lm mmap --no-warmu
 counted() { numa mark begin; bench 2; numa mark end; }
 taskset 1 cp /root/model.gguf $F
 counted
-numa file spread --by-use $F -- llama-bench -m $F -t 8 -p 0 -r 1 --numa distribute -lm mmap --no-warmup -n 40
+numa file spread --by-use $F -- llama-bench -m $F -t 8 -p 0 -r 1 --numa distribute -lm mmap --no-warmup -n 80
 counted
 numa file spread $F > /dev/null
 counted
