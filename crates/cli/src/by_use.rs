@@ -45,7 +45,7 @@ pub struct SampledUse<'a> {
 }
 
 /// What came of it.
-pub struct Observation {
+pub struct ObservedUse {
     /// For each file, what was sampled and what is planned.
     pub files: Vec<FileByUse>,
     /// The samples.
@@ -62,7 +62,7 @@ struct Opened {
 
 impl SampledUse<'_> {
     /// Takes samples and plans; or, for a command that cannot be started, the exit code.
-    pub fn observe(&self, found: &Found<'_>) -> anyhow::Result<Result<Observation, ExitCode>> {
+    pub fn observe(&self, found: &Found<'_>) -> anyhow::Result<Result<ObservedUse, ExitCode>> {
         if let Some(pid) = self.pid {
             self.check(pid, found)?;
         }
@@ -101,7 +101,7 @@ impl SampledUse<'_> {
         if of_files == 0 {
             bail!("{}", self.nothing(found, &taken));
         }
-        Ok(Ok(Observation { files, taken }))
+        Ok(Ok(ObservedUse { files, taken }))
     }
 
     /// Refuses a process that is not there or maps none of the files.

@@ -98,7 +98,7 @@ pub(super) const RULES: [Rule; 12] = [
         },
         expect: |e| {
             e.object.name.starts_with('/').then_some(
-                "observes it again, then moves each page of the file to the node whose threads use it",
+                "observes the program again, then moves each page of the file to the node whose threads use it",
             )
         },
         gain: Gain::Distance,
