@@ -15,7 +15,7 @@ const PACKAGE: &str = "llama_cpp_python-0.3.36";
 /// What builds it, and what writes a model.
 const TOOLS: [&str; 5] = ["cmake", "ninja", "scikit-build-core", "pathspec", "gguf"];
 /// A program for any processor with SSE 4.2, as the simulated machine has, without OpenMP.
-const OPTIONS: [&str; 13] = [
+const OPTIONS: [&str; 14] = [
     "-DCMAKE_BUILD_TYPE=Release",
     "-DBUILD_SHARED_LIBS=OFF",
     "-DGGML_NATIVE=OFF",
@@ -26,6 +26,7 @@ const OPTIONS: [&str; 13] = [
     "-DGGML_BMI2=OFF",
     "-DGGML_OPENMP=OFF",
     "-DLLAMA_CURL=OFF",
+    "-DLLAMA_OPENSSL=OFF",
     "-DLLAMA_BUILD_TESTS=OFF",
     "-DLLAMA_BUILD_EXAMPLES=OFF",
     "-DLLAMA_BUILD_SERVER=OFF",
