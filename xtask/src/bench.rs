@@ -9,6 +9,7 @@ mod guest;
 mod live;
 mod machine;
 mod memory;
+mod models;
 mod page;
 mod pages;
 mod perf;
@@ -108,6 +109,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "verdicts",
         question: "what the remedies of numa explain gain, beside what they are said to be worth",
         run: verdicts::run,
+    },
+    Benchmark {
+        name: "models",
+        question: "how many lines of a language model are far before and after numa file spread --by-use",
+        run: models::run,
     },
     Benchmark { name: "live", question: "the cost of serving the page, and its latency", run: live::run },
     Benchmark {

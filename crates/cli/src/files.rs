@@ -2,7 +2,9 @@
 
 use crate::progress::ProgressLine;
 use anyhow::{Context, anyhow, bail};
-use numakit_files::{Destination, FileResidence, FoundFile, FoundFiles, Mappers, Reading, Relocated};
+use numakit_files::{
+    Destination, FileResidence, FoundFile, FoundFiles, Mapper, Mappers, Reading, Relocated, UsePlan,
+};
 use numakit_model::plan::{Memory, Mode};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::lists::KnownNumbers;
@@ -33,6 +35,26 @@ impl<'a> Found<'a> {
         Ok(Self { files, mappers, root, topology })
     }
 
+    /// The files.
+    pub fn files(&self) -> &[FoundFile] {
+        &self.files.files
+    }
+
+    /// The processes that map them.
+    pub fn mappers(&self) -> &[Mapper] {
+        &self.mappers.list
+    }
+
+    /// The machine.
+    pub fn topology(&self) -> &Topology {
+        self.topology
+    }
+
+    /// The fix if the kernel denies reading other processes.
+    pub fn fix(&self) -> String {
+        TaskAccess::read(self.root).fix()
+    }
+
     /// Where they are.
     pub fn show(self) -> anyhow::Result<ShownFiles> {
         let mut line = ProgressLine::new();
@@ -56,7 +78,7 @@ impl<'a> Found<'a> {
         self.nodes(one.as_ref()).context("--node")?;
         let policy = MemoryPolicy::bind(&CpuSet::range(node, node));
         let reading = Reading { policy, cpus: self.cpus_of(node) };
-        self.relocate(&Destination::Node(node), &reading)
+        self.relocate(|_| Destination::Node(node), &reading)
     }
 
     /// Spreads them over nodes, by default all with memory.
@@ -64,7 +86,13 @@ impl<'a> Found<'a> {
         let nodes = self.nodes(nodes).context("--nodes")?;
         let memory = Memory { mode: Mode::Interleave, nodes: nodes.clone() };
         let reading = Reading { policy: MemoryPolicy::of(&memory), cpus: None };
-        self.relocate(&Destination::Spread(nodes.iter().collect()), &reading)
+        self.relocate(|_| Destination::Spread(nodes.iter().collect()), &reading)
+    }
+
+    /// Moves pages as planned, a plan for each file.
+    pub fn spread_by_use(self, plans: &[UsePlan]) -> anyhow::Result<ChangedFiles> {
+        let reading = Reading { policy: MemoryPolicy::local(), cpus: None };
+        self.relocate(|at| Destination::ByUse(plans.get(at).cloned().unwrap_or_default()), &reading)
     }
 
     /// Removes them from the cache.
@@ -98,13 +126,18 @@ impl<'a> Found<'a> {
         })
     }
 
-    fn relocate(self, target: &Destination, reading: &Reading) -> anyhow::Result<ChangedFiles> {
+    fn relocate(
+        self,
+        target: impl Fn(usize) -> Destination,
+        reading: &Reading,
+    ) -> anyhow::Result<ChangedFiles> {
         let mapped: Vec<usize> = self.mappers.list.iter().map(|mapper| mapper.file).collect();
         self.each(|at, found, file, line| {
             let name = found.path.display().to_string();
             let mut progress = |done, all| line.show(&name, done, all);
             let is_mapped = mapped.contains(&at);
-            Ok(Deed::Moved(Relocated::of((found, file), target, reading, is_mapped, &mut progress)?))
+            let moved = Relocated::of((found, file), &target(at), reading, is_mapped, &mut progress)?;
+            Ok(Deed::Moved(moved))
         })
     }
 
@@ -135,11 +168,16 @@ impl<'a> Found<'a> {
         Some(cpus.collect()).filter(|cpus: &CpuSet| !cpus.is_empty())
     }
 
-    /// The nodes of a list that have memory for this process; by default all.
-    fn nodes(&self, list: Option<&NumberList>) -> Result<CpuSet, ListError> {
+    /// The nodes that have memory for this process.
+    pub fn allowed(&self) -> CpuSet {
         let has = |id: &u32| self.topology.node(*id).is_some_and(|node| node.memory_kb != Some(0));
         let usable = |id: &u32| has(id) && self.topology.allowed_nodes.contains(*id);
-        let allowed: CpuSet = self.topology.node_ids().iter().filter(usable).collect();
+        self.topology.node_ids().iter().filter(usable).collect()
+    }
+
+    /// The nodes of a list that have memory for this process; by default all.
+    fn nodes(&self, list: Option<&NumberList>) -> Result<CpuSet, ListError> {
+        let allowed = self.allowed();
         let known = KnownNumbers {
             what: "node",
             there: &self.topology.node_ids(),

@@ -1,7 +1,8 @@
 //! The command line of `numa`. Help, man pages, shell completions and tables in the guide are all
 //! generated from this definition.
 
-pub mod completion;
+pub mod by_use;
+mod completion;
 mod files;
 mod flame_files;
 mod formulas;

@@ -11,6 +11,7 @@ use self::blocks::BlockEvidence;
 use self::listed::ObjectList;
 use crate::caches::CacheSizes;
 use crate::call_tree::CallTree;
+use crate::file_use::FileUses;
 use crate::first_touch::{FirstTouches, TouchEvidence};
 use crate::objects::ObjectId;
 use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Waited};
@@ -89,6 +90,8 @@ pub struct Collector {
     pub calls: CallTree,
     /// Samples that were dropped to bound memory or time.
     pub thinned: u64,
+    /// Samples of files, if these alone are wanted.
+    pub files: Option<FileUses>,
 }
 
 impl Collector {
@@ -122,6 +125,7 @@ impl Collector {
             sampled_touches: FirstTouches::new(TouchEvidence::SampledFaults),
             calls: CallTree::default(),
             thinned: 0,
+            files: None,
         }
     }
 
@@ -142,8 +146,12 @@ impl Collector {
         let time = sample.time.saturating_sub(start);
         let process = processes.place(sample.process);
         let cpu_node = sample.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
+        let user = TrafficUser { process, thread, cpu_node };
+        if self.files.is_some() {
+            return self.take_for_files(sample, user, processes);
+        }
         if self.landing == Landing::BlockStart && !processes.has_ended(sample.process) {
-            self.look_ahead(sample, TrafficUser { process, thread, cpu_node }, time, processes);
+            self.look_ahead(sample, user, time, processes);
         }
         let (instruction, waited) = self.waited(sample, processes);
         let chain = self.chain(sample.process, &sample.registers, &sample.stack, processes);
@@ -160,6 +168,33 @@ impl Collector {
         }
     }
 
+    /// Notes the line that a thread waits for; or, where samples do not name it, all that it is about to use: wherever a sample
+    /// lands, its registers are true.
+    fn take_for_files(&mut self, sample: &Sample, user: TrafficUser, processes: &mut dyn ObservedProcesses) {
+        let landing = self.landing;
+        let lines: Vec<u64> = match (sample.measured, landing) {
+            (Some(measured), _) => vec![measured.address / LINE],
+            (None, Landing::BlockStart | Landing::Other) => self.lines_ahead(sample, processes),
+            (None, Landing::Behind | Landing::OneFurther) => {
+                let decoder = self.decoder(sample, processes);
+                let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
+                match decoder.recover(&operands::registers(&sample.registers), &space, landing) {
+                    Operand::Memory(found) => vec![found.address / LINE],
+                    Operand::Computing
+                    | Operand::Object { .. }
+                    | Operand::ThreadLocal { .. }
+                    | Operand::Unknown { .. } => Vec::new(),
+                }
+            }
+        };
+        if let (true, Some(files)) = (lines.is_empty(), &mut self.files) {
+            files.others += 1;
+        }
+        let lines = lines.into_iter().map(|line| LineAhead { line, object: 0, home: None }).collect();
+        let waiting = self.waiting.entry(sample.process).or_default();
+        waiting.samples.push(LinesAhead { user, time: 0, lines });
+    }
+
     /// Asks for the nodes of the pages of new observations. Call it every few milliseconds, before pages move or
     /// processes end.
     pub fn locate(&mut self, processes: &mut dyn ObservedProcesses) {
@@ -174,6 +209,12 @@ impl Collector {
             let nodes = processes.nodes(process, &pages);
             let known: HashMap<u64, u32> =
                 pages.iter().zip(nodes).filter_map(|(page, node)| Some((page / PAGE, node?))).collect();
+            if let Some(files) = &mut self.files {
+                for LinesAhead { user, lines, .. } in waiting.samples {
+                    files.add(process, user.cpu_node, &lines, &known, processes);
+                }
+                continue;
+            }
             for (page, at) in waiting.observations {
                 if let Some(Waited::Memory(access)) = self.observations.get_mut(at).map(|o| &mut o.waited) {
                     access.home = known.get(&page).copied();
@@ -211,6 +252,11 @@ impl Collector {
     /// The number of threads that have samples and are not forgotten.
     pub fn threads(&self) -> usize {
         self.threads.len()
+    }
+
+    /// For the use of files: counts samples of these, and keeps none.
+    pub fn for_files(self, files: FileUses) -> Self {
+        Self { files: Some(files), ..self.without_lists() }
     }
 
     /// For series: lists no threads and no objects, so that memory is bounded by what runs.
@@ -343,14 +389,7 @@ impl Collector {
         time: u64,
         processes: &mut dyn ObservedProcesses,
     ) {
-        let mut registers = sample.registers;
-        registers.thread_base = registers.thread_base.or_else(|| processes.thread_base(sample));
-        let decoder = self.decoder(sample, processes);
-        let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-        let ahead = decoder.ahead(&operands::registers(&registers), &space);
-        let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
-        lines.sort_unstable();
-        lines.dedup();
+        let lines = self.lines_ahead(sample, processes);
         // Lines of a page are of one object, for the most part.
         let mut last = (u64::MAX, 0);
         let mut ahead = |line: u64| {
@@ -363,6 +402,19 @@ impl Collector {
         let lines = lines.into_iter().map(&mut ahead).collect();
         let ahead = LinesAhead { user, time, lines };
         self.waiting.entry(sample.process).or_default().samples.push(ahead);
+    }
+
+    /// The lines that a thread is about to use, in order.
+    fn lines_ahead(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> Vec<u64> {
+        let mut registers = sample.registers;
+        registers.thread_base = registers.thread_base.or_else(|| processes.thread_base(sample));
+        let decoder = self.decoder(sample, processes);
+        let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
+        let ahead = decoder.ahead(&operands::registers(&registers), &space);
+        let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 
     /// Drops every second observation, and from now on every second sample.

@@ -4,6 +4,7 @@ mod answer;
 
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};
+use crate::file_use::FileUses;
 use crate::hint_windows::{HintFaultError, HintWindows};
 use crate::huge_pages::HugePageShares;
 use crate::memory_policies::MemoryPolicies;
@@ -108,6 +109,19 @@ impl Explainer {
         process.into_iter().for_each(|process| explainer.processes.mapped(process));
         let collector = explainer.collector.without_lists();
         Self { collector, pause: u64::MAX, keeps_ended: false, ..explainer }
+    }
+
+    /// The same for the use of files by one process with those that it starts, and nothing else.
+    pub fn for_files(road: Box<dyn Road>, process: u32, topology: Topology, files: FileUses) -> Self {
+        let explainer = Self::for_series(road, Some(process), topology);
+        let collector = explainer.collector.for_files(files);
+        let pace = SamplePace::of_one_cpu(explainer.started);
+        Self { collector, pace, ..explainer }
+    }
+
+    /// The use of files so far, if it was opened for that.
+    pub fn file_uses(&self) -> Option<&FileUses> {
+        self.collector.files.as_ref()
     }
 
     fn open(road: Box<dyn Road>, observed: Observed, topology: Topology) -> Self {

@@ -17,6 +17,7 @@ mod explained;
 pub mod explainer;
 mod explanation;
 pub mod fields;
+pub mod file_use;
 pub mod first_touch;
 pub mod flame;
 pub mod footprint;

@@ -4,6 +4,8 @@
 /// samples. An emulated processor takes milliseconds for what a real one does in microseconds.
 const SHARE_OF_EACH: u64 = 5;
 const MAX_SHARE: u64 = 50;
+/// Of one CPU that it may use alone, so that it still sees that more samples come than it can look at.
+const WHOLE_CPU: u64 = 90;
 /// How often its use is checked, in ns.
 const CHECKED: u64 = 200_000_000;
 /// One in this many samples is looked at in any case.
@@ -27,6 +29,11 @@ impl SamplePace {
     pub fn new(now: u64, cpus: usize) -> Self {
         let limit = (cpus as u64 * SHARE_OF_EACH).clamp(SHARE_OF_EACH, MAX_SHARE);
         Self { each: 1, limit, checked: now, busy: 0 }
+    }
+
+    /// From a time on, for an observation of a few seconds that somebody waits for: it may use one CPU.
+    pub fn of_one_cpu(now: u64) -> Self {
+        Self { each: 1, limit: WHOLE_CPU, checked: now, busy: 0 }
     }
 
     /// After work from one time to another; returns the new pace if it changes.

@@ -356,6 +356,11 @@ impl ObservedProcesses for Processes {
         Some(blocks + &origin.named(|instruction| CodeNames::name(self, place, instruction)))
     }
 
+    fn mapping(&mut self, process: u32, address: u64) -> Option<&ProcessMapping> {
+        self.know(process, address);
+        self.open.get(&process)?.as_ref()?.mapping(address)
+    }
+
     fn node_of_cpu(&self, cpu: u32) -> Option<u32> {
         self.node_of_cpu.get(&cpu).copied()
     }

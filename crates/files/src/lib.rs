@@ -4,6 +4,7 @@
 //! [`FileResidence::of`] changes nothing: it enters into the page table of this process only what the cache has already. All
 //! others say what is there afterwards, which they look up again.
 
+mod by_use;
 mod error;
 mod evict;
 mod find;
@@ -14,6 +15,7 @@ mod relocate;
 mod residence;
 mod window;
 
+pub use by_use::{FarSamples, PageUse, PlannedRange, RangeTarget, UsePlan};
 pub use error::FilesError;
 pub use evict::evict;
 pub use find::{FoundFile, FoundFiles, LeftOut, find};

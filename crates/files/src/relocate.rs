@@ -1,6 +1,6 @@
 //! Moving the cached pages of a file to nodes: in place, or by removing and reading them again.
 
-use crate::{FileProgress, FileResidence, FilesError, FoundFile, Reading, evict, load, window};
+use crate::{FileProgress, FileResidence, FilesError, FoundFile, Reading, UsePlan, evict, load, window};
 use numakit_sys::file_pages::{self, FileWindow, PageState};
 use numakit_sys::sched;
 use std::fs::File;
@@ -13,14 +13,17 @@ pub enum Destination {
     Node(u32),
     /// Page by page on these nodes in turn.
     Spread(Vec<u32>),
+    /// Each on the node of its users.
+    ByUse(UsePlan),
 }
 
 impl Destination {
-    /// The node of a page of the file, if `block` pages together have one node.
-    fn node(&self, page: u64, block: u64) -> u32 {
+    /// The node of a page of the file, if `block` pages together have one node; none for a page that is to stay.
+    fn node(&self, page: u64, block: u64) -> Option<u32> {
         match self {
-            Self::Node(node) => *node,
-            Self::Spread(nodes) => nodes[(page / block % nodes.len() as u64) as usize],
+            Self::Node(node) => Some(*node),
+            Self::Spread(nodes) => nodes.get((page / block % nodes.len() as u64) as usize).copied(),
+            Self::ByUse(plan) => plan.node(page, block),
         }
     }
 }
@@ -51,6 +54,8 @@ pub struct Relocation {
     pub full: u64,
     /// Pages that left the cache meanwhile.
     pub gone: u64,
+    /// Pages that the plan leaves where they are.
+    pub kept: u64,
 }
 
 /// What became of a file.
@@ -72,7 +77,7 @@ pub struct Relocated {
 
 impl Relocated {
     /// Moves the cached pages of a file. `reading` is how they are read again, should move_pages be refused and `mapped` be
-    /// false: no process maps the file.
+    /// false: no process maps the file. Pages go each to a node of its own in memory only.
     pub fn of(
         (found, file): (&FoundFile, &File),
         target: &Destination,
@@ -86,7 +91,9 @@ impl Relocated {
         let mut mover = Mover { target, told, block: 1, all: true, pages: Relocation::default() };
         let way = match mover.file(file, before.size, &mut *progress) {
             Ok(()) => Way::InPlace,
-            Err(error) if is_refused(&error) && mapped => Way::Refused,
+            Err(error) if is_refused(&error) && (mapped || matches!(target, Destination::ByUse(_))) => {
+                Way::Refused
+            }
             Err(error) if is_refused(&error) => {
                 evict(found, file)?;
                 load(found, file, reading, progress)?;
@@ -154,11 +161,11 @@ impl Mover<'_> {
 
     /// Whether pages that moved are not where they were to go.
     fn torn(&self, first: u64, pages: &[u32], after: &[PageState]) -> bool {
-        let wrong = |(page, state): (&u32, &PageState)| matches!(state, PageState::Node(node) if *node != self.wanted(first, *page));
-        matches!(self.target, Destination::Spread(_)) && pages.iter().zip(after).any(wrong)
+        let wrong = |(page, state): (&u32, &PageState)| matches!(state, PageState::Node(node) if self.wanted(first, *page).is_some_and(|wanted| wanted != *node));
+        !matches!(self.target, Destination::Node(_)) && pages.iter().zip(after).any(wrong)
     }
 
-    fn wanted(&self, first: u64, page: u32) -> u32 {
+    fn wanted(&self, first: u64, page: u32) -> Option<u32> {
         self.target.node(first + u64::from(page), self.block)
     }
 
@@ -174,7 +181,8 @@ impl Mover<'_> {
         for most in CALLS {
             let mut wrong: Vec<usize> = (0..pages.len())
                 .filter(|at| match states[*at] {
-                    PageState::Node(node) => node != self.wanted(first, pages[*at]),
+                    _ if self.wanted(first, pages[*at]).is_none() => false,
+                    PageState::Node(node) => self.wanted(first, pages[*at]) != Some(node),
                     PageState::Absent => false,
                     PageState::Mapped => self.all,
                     PageState::Busy | PageState::NoMemory | PageState::Unreached => true,
@@ -188,12 +196,12 @@ impl Mover<'_> {
             let mut reasons = Vec::with_capacity(wrong.len());
             for part in wrong.chunks(most) {
                 let moved: Vec<u32> = part.iter().map(|at| pages[*at]).collect();
-                let nodes: Vec<u32> = moved.iter().map(|page| self.wanted(first, *page)).collect();
+                let nodes: Vec<u32> = moved.iter().filter_map(|page| self.wanted(first, *page)).collect();
                 reasons.extend(self.call(window, &moved, &nodes)?);
             }
             states = window.nodes(pages)?;
             for (at, reason) in wrong.into_iter().zip(reasons) {
-                let is_there = states[at] == PageState::Node(self.wanted(first, pages[at]));
+                let is_there = self.wanted(first, pages[at]).map(PageState::Node) == Some(states[at]);
                 if !is_there && !matches!(reason, PageState::Node(_)) {
                     states[at] = reason;
                 }
@@ -221,7 +229,10 @@ impl Mover<'_> {
 
     fn count(&mut self, first: u64, pages: &[u32], before: &[PageState], after: &[PageState]) {
         for ((page, before), after) in pages.iter().zip(before).zip(after) {
-            let wanted = PageState::Node(self.wanted(first, *page));
+            let Some(wanted) = self.wanted(first, *page).map(PageState::Node) else {
+                self.pages.kept += 1;
+                continue;
+            };
             let count = match after {
                 after if *after == wanted && before == after => &mut self.pages.there,
                 after if *after == wanted => &mut self.pages.moved,
@@ -245,10 +256,10 @@ mod tests {
     #[test]
     fn pages_take_turns_in_blocks() {
         let spread = Destination::Spread(vec![0, 2, 3]);
-        let nodes = |block| (0..8).map(|page| spread.node(page, block)).collect::<Vec<u32>>();
+        let nodes = |block| (0..8).map(|page| spread.node(page, block).unwrap()).collect::<Vec<u32>>();
         assert_eq!(nodes(1), [0, 2, 3, 0, 2, 3, 0, 2]);
         assert_eq!(nodes(4), [0, 0, 0, 0, 2, 2, 2, 2]);
-        assert_eq!(Destination::Node(5).node(77, 16), 5);
+        assert_eq!(Destination::Node(5).node(77, 16), Some(5));
     }
 
     #[test]

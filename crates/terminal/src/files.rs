@@ -1,7 +1,9 @@
 //! `numa file`: where the page cache of files is.
 
+mod by_use;
 mod changed;
 
+pub use by_use::{FileByUse, FilesByUse, SamplesTaken};
 pub use changed::{ChangedFiles, Deed};
 
 use crate::table::page_table;

@@ -119,7 +119,7 @@ fn min_size(text: &str) -> Result<u64, String> {
 }
 
 /// The words of the roads.
-fn road() -> impl TypedValueParser<Value = RoadKind> {
+pub fn road() -> impl TypedValueParser<Value = RoadKind> {
     let find =
         |word: String| RoadKind::ALL.into_iter().find(|road| road.word() == word).unwrap_or(RoadKind::Perf);
     PossibleValuesParser::new(RoadKind::ALL.map(RoadKind::word)).map(find)

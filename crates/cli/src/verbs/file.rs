@@ -1,14 +1,22 @@
 //! `numa file`.
 
 use crate::GlobalArgs;
+use crate::by_use::{self, SampledUse};
 use crate::files::Found;
+use crate::to_file::{self, Existing};
+use crate::verbs::explain::road;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_placement::{MemoryRequest, NumberList};
+use numakit_sampling::RoadKind;
+use numakit_session::interval;
+use numakit_sys::sched;
 use numakit_sys::stdio::print;
-use numakit_terminal::files::ChangedFiles;
+use numakit_terminal::files::{ChangedFiles, FileByUse, FilesByUse};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Width of a line if standard output is not a terminal.
 const WIDTH: usize = 100;
@@ -24,13 +32,19 @@ const WIDTH: usize = 100;
 /// CAP_SYS_NICE. evict writes dirty pages first. load reads files with several threads; what is cached
 /// already stays where it is. The exit code is 1 if pages stayed that should have moved or left.
 ///
+/// spread --by-use observes a process (--pid) or a command (-- CMD) as 'numa explain' does, and moves each page to the node
+/// whose threads use it; pages that several nodes use are spread over these, and those that nobody uses stay. For a command
+/// pages move after its end, so that the next start is faster. Only mapped files have samples.
+///
 /// --json of show writes {nodes, files: [{path, size, changed, cached, on, huge, pieces, why: {cached, huge},
 /// mapped_by: [{pid, command, mapped, threads}]}], denied, left_out: {links, special, pool, unreadable}}.
 /// size, changed, cached, on, huge and mapped are in bytes; on and threads are in the order of nodes. pieces is
 /// the file from start to end: a node, "absent", "mixed" or "unknown". What cannot be told is null, with
 /// the reason in why. The other actions write {nodes, files: [{path, complete, before, after, notes, ...}]}:
 /// before and after are as a file of show; move and spread add way ("in-place", "read-again", "refused"),
-/// block in bytes and pages: {moved, there, mapped, busy, full, gone}; load adds read in bytes.
+/// block in bytes and pages: {moved, there, mapped, busy, full, gone, kept}; load adds read in bytes; --by-use adds samples:
+/// {road, reason, of_files, others, missing} and for each file use: {samples, placed, far, then (shares of the placed
+/// samples), pages: {one, shared, unused, unclear}, ranges: [{first, pages, to, samples}]}.
 #[derive(Debug, Args)]
 pub struct FileArgs {
     /// What to do
@@ -48,10 +62,40 @@ pub struct FileArgs {
     /// With load: interleave[:LIST], weighted[:LIST], bind:LIST, prefer:LIST or local
     #[arg(long, value_name = "POLICY", required_if_eq("action", "load"))]
     policy: Option<MemoryRequest>,
+    /// With spread: each page to the node whose threads use it
+    #[arg(long, requires = "observed", conflicts_with = "nodes")]
+    by_use: bool,
+    /// With --by-use: observe this process and those that it starts
+    #[arg(short, long, value_name = "PID", group = "observed", requires = "by_use", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// With --by-use: observe for this time [default: 10s, or until the command ends]
+    #[arg(long = "for", value_name = "TIME", requires = "by_use", value_parser = interval::parse)]
+    duration: Option<Duration>,
+    /// With --by-use: samples in a second of CPU time of a thread [default: 997]
+    #[arg(short = 'F', long, value_name = "HZ", requires = "by_use", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    frequency: Option<u32>,
+    /// With --by-use: take samples by this road instead of the best one that is permitted: perf, in-process or ptrace
+    #[arg(long, value_name = "ROAD", requires = "by_use", value_parser = road())]
+    road: Option<RoadKind>,
+    /// With --by-use: write the plan to this file
+    #[arg(long, value_name = "FILE", requires = "by_use")]
+    save: Option<PathBuf>,
+    /// With spread: move pages by a plan of --save, as after the file was removed from the cache and loaded again
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["by_use", "nodes"])]
+    plan: Option<PathBuf>,
+    /// With --by-use or --plan: show the plan and move nothing
+    #[arg(long)]
+    dry_run: bool,
     /// Write JSON
     #[arg(long)]
     json: bool,
+    /// With --by-use: the command to run and observe, with its arguments
+    #[arg(last = true, value_name = "CMD", group = "observed", requires = "by_use")]
+    command: Vec<OsString>,
 }
+
+/// Samples in a second for the use of files: a prime number, so that they do not follow what programs do in its rhythm.
+const FREQUENCY: u32 = 997;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
@@ -77,6 +121,8 @@ impl FileArgs {
         let found = Found::at(&self.paths, &root, &topology)?;
         match (self.action, self.node, &self.policy) {
             (Action::Move, Some(node), _) => self.report(&found.move_to(node)?),
+            (Action::Spread, ..) if self.by_use => self.spread_by_use(found),
+            (Action::Spread, ..) if self.plan.is_some() => self.spread_as_planned(found),
             (Action::Spread, ..) => self.report(&found.spread(self.nodes.as_ref())?),
             (Action::Evict, ..) => self.report(&found.evict()?),
             (Action::Load, _, Some(policy)) => self.report(&found.load(policy)?),
@@ -97,11 +143,63 @@ impl FileArgs {
             (self.node.is_some(), "--node", Action::Move, "move"),
             (self.nodes.is_some(), "--nodes", Action::Spread, "spread"),
             (self.policy.is_some(), "--policy", Action::Load, "load"),
+            (self.by_use, "--by-use", Action::Spread, "spread"),
+            (self.plan.is_some(), "--plan", Action::Spread, "spread"),
         ];
+        if self.dry_run && !self.by_use && self.plan.is_none() {
+            bail!("--dry-run is an option of 'numa file spread' with --by-use or --plan; omit it");
+        }
         match options.into_iter().find(|(given, _, action, _)| *given && *action != self.action) {
             Some((_, option, _, action)) => bail!("{option} is an option of 'numa file {action}'; omit it"),
             None => Ok(()),
         }
+    }
+
+    /// Observes, plans, and moves.
+    fn spread_by_use(&self, found: Found<'_>) -> anyhow::Result<ExitCode> {
+        // Before the program runs, whose observation would be lost.
+        self.save.as_ref().map_or(Ok(()), |path| to_file::check(path, Existing::Replace))?;
+        let sampled = SampledUse {
+            pid: self.pid,
+            command: &self.command,
+            duration: self.duration,
+            frequency: self.frequency.unwrap_or(FREQUENCY),
+            road: self.road,
+        };
+        let observed = match sampled.observe(&found)? {
+            Ok(observed) => observed,
+            Err(code) => return Ok(code),
+        };
+        if let Some(path) = &self.save {
+            by_use::save(path, &found, &observed.files)?;
+        }
+        let done = self.carry_out(found, observed.files)?;
+        let done = FilesByUse { taken: Some(observed.taken), ..done };
+        self.report_by_use(&done)
+    }
+
+    fn spread_as_planned(&self, found: Found<'_>) -> anyhow::Result<ExitCode> {
+        let Some(path) = &self.plan else { bail!("--plan FILE is missing") };
+        let plans = by_use::saved(path, &found)?;
+        let files = plans.into_iter().map(|plan| FileByUse { plan, ..FileByUse::default() }).collect();
+        self.report_by_use(&self.carry_out(found, files)?)
+    }
+
+    /// Moves pages as planned, if that is wanted.
+    fn carry_out(&self, found: Found<'_>, files: Vec<FileByUse>) -> anyhow::Result<FilesByUse> {
+        let nodes = found.topology().node_ids().iter().collect();
+        let files: Vec<_> = found.files().iter().cloned().zip(files).collect();
+        let plans: Vec<_> = files.iter().map(|(_, by_use)| by_use.plan.clone()).collect();
+        let changed = if self.dry_run { None } else { Some(found.spread_by_use(&plans)?) };
+        Ok(FilesByUse { nodes, page: sched::page_size(), files, taken: None, changed })
+    }
+
+    fn report_by_use(&self, done: &FilesByUse) -> anyhow::Result<ExitCode> {
+        match self.json {
+            true => print(format_args!("{}\n", done.json()))?,
+            false => print(done.page())?,
+        }
+        Ok(ExitCode::from(u8::from(!done.is_complete())))
     }
 
     fn report(&self, changed: &ChangedFiles) -> anyhow::Result<ExitCode> {

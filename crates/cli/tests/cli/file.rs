@@ -95,3 +95,43 @@ fn a_run_reads_files_before_its_start() {
     assert!(shown["files"][0]["cached"].as_u64().unwrap() >= 3_000_000, "{shown}");
     folder.run(&format!("{run} dat* --dry-run -- true")).says(2, "--dry-run");
 }
+
+#[test]
+fn plans_of_other_files_and_machines_are_refused() {
+    let folder = Folder::new("fileplan");
+    fs::write(folder.path("data"), vec![1; 8192]).unwrap();
+    let path = fs::canonicalize(folder.path("data")).unwrap();
+    let plan = |pages: u64, node: u32| {
+        let range =
+            format!(r#"{{"pages":{{"start":0,"end":{pages}}},"target":{{"node":{node}}},"samples":{{}}}}"#);
+        fs::write(folder.path("plan"), format!(r#"{{"{}":{{"ranges":[{range}]}}}}"#, path.display()))
+            .unwrap();
+        folder.run("file spread --plan plan --dry-run --json data")
+    };
+    let pages = 8192 / numakit_sys::sched::page_size();
+    let done = plan(pages, 0);
+    done.says(0, "");
+    assert_eq!(json(&done)["files"][0]["use"]["pages"]["one"], pages, "{}", done.out);
+    plan(pages + 1, 0).says(2, "save a new plan");
+    plan(pages, 900).says(2, "the plan names node 900, which has no memory here");
+    fs::write(folder.path("plan"), "{}").unwrap();
+    folder.run("file spread --plan plan data").says(2, "it has no plan for data");
+    fs::write(folder.path("plan"), "[1]").unwrap();
+    folder.run("file spread --plan plan data").says(2, "it is no plan; give a file that --save wrote");
+}
+
+#[test]
+fn options_of_by_use_are_refused_elsewhere() {
+    let folder = Folder::new("filebyuse");
+    fs::write(folder.path("data"), vec![1; 8192]).unwrap();
+    folder
+        .run("file move --node 0 --by-use data -- true")
+        .says(2, "--by-use is an option of 'numa file spread'");
+    folder
+        .run("file spread --dry-run data")
+        .says(2, "--dry-run is an option of 'numa file spread' with --by-use");
+    folder.run("file spread --by-use data").says(2, "--pid <PID>|CMD");
+    folder.run("file spread --pid 1 data").says(2, "--by-use");
+    folder.run("file spread --by-use data -- no-such-program").says(127, "cannot run 'no-such-program'");
+    folder.run("file spread --by-use data -- false").says(2, "the command ended with exit code 1");
+}

@@ -2,7 +2,7 @@
 
 use crate::objects::{ObjectId, ObjectRow};
 use numakit_operand::AddressSpace;
-use numakit_sampling::process::MemoryKind;
+use numakit_sampling::process::{MemoryKind, ProcessMapping};
 use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::registers::UserRegisters;
 use std::ops::Range;
@@ -52,6 +52,8 @@ pub trait ObservedProcesses {
     fn thread_base(&mut self, sample: &Sample) -> Option<u64>;
     /// The nodes of pages; `None` for those that are not in memory or cannot be asked for.
     fn nodes(&mut self, process: u32, pages: &[u64]) -> Vec<Option<u32>>;
+    /// The mapping of a process that has an address now.
+    fn mapping(&mut self, process: u32, address: u64) -> Option<&ProcessMapping>;
     /// The node of a CPU.
     fn node_of_cpu(&self, cpu: u32) -> Option<u32>;
     /// Whether a process has ended, so that its memory cannot be read any more.

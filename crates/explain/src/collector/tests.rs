@@ -1,8 +1,10 @@
 use super::*;
+use crate::file_use::{FileUse, WantedFile};
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline};
 use crate::traffic::TrafficCell;
 use numakit_operand::AddressSpace;
 use numakit_sampling::StackPiece;
+use numakit_sampling::process::{ProcessMapping, parse_mappings};
 use numakit_sys::registers::UserRegisters;
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,6 +58,12 @@ impl ObservedProcesses for Machine {
 
     fn space(&mut self, _: &Sample) -> &dyn AddressSpace {
         self
+    }
+
+    fn mapping(&mut self, _: u32, address: u64) -> Option<&ProcessMapping> {
+        static MAPPED: OnceLock<Vec<ProcessMapping>> = OnceLock::new();
+        let maps = format!("{FIRST:x}-{SECOND:x} r--s 00000000 fe:01 12 /models/a\n");
+        MAPPED.get_or_init(|| parse_mappings(&maps)).iter().find(|mapping| mapping.range.contains(&address))
     }
 
     fn changed_code(&mut self, _: u32) -> Vec<Range<u64>> {
@@ -222,4 +230,21 @@ fn code_that_became_another_one_is_read_again() {
     sample(&mut collector, &mut machine, 1, 0, 2, FIRST);
     let is_memory: Vec<bool> = collector.observations.iter().map(|at| at.access().is_some()).collect();
     assert_eq!(is_memory, [true, true, false]);
+}
+
+#[test]
+fn for_the_use_of_files_samples_are_counted_and_not_kept() {
+    let wanted = || WantedFile { device: (0xfe, 1), inode: 12, path: "/models/a".to_owned() };
+    for landing in [Landing::Behind, Landing::BlockStart] {
+        let (collector, mut machine) = (Collector::new(landing), machine(&LOOP));
+        let mut collector = collector.for_files(FileUses::of(vec![wanted()]));
+        for (cpu, rbx) in [(0, FIRST + 0x2008), (4, FIRST + 0x2010), (4, SECOND)] {
+            sample(&mut collector, &mut machine, 1, cpu, 100, rbx);
+        }
+        collector.locate(&mut machine);
+        let files = collector.files.as_ref().unwrap();
+        let used = |node| FileUse { file: 0, offset: 0x2000, node, home: Some(0) };
+        assert_eq!(files.samples, BTreeMap::from([(used(0), 1), (used(1), 1)]), "{landing:?}");
+        assert_eq!((files.others, collector.observations.len()), (1, 0), "{landing:?}");
+    }
 }

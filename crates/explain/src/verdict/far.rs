@@ -5,6 +5,7 @@ use super::{Gain, ObjectEvidence, Rule};
 use crate::memory_policies::{BoundBy, MemoryBinding};
 use crate::object_use::NodeShare;
 use crate::objects::ObjectKind;
+use numakit_sys::command::quoted;
 
 /// The low end of the interval of the remote part must be above this.
 const REMOTE: f64 = 0.25;
@@ -84,12 +85,22 @@ pub(super) const RULES: [Rule; 12] = [
         applies: |e| is_far(e) && e.object.kind == ObjectKind::File,
         says: |e| format!("the pages of this file are on {}, where it was read first", home(e)),
         change: |_| {
-            "Read the file by threads of each node into memory of their own, or drop it from the page cache and read it where \
-             it is used"
+            "Move its pages to the nodes whose threads use them, or read the file by threads of each node into memory of their own"
                 .to_owned()
         },
-        command: |_| None,
-        expect: |_| None,
+        command: |e| {
+            let path = Some(&e.object.name).filter(|name| name.starts_with('/'))?;
+            let observed = match e.command {
+                "CMD" => format!("--pid {}", e.object.pid),
+                command => format!("-- {command}"),
+            };
+            Some(format!("numa file spread --by-use {} {observed}", quoted(&[path])))
+        },
+        expect: |e| {
+            e.object.name.starts_with('/').then_some(
+                "observes the program again, then moves each page of the file to the node whose threads use it",
+            )
+        },
         gain: Gain::Distance,
     },
     Rule {

@@ -126,6 +126,21 @@ fn what_a_policy_or_a_cpuset_binds_is_not_blamed_on_the_first_touch() {
 }
 
 #[test]
+fn pages_of_a_file_are_moved_to_its_users() {
+    let used = far(&[(0, 1.0)], &ALL, 0.9);
+    let object = SampledObject { name: "/models/a b.gguf".to_owned(), ..object(ObjectKind::File) };
+    for (command, expected) in [
+        ("./app", "numa file spread --by-use '/models/a b.gguf' -- ./app"),
+        ("CMD", "numa file spread --by-use '/models/a b.gguf' --pid 7"),
+    ] {
+        let (_, remedy) = of(&ObjectEvidence { command, ..evidence(&used, &object) }, None).unwrap();
+        assert_eq!(remedy.command.as_deref(), Some(expected));
+    }
+    let (_, remedy) = judged(&used, ObjectKind::File, |_| {}).unwrap();
+    assert_eq!((remedy.command, remedy.expect), (None, None), "without its path");
+}
+
+#[test]
 fn parts_smaller_than_huge_pages_are_said() {
     let used = ObjectUse { threads: 1024, ..far(&[(0, 0.5), (1, 0.5)], &ALL, 0.9) };
     let (verdict, remedy) = judged(&used, ObjectKind::Allocated, |e| e.huge_pages = Some(0.9)).unwrap();

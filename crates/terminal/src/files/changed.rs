@@ -140,6 +140,10 @@ impl ChangedFiles {
                 self.users(at)
             ),
         }];
+        if counts.kept > 0 {
+            let kept = pages(counts.kept);
+            notes.push(format!("{kept} pages stay as planned: nobody was seen to use them, or too rarely."));
+        }
         if relocated.block > 1 {
             let block = bytes(Some(relocated.block * self.page));
             notes.push(format!(
@@ -221,7 +225,7 @@ impl ChangedFiles {
                     object["block"] = json!(relocated.block * self.page);
                     object["pages"] = json!({
                         "moved": pages.moved, "there": pages.there, "mapped": pages.mapped,
-                        "busy": pages.busy, "full": pages.full, "gone": pages.gone,
+                        "busy": pages.busy, "full": pages.full, "gone": pages.gone, "kept": pages.kept,
                     });
                 }
                 Deed::Loaded { read, .. } => object["read"] = json!(read),

@@ -1,0 +1,320 @@
+//! `numa file spread --by-use`: samples of a program, and a plan for each file.
+
+use crate::files::Found;
+use crate::sampled_command;
+use crate::to_file::{self, Existing};
+use anyhow::{Context, anyhow, bail};
+use numakit_explain::explainer::Explainer;
+use numakit_explain::file_use::{FileUses, WantedFile};
+use numakit_files::{FoundFile, PageUse, UsePlan};
+use numakit_model::{CpuSet, Topology};
+use numakit_sampling::choice::{self, SampledProgram};
+use numakit_sampling::{Road, RoadError, RoadKind, SampleSettings, open};
+use numakit_sys::command::{Running, quoted, start_failure_status};
+use numakit_sys::permissions::Permissions;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::signal::{self, Signals};
+use numakit_sys::stdio::note;
+use numakit_sys::{SysRoot, file_pages, poll, sched};
+use numakit_terminal::files::{FileByUse, SamplesTaken};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How often samples are taken from the ring buffers.
+const DRAIN: Duration = Duration::from_millis(5);
+/// How long a process is observed without another wish.
+const OBSERVED: Duration = Duration::from_secs(10);
+
+/// What is sampled, and how.
+#[derive(Debug)]
+pub struct SampledUse<'a> {
+    /// The process; none for the command.
+    pub pid: Option<u32>,
+    /// The command.
+    pub command: &'a [OsString],
+    /// The length of the observation.
+    pub duration: Option<Duration>,
+    /// Samples in a second of CPU time of a thread.
+    pub frequency: u32,
+    /// The road that was asked for.
+    pub road: Option<RoadKind>,
+}
+
+/// What came of it.
+pub struct ObservedUse {
+    /// For each file, what was sampled and what is planned.
+    pub files: Vec<FileByUse>,
+    /// The samples.
+    pub taken: SamplesTaken,
+}
+
+/// A program whose samples can be taken.
+struct Opened {
+    road: Box<dyn Road>,
+    kind: RoadKind,
+    reason: Option<String>,
+    running: Option<Running>,
+}
+
+impl SampledUse<'_> {
+    /// Takes samples and plans; or, for a command that cannot be started, the exit code.
+    pub fn observe(&self, found: &Found<'_>) -> anyhow::Result<Result<ObservedUse, ExitCode>> {
+        if let Some(pid) = self.pid {
+            self.check(pid, found)?;
+        }
+        let wanted = found.files().iter().map(wanted).collect::<anyhow::Result<Vec<_>>>()?;
+        let signals =
+            Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
+                .context("cannot receive signals")?;
+        let opened = match self.open() {
+            Ok(opened) => opened,
+            Err(OpenError::Command(error)) => {
+                note(format_args!("cannot run '{}': {error}", quoted(self.command)));
+                return Ok(Err(ExitCode::from(start_failure_status(&error))));
+            }
+            Err(OpenError::Other(error)) => return Err(error),
+        };
+        let Opened { road, kind, reason, running } = opened;
+        let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
+        let topology = found.topology();
+        let mut explainer = Explainer::for_files(road, process, topology.clone(), FileUses::of(wanted));
+        // Memory and registers belong together for a moment only: on a busy machine normal priority is too late.
+        let is_realtime = sched::set_realtime().is_ok();
+        let status = self.drain(&mut explainer, running, &signals)?;
+        if is_realtime {
+            sched::set_normal().context("cannot return to normal priority")?;
+        }
+        let missing = explainer.missing();
+        let uses = explainer.file_uses().context("no samples were counted")?;
+        let road = format!("by {kind}");
+        let of_files = uses.samples.values().sum();
+        let taken = SamplesTaken { road, reason, of_files, others: uses.others, missing };
+        let planner = Planner { topology, allowed: found.allowed() };
+        let files = planner.files(found.files(), uses)?;
+        if let Some(status) = status.filter(|status| *status != 0) {
+            note(format_args!("the command ended with exit code {status}"));
+        }
+        if of_files == 0 {
+            bail!("{}", self.nothing(found, &taken));
+        }
+        Ok(Ok(ObservedUse { files, taken }))
+    }
+
+    /// Refuses a process that is not there or maps none of the files.
+    fn check(&self, pid: u32, found: &Found<'_>) -> anyhow::Result<()> {
+        if !TaskDir::of(&SysRoot::host(), pid).exists() {
+            bail!("--pid {pid}: there is no such process; 'numa tasks' lists the processes");
+        }
+        TaskDir::of(&SysRoot::host(), pid)
+            .text("maps")
+            .map_err(|error| anyhow!("--pid {pid}: its mappings cannot be read: {error}; {}", found.fix()))?;
+        for (at, file) in found.files().iter().enumerate() {
+            if !found.mappers().iter().any(|mapper| mapper.pid == pid && mapper.file == at) {
+                let path = file.path.display();
+                bail!(
+                    "{path}: process {pid} does not map it, and who reads it by read() leaves no trace in its \
+                     memory; omit it, or give the process that maps it: 'numa file show {path}' lists them"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> Result<Opened, OpenError> {
+        let permissions = Permissions::own_of(&choice::PERMISSIONS);
+        let chosen = match self.pid {
+            Some(pid) => choice::choose(&permissions, SampledProgram::Process(pid), self.road)
+                .map(|chosen| (chosen, None)),
+            None => sampled_command::choose(&permissions, self.command, self.road),
+        };
+        let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
+        let reason = (self.road.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string());
+        let settings = SampleSettings { frequency: self.frequency, ..SampleSettings::default() };
+        let (road, running) = match self.pid {
+            Some(pid) => (open::process(&settings, pid)?, None),
+            None => {
+                let words = self.command.to_vec();
+                let start = move |variables: &open::RoadVariables| Running::start_with(&words, variables);
+                let (road, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
+                (road, Some(running))
+            }
+        };
+        Ok(Opened { road, kind: chosen.road, reason, running })
+    }
+
+    /// Takes samples until the program ends, the time is over or a signal ends it.
+    fn drain(
+        &self,
+        explainer: &mut Explainer,
+        mut running: Option<Running>,
+        signals: &Signals,
+    ) -> anyhow::Result<Option<i32>> {
+        let time = self.duration.or_else(|| self.pid.map(|_| OBSERVED));
+        let end = time.map(|time| Instant::now() + time);
+        let mut asked_to_end = false;
+        let mut status = None;
+        loop {
+            poll::readable(&[signals.as_fd()], Some(DRAIN)).context("cannot wait")?;
+            explainer.drain()?;
+            while let Some(signal) = signals.next().filter(|signal| signal.number != signal::CHILD) {
+                match running.as_ref().filter(|_| !asked_to_end) {
+                    Some(running) if signal.from_process => running.signal(signal.number),
+                    Some(_) => {}
+                    // What was sampled so far is enough for the user.
+                    None => return Ok(status),
+                }
+                asked_to_end = true;
+            }
+            if let Some(running) = &mut running
+                && let Some(ended) = running.ended().context("cannot wait for the command")?
+            {
+                status = Some(ended);
+                break;
+            }
+            if self.pid.is_some_and(|pid| !TaskDir::of(&SysRoot::host(), pid).exists()) {
+                note(format_args!("process {} has ended", self.pid.unwrap_or(0)));
+                break;
+            }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                break;
+            }
+        }
+        explainer.drain()?;
+        Ok(status)
+    }
+
+    /// Why there is no plan.
+    fn nothing(&self, found: &Found<'_>, taken: &SamplesTaken) -> String {
+        let names: Vec<String> = found.files().iter().map(|file| file.path.display().to_string()).collect();
+        let what = match taken.others {
+            0 => "the program used no CPU time".to_owned(),
+            others => format!("all {others} samples were of other memory"),
+        };
+        let how = match self.pid {
+            Some(_) => "observe it while it uses the file, longer with --for, or with more samples by -F",
+            None => "the command must map it; take more samples with -F",
+        };
+        format!("{}: no sample was of it: {what}; {how}", names.join(", "))
+    }
+}
+
+/// From samples to plans.
+struct Planner<'a> {
+    topology: &'a Topology,
+    /// The nodes that pages may go to.
+    allowed: CpuSet,
+}
+
+impl Planner<'_> {
+    fn files(&self, files: &[FoundFile], uses: &FileUses) -> anyhow::Result<Vec<FileByUse>> {
+        let mut by_file = vec![BTreeMap::new(); files.len()];
+        for (used, count) in &uses.samples {
+            let (page, node) = (used.offset / sched::page_size(), self.with_memory(used.node));
+            let of_file: Option<&mut BTreeMap<PageUse, u64>> = by_file.get_mut(used.file);
+            if let Some(of_file) = of_file {
+                *of_file.entry(PageUse { page, node, home: used.home }).or_default() += count;
+            }
+        }
+        let mut planned = Vec::with_capacity(files.len());
+        for (file, uses) in files.iter().zip(by_file) {
+            let size = file.open()?.metadata().context("its size cannot be read")?.len();
+            let plan = UsePlan::new(&uses, size.div_ceil(sched::page_size()));
+            planned.push(FileByUse { far: plan.far(&uses), plan });
+        }
+        Ok(planned)
+    }
+
+    /// The nearest node that may have pages.
+    fn with_memory(&self, node: u32) -> u32 {
+        let distance = |other: &u32| {
+            let distances = self.topology.distances.as_ref();
+            distances.and_then(|distances| distances.between(node, *other)).unwrap_or(u32::MAX)
+        };
+        match self.allowed.contains(node) {
+            true => node,
+            false => self.allowed.iter().min_by_key(distance).unwrap_or(node),
+        }
+    }
+}
+
+fn wanted(file: &FoundFile) -> anyhow::Result<WantedFile> {
+    let path = std::fs::canonicalize(&file.path).with_context(|| file.path.display().to_string())?;
+    let path = path.to_string_lossy().into_owned();
+    Ok(WantedFile { device: file_pages::device(file.id.0), inode: file.id.1, path })
+}
+
+/// Plans of files, by their absolute paths.
+type SavedPlans = BTreeMap<PathBuf, UsePlan>;
+
+/// Writes plans to a file.
+pub fn save(path: &Path, found: &Found<'_>, files: &[FileByUse]) -> anyhow::Result<()> {
+    let mut plans = SavedPlans::new();
+    for (file, by_use) in found.files().iter().zip(files) {
+        plans.insert(std::fs::canonicalize(&file.path)?, by_use.plan.clone());
+    }
+    let json = serde_json::to_string(&plans).context("cannot write JSON")?;
+    to_file::write(path, Existing::Replace, "", |to| Ok(writeln!(to, "{json}")?))
+}
+
+/// The plans of a file for these files.
+pub fn saved(path: &Path, found: &Found<'_>) -> anyhow::Result<Vec<UsePlan>> {
+    let shown = path.display();
+    let text = std::fs::read(path).with_context(|| format!("--plan {shown}"))?;
+    let plans: SavedPlans = serde_json::from_slice(&text)
+        .with_context(|| format!("--plan {shown}: it is no plan; give a file that --save wrote"))?;
+    let mut of_files = Vec::new();
+    for file in found.files() {
+        let known = std::fs::canonicalize(&file.path).ok().and_then(|path| plans.get(&path).cloned());
+        let plan = known.ok_or_else(|| {
+            let has: Vec<String> = plans.keys().map(|path| path.display().to_string()).collect();
+            anyhow!(
+                "--plan {shown}: it has no plan for {}, only for {}; give one of these",
+                file.path.display(),
+                has.join(", ")
+            )
+        })?;
+        check_plan(&plan, file, found).with_context(|| format!("--plan {shown}: {}", file.path.display()))?;
+        of_files.push(plan);
+    }
+    Ok(of_files)
+}
+
+/// Refuses a plan of another file or machine.
+fn check_plan(plan: &UsePlan, file: &FoundFile, found: &Found<'_>) -> anyhow::Result<()> {
+    let pages = file.open()?.metadata()?.len().div_ceil(sched::page_size());
+    let planned = plan.pages().context("its ranges are not in order; save it again")?;
+    if planned != pages {
+        bail!("the plan is for {planned} pages, the file has {pages}; save a new plan");
+    }
+    if let Some(node) = plan.nodes().into_iter().find(|node| !found.allowed().contains(*node)) {
+        bail!("the plan names node {node}, which has no memory here; save a new plan");
+    }
+    Ok(())
+}
+
+/// Why nothing is sampled.
+enum OpenError {
+    /// The command did not start.
+    Command(std::io::Error),
+    /// Anything else.
+    Other(anyhow::Error),
+}
+
+impl From<RoadError> for OpenError {
+    fn from(error: RoadError) -> Self {
+        match error {
+            RoadError::Start(error) => Self::Command(error),
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+impl From<anyhow::Error> for OpenError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
+    }
+}
