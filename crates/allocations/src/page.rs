@@ -47,7 +47,15 @@ pub fn html(report: &AllocationReport) -> String {
     page
 }
 
+/// No line ends between a number and its unit.
 fn escaped(text: &str) -> String {
+    let mut before = ' ';
+    let joined = |letter: char| {
+        let is_joint = letter == ' ' && before.is_ascii_digit();
+        before = letter;
+        if is_joint { '\u{a0}' } else { letter }
+    };
+    let text: String = text.chars().map(joined).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -58,7 +66,7 @@ fn put(page: &mut String, open: &str, text: &str, close: &str) {
 
 /// A table; the first column is text.
 fn table(page: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>]) {
-    put(page, "<h2>", title, "</h2>\n<table>\n<thead><tr>");
+    put(page, "<h2>", title, "</h2>\n<div class=\"wide\"><table>\n<thead><tr>");
     headings.iter().for_each(|heading| put(page, "<th>", heading, "</th>"));
     page.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
@@ -66,7 +74,7 @@ fn table(page: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>]
         row.iter().for_each(|cell| put(page, "<td>", cell, "</td>"));
         page.push_str("</tr>\n");
     }
-    page.push_str("</tbody>\n</table>\n");
+    page.push_str("</tbody>\n</table></div>\n");
 }
 
 fn runs(page: &mut String, report: &AllocationReport) {

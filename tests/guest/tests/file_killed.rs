@@ -7,9 +7,9 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-const MIB: u64 = 200;
+const MIB: u64 = 96;
 /// Percent of what comes to node 2, at which the command is killed.
-const MOMENTS: [u32; 3] = [5, 50, 85];
+const MOMENTS: [u32; 3] = [5, 50, 80];
 /// The file, what the commands run under, and the commands. A filter refuses to move pages, so that the file is read again;
 /// this cannot spread it.
 const KINDS: [(&str, &str, &str, &[&str]); 3] = [
