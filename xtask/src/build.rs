@@ -34,13 +34,27 @@ pub fn everything() -> Result<()> {
     Ok(())
 }
 
-/// An optimised numa without link-time optimisation, for tests that run real programs; `NUMAKIT_NUMA`
-/// names another one.
+/// Programs that write recordings for tests in a browser.
+pub const GENERATORS: [&str; 2] = ["long", "pairs"];
+
+/// An optimised numa without link-time optimisation, for tests that run real programs, and the generators of recordings: built
+/// later by themselves, they would have other features, and most crates were built twice. `NUMAKIT_NUMA` names another
+/// numa.
 pub fn fast() -> Result<()> {
     if std::env::var_os("NUMAKIT_NUMA").is_some() {
         return Ok(());
     }
-    process::run(&mut process::cargo(&["build", "--profile", "fast", "-p", "numakit-cli"]))
+    let mut cargo = process::cargo(&["build", "--profile", "fast", "-p", "numakit-cli", "--bin", "numa"]);
+    cargo.args(["-p", "numakit-recording"]);
+    for name in GENERATORS {
+        cargo.args(["--example", name]);
+    }
+    process::run(&mut cargo)
+}
+
+/// A generator that [`fast`] has built.
+pub fn generator(name: &str) -> Option<PathBuf> {
+    Some(workspace::target().join("fast/examples").join(name)).filter(|path| path.exists())
 }
 
 /// The program that [`fast`] builds.

@@ -1,6 +1,6 @@
 //! The web page: build, tests, benchmarks. crates/server/build.rs embeds it into the program.
 
-use crate::{install, process, workspace};
+use crate::{build, install, process, workspace};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,11 @@ pub fn browser_files<'a>(numa: &Path, files: impl Iterator<Item = &'a String>) -
 
 fn in_browser(mut command: Command, numa: &Path) -> Result<Command> {
     command.env("NUMA", numa).env("NUMAKIT_NUMA", numa);
+    for name in build::GENERATORS {
+        if let Some(path) = build::generator(name) {
+            command.env(name.to_uppercase(), path);
+        }
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([workspace::target().join("peers/usr/sbin")]);
     command.env("PATH", std::env::join_paths(folders)?);
