@@ -17,6 +17,7 @@ pub mod gate;
 pub mod huge_pages;
 mod image;
 mod inherited;
+pub mod kernels;
 pub mod lock;
 pub mod mark;
 pub mod memory;

@@ -1,6 +1,7 @@
 //! One file per verb: its options and how they map to calls.
 
 pub mod alloc_stats;
+pub mod bench;
 pub mod capture;
 pub mod completions;
 pub mod ctl;

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod alloc_stats;
+mod bench;
 mod cards;
 mod compared;
 mod completion;

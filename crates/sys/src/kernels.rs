@@ -1,0 +1,12 @@
+//! What benchmarks do to memory: a mapping with chosen pages on a chosen node, dependent loads, and passes that read,
+//! write or copy with the widest vectors of the CPU. Safe functions on memory that their caller owns.
+
+mod chain;
+mod passes;
+mod region;
+mod ticks;
+
+pub use chain::{Chain, ChainPosition};
+pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
+pub use region::{Advice, HUGE_PAGE, Region};
+pub use ticks::ticks;
