@@ -72,7 +72,8 @@ fn field<'a>(cpus: &'a str, name: &str) -> Option<&'a str> {
 
 fn processor(cpus: &str) -> String {
     // AArch64 has numbers where x86 has a name.
-    let parts = || ["CPU implementer", "CPU part"].map(|name| field(cpus, name).unwrap_or_default()).join(" ");
+    let parts =
+        || ["CPU implementer", "CPU part"].map(|name| field(cpus, name).unwrap_or_default()).join(" ");
     field(cpus, "model name").map_or_else(parts, str::to_owned)
 }
 
@@ -157,8 +158,11 @@ impl Noise {
 /// Warns about values that varied.
 fn judge_spread(result: &mut BenchResult) {
     let all = result.all().count();
-    let varied: Vec<(&str, f64)> =
-        result.all().map(|(name, value)| (name, value.spread())).filter(|(_, spread)| *spread > MAX_SPREAD).collect();
+    let varied: Vec<(&str, f64)> = result
+        .all()
+        .map(|(name, value)| (name, value.spread()))
+        .filter(|(_, spread)| *spread > MAX_SPREAD)
+        .collect();
     let Some((name, worst)) = varied.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
     let warning = format!(
         "{} of {all} values varied by more than {:.0} % from the 10 % to the 90 % quantile (most: {name}, {:.0} %)",
@@ -175,7 +179,8 @@ mod tests {
     use crate::quantiles::Quantiles;
     use crate::results::NamedValue;
 
-    const X86: &str = "processor\t: 0\nmodel name\t: Some  CPU\nflags\t\t: fpu hypervisor sse\n\nprocessor\t: 1\n";
+    const X86: &str =
+        "processor\t: 0\nmodel name\t: Some  CPU\nflags\t\t: fpu hypervisor sse\n\nprocessor\t: 1\n";
 
     #[test]
     fn the_processor_has_a_name_or_numbers() {
@@ -193,9 +198,13 @@ mod tests {
         let before = Noise { steal: 5, all: 100, running: 1, frequency: Some(2_000_000) };
         Noise { steal: 6, all: 1100, ..before }.judge(before, &cpus, &mut calm);
         assert_eq!(calm.warnings, [""; 0]);
-        let mut noisy = BenchResult { values: vec![named(value(9.0, 13.0)), named(value(9.5, 10.5))], ..Default::default() };
+        let mut noisy = BenchResult {
+            values: vec![named(value(9.0, 13.0)), named(value(9.5, 10.5))],
+            ..Default::default()
+        };
         let before = Noise { running: 4, ..before };
-        Noise { steal: 105, all: 1100, running: 2, frequency: Some(1_500_000) }.judge(before, &cpus, &mut noisy);
+        Noise { steal: 105, all: 1100, running: 2, frequency: Some(1_500_000) }
+            .judge(before, &cpus, &mut noisy);
         assert_eq!(noisy.warnings.len(), 4, "{:?}", noisy.warnings);
         assert!(noisy.warnings[0].contains("3 runnable threads on 2 CPUs"), "{:?}", noisy.warnings);
         assert!(noisy.warnings[1].contains("10.0 %"), "{:?}", noisy.warnings);

@@ -52,7 +52,8 @@ impl<'a> Ground<'a> {
         binds: bool,
         watch: &'a Watch,
     ) -> Self {
-        let wanted = settings.cpus.as_ref().map_or_else(|| topology.allowed.clone(), |c| c.and(&topology.allowed));
+        let wanted =
+            settings.cpus.as_ref().map_or_else(|| topology.allowed.clone(), |c| c.and(&topology.allowed));
         let mut ground = Self {
             topology,
             settings,
@@ -167,9 +168,8 @@ impl<'a> Ground<'a> {
             ));
         }
         let free = self.free(node)?;
-        (bytes > free).then(|| {
-            format!("it needs {} and {} are free; give a smaller --size", words(bytes), words(free))
-        })
+        (bytes > free)
+            .then(|| format!("it needs {} and {} are free; give a smaller --size", words(bytes), words(free)))
     }
 
     /// Bytes that the kernel can give on a node: free ones, and half of the page cache.
@@ -198,7 +198,11 @@ mod tests {
         machine
     }
 
-    fn ground(topology: &Topology, settings: &BenchSettings, binds: bool) -> (Vec<NodeCpus>, Vec<u32>, Vec<String>) {
+    fn ground(
+        topology: &Topology,
+        settings: &BenchSettings,
+        binds: bool,
+    ) -> (Vec<NodeCpus>, Vec<u32>, Vec<String>) {
         let watch = Watch::default();
         let ground = Ground::new(SysRoot::host(), topology, settings, binds, &watch);
         let left = ground.left_out.iter().map(|left| format!("{}: {}", left.what, left.why)).collect();

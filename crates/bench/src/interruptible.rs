@@ -4,7 +4,7 @@ use crate::conditions::{BenchConditions, Noise};
 use crate::ground::Ground;
 use crate::results::{BenchResult, BenchResults, VERSION};
 use crate::settings::BenchSettings;
-use crate::{BENCHMARKS, Benchmark, BenchError};
+use crate::{BENCHMARKS, BenchError, Benchmark};
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use numakit_sys::permissions::{Permission, Permissions};
@@ -57,7 +57,8 @@ pub type Interrupted = Option<i32>;
 
 /// The benchmarks of this name, or all.
 pub fn select(word: &str) -> Result<Vec<&'static Benchmark>, BenchError> {
-    let chosen: Vec<_> = BENCHMARKS.iter().filter(|benchmark| word == "all" || benchmark.name == word).collect();
+    let chosen: Vec<_> =
+        BENCHMARKS.iter().filter(|benchmark| word == "all" || benchmark.name == word).collect();
     if chosen.is_empty() {
         let known = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ");
         return Err(BenchError::Unknown { word: word.to_owned(), known });

@@ -4,7 +4,7 @@ use crate::ground::Ground;
 use crate::latency_curve;
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
-use crate::results::{BenchResult, NodeMatrix};
+use crate::results::{BenchResult, PairMatrix};
 use crate::sampled;
 use numakit_sys::clock;
 use numakit_sys::kernels::{Advice, Chain, ChainPosition, ticks};
@@ -27,8 +27,8 @@ pub(crate) struct LoadTime {
 /// Measures it.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let rows: Vec<u32> = ground.places.iter().map(|place| place.node).collect();
-    let mut time = NodeMatrix::new("load latency, idle", "ns", true, rows.clone(), ground.memories.clone());
-    let mut cycles = NodeMatrix::new("load latency, idle", "TSC cycles", true, rows, ground.memories.clone());
+    let mut time = PairMatrix::new("load latency, idle", "ns", true, rows.clone(), ground.memories.clone());
+    let mut cycles = PairMatrix::new("load latency, idle", "TSC cycles", true, rows, ground.memories.clone());
     let size = ground.size_beyond(ground.last_level_cache());
     for (column, &node) in ground.memories.iter().enumerate() {
         if ground.is_stopped() {
@@ -45,7 +45,8 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
         result.remarks.push(format!("memory of node {node}: {}", placed::pages(chain.region())));
         for (row, place) in ground.places.iter().enumerate() {
             ground.now(format!("latency: CPUs of node {} to memory of node {node}", place.node));
-            let measured = place.cpus.first().map(|&cpu| placed::on_cpu(cpu, || chase(ground, &chain, ground.time())));
+            let measured =
+                place.cpus.first().map(|&cpu| placed::on_cpu(cpu, || chase(ground, &chain, ground.time())));
             match measured {
                 Some(Ok(loads)) => {
                     time.set(row, column, sampled::quantiles(&loads, |load| load.ns));
@@ -72,7 +73,8 @@ fn in_ticks(loads: &[LoadTime]) -> Option<Quantiles> {
 pub(crate) fn chase(ground: &Ground<'_>, chain: &Chain, time: Duration) -> Vec<LoadTime> {
     let mut position = ChainPosition::default();
     // The first loads fill caches and tables; so does a lap of a chain that the caches can hold.
-    let warm = if chain.region().bytes() as u64 > 2 * ground.last_level_cache() { LOADS } else { chain.lines() };
+    let warm =
+        if chain.region().bytes() as u64 > 2 * ground.last_level_cache() { LOADS } else { chain.lines() };
     chain.load(&mut position, warm);
     sampled::repeat(time, || {
         let (begin, first) = (clock::monotonic(), ticks());

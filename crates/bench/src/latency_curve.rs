@@ -13,7 +13,7 @@ const LAST: u64 = 1 << 30;
 /// With `--quick`, and where there is less memory.
 const LAST_QUICK: u64 = 128 << 20;
 
-/// Measures it on the first node that has CPUs and memory, up to 1 GiB or `--size`.
+/// Measures it on the first node that has CPUs and memory, up to 1 GiB or a smaller `--size`.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let near = ground.places.iter().find(|place| ground.memories.contains(&place.node));
     let Some((node, Some(&cpu))) = near.map(|place| (place.node, place.cpus.first())) else {
@@ -25,7 +25,8 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
         points: Vec::new(),
         marks: marks(ground.topology, cpu),
     };
-    let most = ground.settings.size.unwrap_or(if ground.settings.quick { LAST_QUICK } else { LAST });
+    let last = if ground.settings.quick { LAST_QUICK } else { LAST };
+    let most = ground.settings.size.map_or(last, |size| size.min(last));
     let time = ground.time() / 10;
     for size in sizes(most) {
         if ground.is_stopped() {
@@ -87,7 +88,11 @@ mod tests {
         let mut topology = numakit_topology::synthetic::parse("package:1 node:1 core:2").unwrap();
         let cpus = numakit_model::CpuSet::range(0, 1);
         let cache = |level, size, kind| numakit_model::topology::Cache {
-            level, size: Some(size), kind, cpus: cpus.clone(), ..Default::default()
+            level,
+            size: Some(size),
+            kind,
+            cpus: cpus.clone(),
+            ..Default::default()
         };
         use numakit_model::topology::CacheKind::{Data, Instruction, Unified};
         topology.caches = vec![cache(3, 900, Unified), cache(1, 30, Instruction), cache(1, 50, Data)];
@@ -99,7 +104,8 @@ mod tests {
     fn a_pair_and_a_curve_are_measured() {
         let topology = numakit_topology::read(&SysRoot::host()).unwrap();
         let watch = Watch::default();
-        let settings = BenchSettings { size: Some(1 << 20), time: Some(Duration::from_millis(1)), ..Default::default() };
+        let settings =
+            BenchSettings { size: Some(1 << 20), time: Some(Duration::from_millis(1)), ..Default::default() };
         let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
         let mut result = BenchResult::default();
         crate::latency::measure(&ground, &mut result);
@@ -107,6 +113,9 @@ mod tests {
         assert_eq!(result.matrices[0].values().count(), cells, "{:?}", result.left_out);
         assert!(result.matrices[0].values().all(|value| value.median > 0.0 && value.samples >= 5));
         assert_eq!(result.curves[0].points.len(), sizes(1 << 20).count());
-        assert_eq!(result.remarks.iter().filter(|remark| remark.starts_with("memory of")).count(), ground.memories.len());
+        assert_eq!(
+            result.remarks.iter().filter(|remark| remark.starts_with("memory of")).count(),
+            ground.memories.len()
+        );
     }
 }

@@ -3,7 +3,11 @@
 //! A benchmark is a file and a line of [`BENCHMARKS`]. It measures on a ground, which selects nodes and CPUs, places
 //! memory and verifies where it is, and it returns matrices, curves and values that any renderer can show.
 
+mod bandwidth;
+mod c2c;
+mod c2c_groups;
 mod conditions;
+mod faults;
 mod ground;
 mod interruptible;
 mod latency;
@@ -13,12 +17,13 @@ mod quantiles;
 mod results;
 mod sampled;
 mod settings;
+mod team;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, run, select};
 pub use quantiles::Quantiles;
 pub use results::{
-    BenchResult, BenchResults, CurveMark, CurvePoint, LeftOut, NamedValue, NodeMatrix, SizeCurve, VERSION,
+    BenchResult, BenchResults, CurveMark, CurvePoint, LeftOut, NamedValue, PairMatrix, SizeCurve, VERSION,
 };
 pub use settings::{BenchError, BenchSettings};
 
@@ -40,5 +45,20 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "latency",
         about: "Time of a load that the next one waits for, from each node to each node's memory and by size",
         measure: latency::measure,
+    },
+    Benchmark {
+        name: "bandwidth",
+        about: "Bytes per second by read, write, non-temporal write and copy, from each node to each node's memory",
+        measure: bandwidth::measure,
+    },
+    Benchmark {
+        name: "c2c",
+        about: "Time of a cache line from one CPU to another and back, for every pair, and the groups in it",
+        measure: c2c::measure,
+    },
+    Benchmark {
+        name: "faults",
+        about: "Time of a first touch: small and huge pages, fresh and recycled, by threads and by processes",
+        measure: faults::measure,
     },
 ];

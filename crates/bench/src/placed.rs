@@ -19,7 +19,9 @@ pub fn on_cpu<T: Send>(cpu: u32, work: impl FnOnce() -> T + Send) -> Result<T, M
     });
     match thread {
         Ok(Ok(Ok(value))) => Ok(value),
-        Ok(Ok(Err(error))) | Err(error) => Err(Misplaced(format!("a thread cannot be bound to CPU {cpu}: {error}"))),
+        Ok(Ok(Err(error))) | Err(error) => {
+            Err(Misplaced(format!("a thread cannot be bound to CPU {cpu}: {error}")))
+        }
         Ok(Err(_)) => Err(Misplaced(format!("the thread on CPU {cpu} failed"))),
     }
 }

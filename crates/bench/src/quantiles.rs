@@ -20,7 +20,9 @@ impl Quantiles {
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.retain(|value| value.is_finite());
         values.sort_by(f64::total_cmp);
-        let at = |share: f64| values.get((share * values.len().saturating_sub(1) as f64).round() as usize).copied();
+        let at = |share: f64| {
+            values.get((share * values.len().saturating_sub(1) as f64).round() as usize).copied()
+        };
         Some(Self { median: at(0.5)?, low: at(0.1)?, high: at(0.9)?, samples: values.len() })
     }
 

@@ -26,7 +26,7 @@ pub struct BenchResult {
     /// The benchmark.
     pub name: String,
     /// Values by pair.
-    pub matrices: Vec<NodeMatrix>,
+    pub matrices: Vec<PairMatrix>,
     /// Values by size.
     pub curves: Vec<SizeCurve>,
     /// Single values.
@@ -41,7 +41,7 @@ pub struct BenchResult {
 
 /// A value for each pair of a row and a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NodeMatrix {
+pub struct PairMatrix {
     /// What was measured.
     pub name: String,
     /// Its unit.
@@ -111,12 +111,21 @@ pub struct LeftOut {
     pub why: String,
 }
 
-impl NodeMatrix {
+impl PairMatrix {
     /// Without values.
     pub fn new(name: &str, unit: &str, less_is_better: bool, rows: Vec<u32>, columns: Vec<u32>) -> Self {
         let cells = vec![vec![None; columns.len()]; rows.len()];
         let (row, column) = ("CPUs of node".to_owned(), "memory of node".to_owned());
-        Self { name: name.to_owned(), unit: unit.to_owned(), less_is_better, row, column, rows, columns, cells }
+        Self {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            less_is_better,
+            row,
+            column,
+            rows,
+            columns,
+            cells,
+        }
     }
 
     /// Sets the value of a pair.
@@ -135,8 +144,10 @@ impl NodeMatrix {
 impl BenchResult {
     /// All values, with what they are.
     pub fn all(&self) -> impl Iterator<Item = (&str, &Quantiles)> {
-        let cells = self.matrices.iter().flat_map(|matrix| matrix.values().map(|value| (&*matrix.name, value)));
-        let points = self.curves.iter().flat_map(|curve| curve.points.iter().map(|p| (&*curve.name, &p.value)));
+        let cells =
+            self.matrices.iter().flat_map(|matrix| matrix.values().map(|value| (&*matrix.name, value)));
+        let points =
+            self.curves.iter().flat_map(|curve| curve.points.iter().map(|p| (&*curve.name, &p.value)));
         cells.chain(points).chain(self.values.iter().map(|value| (&*value.name, &value.value)))
     }
 

@@ -29,7 +29,9 @@ pub enum BenchError {
     #[error("'{0}' is not a size; give bytes or a number with K, M, G or T, such as 256M")]
     NotASize(String),
     /// A time that makes no sense.
-    #[error("a time of {given:?} is outside of {MIN_TIME:?} to {MAX_TIME:?}; give a time such as 500ms, or omit --time")]
+    #[error(
+        "a time of {given:?} is outside of {MIN_TIME:?} to {MAX_TIME:?}; give a time such as 500ms, or omit --time"
+    )]
     Time {
         /// What was given.
         given: Duration,
@@ -81,14 +83,15 @@ impl BenchSettings {
     pub fn size_of(text: &str) -> Result<u64, BenchError> {
         let wrong = || BenchError::NotASize(text.to_owned());
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let shift = match text[digits.len()..].to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
-            "" => 0,
-            "k" => 10,
-            "m" => 20,
-            "g" => 30,
-            "t" => 40,
-            _ => return Err(wrong()),
-        };
+        let shift =
+            match text[digits.len()..].to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+                "" => 0,
+                "k" => 10,
+                "m" => 20,
+                "g" => 30,
+                "t" => 40,
+                _ => return Err(wrong()),
+            };
         let number: u64 = digits.parse().map_err(|_| wrong())?;
         number.checked_mul(1 << shift).ok_or_else(wrong)
     }
@@ -101,7 +104,10 @@ mod tests {
     #[test]
     fn sizes_have_units() {
         let of = |text| BenchSettings::size_of(text).ok();
-        assert_eq!([of("4096"), of("64K"), of("2MiB"), of("1g")], [Some(4096), Some(65536), Some(2 << 20), Some(1 << 30)]);
+        assert_eq!(
+            [of("4096"), of("64K"), of("2MiB"), of("1g")],
+            [Some(4096), Some(65536), Some(2 << 20), Some(1 << 30)]
+        );
         assert_eq!([of(""), of("M"), of("-1"), of("1.5G"), of("1X"), of("99999999999T")], [None; 6]);
     }
 

@@ -77,8 +77,8 @@ mod tests {
 
     /// First words of a verb's help.
     const IMPERATIVES: [&str; 14] = [
-        "Analyse", "Answer", "Check", "Control", "Convert", "List", "Mark", "Measure", "Print", "Record", "Repair",
-        "Run", "Save", "Show",
+        "Analyse", "Answer", "Check", "Control", "Convert", "List", "Mark", "Measure", "Print", "Record",
+        "Repair", "Run", "Save", "Show",
     ];
 
     #[test]

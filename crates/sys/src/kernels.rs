@@ -3,10 +3,12 @@
 
 mod chain;
 mod passes;
+mod processes;
 mod region;
 mod ticks;
 
 pub use chain::{Chain, ChainPosition};
 pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
+pub use processes::touch_in_processes;
 pub use region::{Advice, HUGE_PAGE, Region};
 pub use ticks::ticks;

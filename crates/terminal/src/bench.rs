@@ -49,7 +49,11 @@ fn conditions(conditions: &BenchConditions, width: usize) -> String {
     parts.extend(conditions.load.map(|load| format!("load average {load:.2}")));
     let mut text = lines(&parts.join("; "), "", width);
     if let Some(why) = &conditions.policies_refused {
-        text += &lines(&format!("{why}: memory was placed by the first touch of a thread on its node"), "", width);
+        text += &lines(
+            &format!("{why}: memory was placed by the first touch of a thread on its node"),
+            "",
+            width,
+        );
     }
     if let Some(why) = &conditions.unverified {
         text += &lines(&format!("{why}: it was not verified on which nodes the memory was"), "", width);

@@ -70,7 +70,8 @@ fn numbers(
     allowed: &CpuSet,
 ) -> Result<Option<CpuSet>, ListError> {
     let limit = "the cpuset or the affinity of this process excludes them";
-    list.map(|list| list.within(&KnownNumbers { what, there, offline: &CpuSet::new(), allowed, limit })).transpose()
+    list.map(|list| list.within(&KnownNumbers { what, there, offline: &CpuSet::new(), allowed, limit }))
+        .transpose()
 }
 
 impl BenchArgs {
@@ -80,7 +81,8 @@ impl BenchArgs {
         let topology = numakit_topology::read(&global.root()?).context("cannot read the topology")?;
         let nodes = topology.node_ids();
         let settings = BenchSettings {
-            cpus: numbers(self.cpus.as_ref(), "CPU", &topology.online, &topology.allowed).context("--cpus")?,
+            cpus: numbers(self.cpus.as_ref(), "CPU", &topology.online, &topology.allowed)
+                .context("--cpus")?,
             nodes: numbers(self.nodes.as_ref(), "node", &nodes, &nodes).context("--nodes")?,
             size: self.size,
             time: self.time,
@@ -91,11 +93,12 @@ impl BenchArgs {
         let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
             .context("cannot collect signals")?;
         let shows = tty::is_error();
-        let (results, interrupted) = numakit_bench::run(&chosen, &topology, &settings, &signals, |progress| {
-            if shows {
-                replace_line(Some(&progress.what));
-            }
-        });
+        let (results, interrupted) =
+            numakit_bench::run(&chosen, &topology, &settings, &signals, |progress| {
+                if shows {
+                    replace_line(Some(&progress.what));
+                }
+            });
         if shows {
             replace_line(None);
         }

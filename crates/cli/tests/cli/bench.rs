@@ -25,7 +25,10 @@ fn every_benchmark_has_complete_matrices() {
     for result in &results.benchmarks {
         assert!(result.all().count() > 0, "{result:?}");
         for (name, value) in result.all() {
-            assert!(value.median > 0.0 && value.low <= value.median && value.median <= value.high, "{name} {value:?}");
+            assert!(
+                value.median > 0.0 && value.low <= value.median && value.median <= value.high,
+                "{name} {value:?}"
+            );
         }
         if result.left_out.is_empty() {
             let nodes = result.matrices.iter().filter(|matrix| matrix.column == "memory of node");
@@ -41,7 +44,13 @@ fn a_page_says_what_was_measured_where() {
     let folder = Folder::new("benchpage");
     let done = folder.run(&format!("bench latency {SHORT}"));
     assert_eq!(done.code, 0, "{}", done.err);
-    for part in ["load latency, idle in ns\n", "CPUs of node \\ memory of node", "  medians; ", "     4.00 KiB ", "; Linux "] {
+    for part in [
+        "load latency, idle in ns\n",
+        "CPUs of node \\ memory of node",
+        "  medians; ",
+        "     4.00 KiB ",
+        "; Linux ",
+    ] {
         assert!(done.out.contains(part), "no '{part}' in\n{}", done.out);
     }
     assert!(!done.out.contains('\x1b'), "{}", done.out);
@@ -51,7 +60,7 @@ fn a_page_says_what_was_measured_where() {
 #[test]
 fn what_is_left_out_has_a_reason() {
     let folder = Folder::new("benchleft");
-    let done = folder.run("bench latency --json --time 1ms --size 16T");
+    let done = folder.run("bench latency --quick --json --time 1ms --size 16T");
     let results = results(&done);
     let why = &results.benchmarks[0].left_out[0].why;
     assert!(why.contains("needs 16.0 TiB") && why.contains("give a smaller --size"), "{why}");
@@ -74,7 +83,9 @@ fn nonsense_is_refused_with_its_bounds() {
     ] {
         let done = folder.run(&format!("bench {words}"));
         assert_eq!((done.code, done.out.as_str()), (2, ""), "{words}: {}", done.err);
-        parts.iter().for_each(|part| assert!(done.err.contains(part), "{words}: no '{part}' in {}", done.err));
+        parts
+            .iter()
+            .for_each(|part| assert!(done.err.contains(part), "{words}: no '{part}' in {}", done.err));
     }
 }
 

@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn the_order_depends_on_the_seed() {
         let order = |seed| {
-            let (chain, mut at) = (Chain::over(Region::map(1 << 16).unwrap(), 1 << 16, seed), ChainPosition::default());
+            let (chain, mut at) =
+                (Chain::over(Region::map(1 << 16).unwrap(), 1 << 16, seed), ChainPosition::default());
             chain.load(&mut at, 16);
             at.0
         };

@@ -304,9 +304,16 @@ mod arm {
     pass!(reading, [], ["ldp q0, q1, [{to}]", "ldp q2, q3, [{to}, #32]"]);
     pass!(writing, ["ldr q0, [{from}]"], ["stp q0, q0, [{to}]", "stp q0, q0, [{to}, #32]"]);
     pass!(passing, ["ldr q0, [{from}]"], ["stnp q0, q0, [{to}]", "stnp q0, q0, [{to}, #32]"]);
-    pass!(copying, [], [
-        "ldp q0, q1, [{from}]", "ldp q2, q3, [{from}, #32]", "stp q0, q1, [{to}]", "stp q2, q3, [{to}, #32]"
-    ]);
+    pass!(
+        copying,
+        [],
+        [
+            "ldp q0, q1, [{from}]",
+            "ldp q2, q3, [{from}, #32]",
+            "stp q0, q1, [{to}]",
+            "stp q2, q3, [{to}, #32]"
+        ]
+    );
 
     pub unsafe fn read(start: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
@@ -412,6 +419,8 @@ mod tests {
         let lacking = if cfg!(target_arch = "x86_64") { Vectors::Neon } else { Vectors::Avx512 };
         let mut region = Region::map(4096).unwrap();
         assert_eq!(write(&mut region, 1, lacking), 4096);
-        assert!(Vectors::available().contains(&Vectors::widest()) && !Vectors::available().contains(&lacking));
+        assert!(
+            Vectors::available().contains(&Vectors::widest()) && !Vectors::available().contains(&lacking)
+        );
     }
 }

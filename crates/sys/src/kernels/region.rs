@@ -114,7 +114,8 @@ impl Region {
     pub fn nodes(&self, samples: usize) -> io::Result<Vec<Option<u32>>> {
         let page = sched::page_size() as usize;
         let step = (self.length / page).div_ceil(samples.max(1)).max(1) * page;
-        let pages: Vec<u64> = (0..self.length).step_by(step).map(|at| self.start as u64 + at as u64).collect();
+        let pages: Vec<u64> =
+            (0..self.length).step_by(step).map(|at| self.start as u64 + at as u64).collect();
         let nodes = migrate::pages_call(0, &pages, None)?;
         Ok(nodes.into_iter().map(|node| u32::try_from(node).ok()).collect())
     }
@@ -168,7 +169,9 @@ mod tests {
         region.touch(page);
         assert_eq!(region.doubles().iter().filter(|value| **value != 0.0).count(), (5 << 20) / page);
         match region.nodes(64) {
-            Ok(nodes) => assert!(nodes.iter().all(|node| if bound { *node == Some(0) } else { node.is_some() })),
+            Ok(nodes) => {
+                assert!(nodes.iter().all(|node| if bound { *node == Some(0) } else { node.is_some() }))
+            }
             Err(_) => numakit_skips::PRIVILEGES.skip_part("this process may not ask where its pages are"),
         }
         assert!(region.huge_bytes().is_none_or(|bytes| bytes == 0));

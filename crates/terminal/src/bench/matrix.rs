@@ -1,7 +1,7 @@
 //! Values by pair: a table, in colours from good to bad.
 
 use super::{BenchStyle, number};
-use numakit_bench::{NodeMatrix, Quantiles};
+use numakit_bench::{PairMatrix, Quantiles};
 use std::fmt::Write;
 
 /// Backgrounds of the 256 colours, from good to bad; black letters are legible on all of them.
@@ -12,7 +12,7 @@ const ABSENT: &str = "-";
 const ALIKE: f64 = 1.05;
 
 /// The medians, and how far measurements were from them.
-pub fn text(matrix: &NodeMatrix, style: BenchStyle) -> String {
+pub fn text(matrix: &PairMatrix, style: BenchStyle) -> String {
     let mut text = format!("{} in {}\n", matrix.name, matrix.unit);
     if matrix.values().next().is_none() {
         text.push_str("  nothing was measured\n");
@@ -21,7 +21,8 @@ pub fn text(matrix: &NodeMatrix, style: BenchStyle) -> String {
     let head = format!("{} \\ {}", matrix.row, matrix.column);
     let left = head.len().max(4);
     let cells: Vec<Vec<String>> = matrix.cells.iter().map(|row| row.iter().map(cell).collect()).collect();
-    let longest = cells.iter().flatten().map(String::len).chain(matrix.columns.iter().map(|c| c.to_string().len()));
+    let longest =
+        cells.iter().flatten().map(String::len).chain(matrix.columns.iter().map(|c| c.to_string().len()));
     let width = longest.max().unwrap_or(0).max(4);
     let fits = (style.width.saturating_sub(left + 2) / (width + 1)).max(1);
     let bounds = bounds(matrix);
@@ -35,7 +36,8 @@ pub fn text(matrix: &NodeMatrix, style: BenchStyle) -> String {
         for ((row, values), words) in matrix.rows.iter().zip(&matrix.cells).zip(&cells) {
             _ = write!(text, "  {row:>left$}");
             for at in columns.clone() {
-                let (before, after) = heat(values.get(at).copied().flatten(), bounds, matrix.less_is_better, style.color);
+                let (before, after) =
+                    heat(values.get(at).copied().flatten(), bounds, matrix.less_is_better, style.color);
                 let word = words.get(at).map_or(ABSENT, String::as_str);
                 _ = write!(text, " {before}{word:>width$}{after}");
             }
@@ -43,8 +45,12 @@ pub fn text(matrix: &NodeMatrix, style: BenchStyle) -> String {
         }
     }
     if let Some(widest) = matrix.values().max_by(|a, b| a.spread().total_cmp(&b.spread())) {
-        let [low, high] = [widest.low, widest.high].map(|v| 100.0 * (v / widest.median.max(f64::MIN_POSITIVE) - 1.0));
-        _ = writeln!(text, "  medians; the 10 % and 90 % quantiles are at most {low:+.0} % and {high:+.0} % away");
+        let [low, high] =
+            [widest.low, widest.high].map(|v| 100.0 * (v / widest.median.max(f64::MIN_POSITIVE) - 1.0));
+        _ = writeln!(
+            text,
+            "  medians; the 10 % and 90 % quantiles are at most {low:+.0} % and {high:+.0} % away"
+        );
     }
     text
 }
@@ -54,13 +60,18 @@ fn cell(value: &Option<Quantiles>) -> String {
 }
 
 /// The least and the largest median.
-fn bounds(matrix: &NodeMatrix) -> (f64, f64) {
+fn bounds(matrix: &PairMatrix) -> (f64, f64) {
     let medians = || matrix.values().map(|value| value.median);
     (medians().fold(f64::MAX, f64::min), medians().fold(0.0, f64::max))
 }
 
 /// What to print before and after a value, for its colour.
-fn heat(value: Option<Quantiles>, (least, most): (f64, f64), less_is_better: bool, color: bool) -> (String, &'static str) {
+fn heat(
+    value: Option<Quantiles>,
+    (least, most): (f64, f64),
+    less_is_better: bool,
+    color: bool,
+) -> (String, &'static str) {
     let Some(value) = value.filter(|_| color) else { return (String::new(), "") };
     let share = if most > ALIKE * least { (value.median - least) / (most - least) } else { 0.0 };
     let bad = if less_is_better || most <= ALIKE * least { share } else { 1.0 - share };

@@ -1,12 +1,12 @@
 use super::*;
-use numakit_bench::{CurveMark, CurvePoint, NodeMatrix, Quantiles, SizeCurve, VERSION};
+use numakit_bench::{CurveMark, CurvePoint, PairMatrix, Quantiles, SizeCurve, VERSION};
 
 fn around(median: f64) -> Quantiles {
     Quantiles { median, low: median * 0.9, high: median * 1.2, samples: 10 }
 }
 
 fn results() -> BenchResults {
-    let mut matrix = NodeMatrix::new("load latency, idle", "ns", true, vec![0, 1], vec![0, 2]);
+    let mut matrix = PairMatrix::new("load latency, idle", "ns", true, vec![0, 1], vec![0, 2]);
     matrix.set(0, 0, Some(around(80.0)));
     matrix.set(0, 1, Some(around(143.4)));
     matrix.set(1, 0, Some(around(260.0)));
@@ -15,7 +15,10 @@ fn results() -> BenchResults {
         name: "load latency by size".into(),
         unit: "ns".into(),
         points: vec![point(4096, 1.0), point(65536, 10.0), point(1 << 20, 100.0)],
-        marks: vec![CurveMark { size: 32768, name: "L1".into() }, CurveMark { size: 1 << 24, name: "L3".into() }],
+        marks: vec![
+            CurveMark { size: 32768, name: "L1".into() },
+            CurveMark { size: 1 << 24, name: "L3".into() },
+        ],
     };
     let mut result = BenchResult { name: "latency".into(), ..Default::default() };
     result.matrices.push(matrix);
@@ -62,17 +65,23 @@ fn a_page_shows_all_values_and_all_doubts() {
 #[test]
 fn heat_goes_from_the_best_to_the_worst() {
     let colored = page(&results(), BenchStyle { color: true, width: 100 });
-    assert!(colored.contains("\x1b[30;48;5;114m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;203m 260\x1b[0m"), "{colored}");
+    assert!(
+        colored.contains("\x1b[30;48;5;114m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;203m 260\x1b[0m"),
+        "{colored}"
+    );
     let mut rates = results();
     rates.benchmarks[0].matrices[0].less_is_better = false;
     let colored = page(&rates, BenchStyle { color: true, width: 100 });
-    assert!(colored.contains("\x1b[30;48;5;203m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;114m 260\x1b[0m"), "{colored}");
+    assert!(
+        colored.contains("\x1b[30;48;5;203m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;114m 260\x1b[0m"),
+        "{colored}"
+    );
 }
 
 #[test]
 fn a_wide_matrix_is_broken_into_parts() {
     let nodes: Vec<u32> = (0..32).collect();
-    let mut matrix = NodeMatrix::new("read", "GB/s", false, nodes.clone(), nodes);
+    let mut matrix = PairMatrix::new("read", "GB/s", false, nodes.clone(), nodes);
     (0..32).for_each(|at| matrix.set(at, at, Some(around(100.0 + at as f64))));
     let text = matrix::text(&matrix, BenchStyle { color: false, width: 80 });
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
