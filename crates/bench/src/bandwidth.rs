@@ -4,6 +4,7 @@ use crate::ground::{Ground, NodeCpus};
 use crate::placed::Misplaced;
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue, PairMatrix};
+use crate::sampled::MIN_SAMPLES;
 use crate::team::{self, Part, Seat};
 use numakit_sys::kernels::{Vectors, copy, read, write, write_past_caches};
 
@@ -99,6 +100,7 @@ fn together(ground: &Ground<'_>, result: &mut BenchResult) {
                     name: format!("{what}, {name}"),
                     unit: UNIT.to_owned(),
                     value,
+                    best: None,
                 })),
                 Err(Misplaced(why)) => result.leave_out(name, why),
             }
@@ -108,7 +110,7 @@ fn together(ground: &Ground<'_>, result: &mut BenchResult) {
 
 /// Bytes of all threads for each nanosecond, which is GB/s.
 fn rate(ground: &Ground<'_>, seats: &mut [Passing], pass: Pass) -> Result<Option<Quantiles>, Misplaced> {
-    let rates = team::rates(ground, seats, |_| (), |parts| parts.iter_mut().map(pass).sum())?;
+    let rates = team::rates(ground, seats, MIN_SAMPLES, |_| (), |parts| parts.iter_mut().map(pass).sum())?;
     Ok(Quantiles::of(rates))
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn describe(topology: &Topology, pairs: &[Pair], result: &mut BenchRe
         let nearness = alike[0].0;
         let value = Quantiles::of(alike.iter().map(|(_, pair)| pair.ns).collect());
         let (name, unit) = (format!("CPUs {}", nearness.words()), "ns".to_owned());
-        result.values.extend(value.map(|value| NamedValue { name, unit, value }));
+        result.values.extend(value.map(|value| NamedValue { name, unit, value, best: None }));
         let votes = |at: usize| alike.iter().filter(|(_, pair)| group(pair.ns) == at).count();
         let most = (0..bounds.len()).max_by_key(|at| votes(*at)).unwrap_or(0);
         usual.push((nearness, most));

@@ -193,7 +193,7 @@ mod tests {
     fn a_busy_machine_and_values_that_vary_are_said() {
         let cpus = CpuSet::range(0, 1);
         let value = |low, high| Quantiles { median: 10.0, low, high, samples: 9 };
-        let named = |value| NamedValue { name: "load".to_owned(), unit: "ns".to_owned(), value };
+        let named = |value| NamedValue { name: "load".to_owned(), unit: "ns".to_owned(), value, best: None };
         let mut calm = BenchResult { values: vec![named(value(9.5, 10.5))], ..Default::default() };
         let before = Noise { steal: 5, all: 100, running: 1, frequency: Some(2_000_000) };
         Noise { steal: 6, all: 1100, ..before }.judge(before, &cpus, &mut calm);

@@ -4,7 +4,7 @@ use crate::ground::Ground;
 use crate::placed::{Misplaced, on_cpu};
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue};
-use crate::sampled;
+use crate::sampled::{self, MIN_SAMPLES};
 use crate::team::{self, Seat};
 use numakit_sys::kernels::{Advice, HUGE_PAGE, Region, touch_in_processes};
 use numakit_sys::{clock, sched};
@@ -179,7 +179,7 @@ fn several(ground: &Ground<'_>, cpus: &[u32], kind: Kind, result: &mut BenchResu
         })
     };
     let name = format!("{}, fresh, {count} threads", kind.name);
-    match team::rates(ground, &mut seats, |memory| *memory = fresh(kind).ok(), touched) {
+    match team::rates(ground, &mut seats, MIN_SAMPLES, |memory| *memory = fresh(kind).ok(), touched) {
         // Pages of all threads for each ns, to ns for a page of each.
         Ok(rates) => {
             push(result, name, Quantiles::of(rates.into_iter().map(|rate| count as f64 / rate).collect()))
@@ -202,7 +202,12 @@ fn several(ground: &Ground<'_>, cpus: &[u32], kind: Kind, result: &mut BenchResu
 }
 
 fn push(result: &mut BenchResult, name: String, value: Option<Quantiles>) {
-    result.values.extend(value.map(|value| NamedValue { name, unit: "ns a page".to_owned(), value }));
+    result.values.extend(value.map(|value| NamedValue {
+        name,
+        unit: "ns a page".to_owned(),
+        value,
+        best: None,
+    }));
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod quantiles;
 mod results;
 mod sampled;
 mod settings;
+mod stream;
 mod team;
 
 pub use conditions::BenchConditions;
@@ -60,5 +61,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "faults",
         about: "Time of a first touch: small and huge pages, fresh and recycled, by threads and by processes",
         measure: faults::measure,
+    },
+    Benchmark {
+        name: "stream",
+        about: "STREAM's copy, scale, add and triad by number of threads, on near cores first or over all nodes",
+        measure: stream::measure,
     },
 ];

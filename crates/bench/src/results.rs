@@ -100,6 +100,9 @@ pub struct NamedValue {
     pub unit: String,
     /// The value.
     pub value: Quantiles,
+    /// The best measurement, where that is what counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<f64>,
 }
 
 /// Something that was not measured.

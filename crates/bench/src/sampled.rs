@@ -5,15 +5,20 @@ use numakit_sys::clock;
 use std::time::Duration;
 
 /// Measurements of a value, however short its time is.
-const MIN_SAMPLES: usize = 5;
+pub const MIN_SAMPLES: usize = 5;
 /// Measurements that are kept at most.
 const MAX_SAMPLES: usize = 100_000;
 
 /// Measures for a time: `once` returns one measurement, and none to end.
-pub fn repeat<T>(time: Duration, mut once: impl FnMut() -> Option<T>) -> Vec<T> {
+pub fn repeat<T>(time: Duration, once: impl FnMut() -> Option<T>) -> Vec<T> {
+    repeat_at_least(MIN_SAMPLES, time, once)
+}
+
+/// The same, but at least this often.
+pub fn repeat_at_least<T>(least: usize, time: Duration, mut once: impl FnMut() -> Option<T>) -> Vec<T> {
     let mut values = Vec::new();
     let end = clock::monotonic().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-    while values.len() < MIN_SAMPLES || (clock::monotonic() < end && values.len() < MAX_SAMPLES) {
+    while values.len() < least || (clock::monotonic() < end && values.len() < MAX_SAMPLES) {
         match once() {
             Some(value) => values.push(value),
             None => break,

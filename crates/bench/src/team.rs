@@ -37,12 +37,13 @@ impl Part {
     }
 }
 
-/// Lets a thread on each of these CPUs do the same again and again for the time of a value, beginning at one moment: what
+/// Lets a thread on each of these CPUs do the same again and again for the time of a value, and at least this often, beginning at one moment: what
 /// `prepare` does is not timed, and `pass` returns how much it has done. What all of them did for each nanosecond, round by
 /// round; the reason if a thread cannot be bound.
 pub(crate) fn rates<T: Send>(
     ground: &Ground<'_>,
     seats: &mut [Seat<T>],
+    least: usize,
     prepare: impl Fn(&mut T) + Sync,
     pass: impl Fn(&mut T) -> usize + Sync,
 ) -> Result<Vec<f64>, Misplaced> {
@@ -50,7 +51,8 @@ pub(crate) fn rates<T: Send>(
     let mut rates = std::thread::scope(|scope| {
         let join = |seat: &mut Seat<T>| round.join(seat, &prepare, &pass);
         let members: Vec<_> = seats.iter_mut().map(|seat| scope.spawn(move || join(seat))).collect();
-        let rates = sampled::repeat(ground.time(), || (!ground.is_stopped()).then(|| round.once()));
+        let rates =
+            sampled::repeat_at_least(least, ground.time(), || (!ground.is_stopped()).then(|| round.once()));
         round.end();
         members.into_iter().for_each(|member| _ = member.join());
         rates
@@ -157,7 +159,7 @@ mod tests {
         let seat = |&cpu: &u32| Seat { cpu, work: (0, Part::on(&ground, node, 1 << 17).unwrap()) };
         let mut seats: Vec<_> = ground.places[0].cpus.iter().map(seat).collect();
         let pass = |work: &mut (u32, Part)| write(&mut work.1.to, 7, Vectors::widest());
-        let rates = rates(&ground, &mut seats, |work| work.0 += 1, pass).unwrap();
+        let rates = rates(&ground, &mut seats, 5, |work| work.0 += 1, pass).unwrap();
         assert!(rates.len() >= 4 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
         let sevens = f64::from_ne_bytes([7; 8]);
         for seat in &seats {
@@ -165,6 +167,6 @@ mod tests {
             assert!(seat.work.1.to.doubles().iter().all(|value| *value == sevens));
         }
         seats[0].cpu = 9999;
-        assert!(super::rates(&ground, &mut seats, |_| (), |_| 1).unwrap_err().0.contains("CPU 9999"));
+        assert!(super::rates(&ground, &mut seats, 5, |_| (), |_| 1).unwrap_err().0.contains("CPU 9999"));
     }
 }

@@ -5,10 +5,12 @@ mod chain;
 mod passes;
 mod processes;
 mod region;
+mod stream;
 mod ticks;
 
 pub use chain::{Chain, ChainPosition};
 pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
 pub use processes::touch_in_processes;
 pub use region::{Advice, HUGE_PAGE, Region};
+pub use stream::{stream_add, stream_copy, stream_scale, stream_triad};
 pub use ticks::ticks;

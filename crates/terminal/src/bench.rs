@@ -6,6 +6,7 @@ mod matrix;
 use crate::table::page_table;
 use crate::wrap::wrap;
 use numakit_bench::{BENCHMARKS, BenchConditions, BenchResult, BenchResults, NamedValue};
+use numakit_model::numbers::ABSENT;
 use std::fmt::Write;
 
 /// How a page is drawn.
@@ -89,11 +90,21 @@ fn one(result: &BenchResult, style: BenchStyle) -> String {
 }
 
 fn values(values: &[NamedValue]) -> String {
+    let best = values.iter().any(|value| value.best.is_some());
     let row = |value: &NamedValue| {
         let [median, low, high] = [value.value.median, value.value.low, value.value.high].map(number);
-        vec![value.name.clone(), median, low, high, value.unit.clone()]
+        let mut row = vec![value.name.clone(), median, low, high];
+        if best {
+            row.push(value.best.map_or_else(|| ABSENT.to_owned(), number));
+        }
+        row.push(value.unit.clone());
+        row
     };
-    page_table(&["", "median", "10 %", "90 %", "<unit"], &values.iter().map(row).collect::<Vec<_>>(), "  ")
+    let rows: Vec<Vec<String>> = values.iter().map(row).collect();
+    match best {
+        true => page_table(&["", "median", "10 %", "90 %", "best", "<unit"], &rows, "  "),
+        false => page_table(&["", "median", "10 %", "90 %", "<unit"], &rows, "  "),
+    }
 }
 
 /// A text in lines of the width, each with this in front.

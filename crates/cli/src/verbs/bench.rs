@@ -27,9 +27,9 @@ const WIDTH: usize = 100;
 ///
 /// --json writes {version, conditions, benchmarks: [{name, matrices: [{name, unit, less_is_better, row, column,
 /// rows, columns, cells}], curves: [{name, unit, points: [{size, value}], marks: [{size, name}]}], values:
-/// [{name, unit, value}], remarks, left_out: [{what, why}], warnings}], complete}. A value and a cell are
+/// [{name, unit, value, best}], remarks, left_out: [{what, why}], warnings}], complete}. A value and a cell are
 /// {median, low, high, samples}, low and high being the quantiles of 10 and 90 %; a cell that was not
-/// measured is null. Sizes are in bytes. version is 1.
+/// measured is null. best is there only where it is what counts. Sizes are in bytes. version is 1.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// What to measure

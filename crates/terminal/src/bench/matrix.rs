@@ -2,12 +2,11 @@
 
 use super::{BenchStyle, number};
 use numakit_bench::{PairMatrix, Quantiles};
+use numakit_model::numbers::ABSENT;
 use std::fmt::Write;
 
 /// Backgrounds of the 256 colours, from good to bad; black letters are legible on all of them.
 const HEAT: [u8; 7] = [114, 150, 186, 222, 216, 210, 203];
-/// The value of a pair that was not measured.
-const ABSENT: &str = "-";
 /// A ratio of the worst to the best value below which all are alike.
 const ALIKE: f64 = 1.05;
 

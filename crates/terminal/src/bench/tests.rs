@@ -23,7 +23,12 @@ fn results() -> BenchResults {
     let mut result = BenchResult { name: "latency".into(), ..Default::default() };
     result.matrices.push(matrix);
     result.curves.push(curve);
-    result.values.push(NamedValue { name: "a pass".into(), unit: "ms".into(), value: around(5.0) });
+    result.values.push(NamedValue {
+        name: "a pass".into(),
+        unit: "ms".into(),
+        value: around(5.0),
+        best: Some(9.0),
+    });
     result.remarks.push("memory of node 0: small pages".into());
     result.leave_out("memory of node 1", "it has no memory");
     result.warnings.push("the machine was busy".into());
@@ -48,7 +53,8 @@ fn a_page_shows_all_values_and_all_doubts() {
         "  medians; the 10 % and 90 % quantiles are at most -10 % and +20 % away",
         "     4.00 KiB     1.00 #",
         "  ----------- L1 is 32.0 KiB",
-        "  a pass    5.00  4.50  6.00  ms",
+        "          median  10 %  90 %  best  unit",
+        "  a pass    5.00  4.50  6.00  9.00  ms",
         "  memory of node 0: small pages",
         "  left out: memory of node 1: it has no memory",
         "  warning: the machine was busy",
