@@ -9,7 +9,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { HUGE = 2 << 20, MOST = 10000 };
+/* Lines that are mostly zero are faster to write on some CPUs: the same byte as numa bench has. */
+enum { HUGE = 2 << 20, MOST = 10000, BYTE = 0x5a };
 
 typedef double vector __attribute__((vector_size(64)));
 
@@ -35,7 +36,7 @@ static char *map(size_t bytes)
     char *memory = (char *)(((size_t)all + HUGE - 1) & ~((size_t)HUGE - 1));
     if (madvise(memory, bytes, MADV_HUGEPAGE))
         perror("madvise");
-    memset(memory, 1, bytes);
+    memset(memory, BYTE, bytes);
     return memory;
 }
 
@@ -62,7 +63,8 @@ static size_t writes(void)
 {
     for (char *half = one;; half = two) {
         volatile vector *to = (volatile vector *)half;
-        vector value = {1.0};
+        vector value;
+        memset(&value, BYTE, sizeof value);
         for (size_t at = 0; at < bytes / sizeof(vector); at++)
             to[at] = value;
         if (half == two)

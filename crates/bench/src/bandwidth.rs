@@ -5,7 +5,7 @@ use crate::placed::Misplaced;
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue, PairMatrix};
 use crate::sampled::MIN_SAMPLES;
-use crate::team::{self, Part, Seat};
+use crate::team::{self, BYTE, Part, Seat};
 use numakit_sys::kernels::{Vectors, copy, read, write, write_past_caches};
 
 /// What a thread does with a part; returns the number of bytes that it has moved.
@@ -16,10 +16,12 @@ type Passing = Seat<Vec<Part>>;
 /// What threads do, by name. A copy counts what it reads and what it writes, as STREAM does.
 const PASSES: [(&str, Pass); 4] = [
     ("read", |part| read(&part.from, Vectors::widest()) + read(&part.to, Vectors::widest())),
-    ("write", |part| write(&mut part.from, 1, Vectors::widest()) + write(&mut part.to, 1, Vectors::widest())),
+    ("write", |part| {
+        write(&mut part.from, BYTE, Vectors::widest()) + write(&mut part.to, BYTE, Vectors::widest())
+    }),
     ("non-temporal write", |part| {
-        write_past_caches(&mut part.from, 1, Vectors::widest())
-            + write_past_caches(&mut part.to, 1, Vectors::widest())
+        write_past_caches(&mut part.from, BYTE, Vectors::widest())
+            + write_past_caches(&mut part.to, BYTE, Vectors::widest())
     }),
     ("copy", |part| 2 * copy(&part.from, &mut part.to, Vectors::widest())),
 ];

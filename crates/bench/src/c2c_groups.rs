@@ -101,7 +101,7 @@ fn differing(nearness: Nearness, others: &[&Pair], usual: usize, group: impl Fn(
     let name = |pair: &&Pair| {
         format!("{} and {} (group {}, {:.0} ns)", pair.cpus.0, pair.cpus.1, group(pair.ns) + 1, pair.ns)
     };
-    let named: Vec<String> = others.iter().take(NAMED).map(|pair| name(pair)).collect();
+    let named: Vec<String> = others.iter().take(NAMED).map(name).collect();
     let more = others.len().saturating_sub(NAMED);
     format!(
         "the topology and the data differ: CPUs {} are mostly in group {}, but not {}{}",

@@ -1,7 +1,7 @@
 //! Where benchmarks measure: the CPUs and the memory of which nodes.
 
 use crate::interruptible::Watch;
-use crate::results::{BenchResult, LeftOut};
+use crate::results::{BenchResult, NotMeasured};
 use crate::settings::BenchSettings;
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{CpuSet, Topology};
@@ -38,7 +38,7 @@ pub(crate) struct Ground<'a> {
     /// Whether memory policies are permitted.
     pub binds: bool,
     /// What no benchmark can measure.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<NotMeasured>,
     pub root: SysRoot,
     pub watch: &'a Watch,
 }
@@ -113,7 +113,7 @@ impl<'a> Ground<'a> {
     }
 
     fn leave_out(&mut self, what: String, why: &str) {
-        self.left_out.push(LeftOut { what, why: why.to_owned() });
+        self.left_out.push(NotMeasured { what, why: why.to_owned() });
     }
 
     /// The CPUs of a node that may be used, one for each core.

@@ -4,7 +4,7 @@ use crate::conditions::{BenchConditions, Noise};
 use crate::ground::Ground;
 use crate::results::{BenchResult, BenchResults, VERSION};
 use crate::settings::BenchSettings;
-use crate::{BENCHMARKS, BenchError, Benchmark};
+use crate::{ALL, BENCHMARKS, BenchError, Benchmark, kept};
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use numakit_sys::permissions::{Permission, Permissions};
@@ -58,7 +58,7 @@ pub type Interrupted = Option<i32>;
 /// The benchmarks of this name, or all.
 pub fn select(word: &str) -> Result<Vec<&'static Benchmark>, BenchError> {
     let chosen: Vec<_> =
-        BENCHMARKS.iter().filter(|benchmark| word == "all" || benchmark.name == word).collect();
+        BENCHMARKS.iter().filter(|benchmark| word == ALL || benchmark.name == word).collect();
     if chosen.is_empty() {
         let known = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ");
         return Err(BenchError::Unknown { word: word.to_owned(), known });
@@ -96,7 +96,8 @@ pub fn run(
         (work.join().unwrap_or_default(), interrupted)
     });
     let complete = interrupted.is_none() && benchmarks.len() == chosen.len();
-    (BenchResults { version: VERSION, conditions, benchmarks, complete }, interrupted)
+    let machine_key = kept::machine_key(&conditions.processor, topology);
+    (BenchResults { version: VERSION, machine_key, conditions, benchmarks, complete }, interrupted)
 }
 
 /// One after the other, until the user stops them.

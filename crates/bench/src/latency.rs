@@ -28,7 +28,8 @@ pub(crate) struct LoadTime {
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let rows: Vec<u32> = ground.places.iter().map(|place| place.node).collect();
     let mut time = PairMatrix::new("load latency, idle", "ns", true, rows.clone(), ground.memories.clone());
-    let mut cycles = PairMatrix::new("load latency, idle", "TSC cycles", true, rows, ground.memories.clone());
+    let mut cycles =
+        PairMatrix::new("load latency, idle, cycles", "TSC cycles", true, rows, ground.memories.clone());
     let size = ground.size_beyond(ground.last_level_cache());
     for (column, &node) in ground.memories.iter().enumerate() {
         if ground.is_stopped() {

@@ -10,6 +10,7 @@ mod conditions;
 mod faults;
 mod ground;
 mod interruptible;
+mod kept;
 mod latency;
 mod latency_curve;
 mod placed;
@@ -22,9 +23,10 @@ mod team;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, run, select};
+pub use kept::keep;
 pub use quantiles::Quantiles;
 pub use results::{
-    BenchResult, BenchResults, CurveMark, CurvePoint, LeftOut, NamedValue, PairMatrix, SizeCurve, VERSION,
+    BenchResult, BenchResults, CurveMark, CurvePoint, NamedValue, NotMeasured, PairMatrix, SizeCurve, VERSION,
 };
 pub use settings::{BenchError, BenchSettings};
 
@@ -39,6 +41,9 @@ pub struct Benchmark {
     pub about: &'static str,
     measure: fn(&Ground<'_>, &mut BenchResult),
 }
+
+/// The word for all benchmarks.
+pub const ALL: &str = "all";
 
 /// All benchmarks, in the order in which `all` runs them.
 pub const BENCHMARKS: &[Benchmark] = &[

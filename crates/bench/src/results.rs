@@ -12,6 +12,8 @@ pub const VERSION: u32 = 1;
 pub struct BenchResults {
     /// [`VERSION`].
     pub version: u32,
+    /// A name for the machine: of equal processor, nodes, CPUs and memory.
+    pub machine_key: String,
     /// The machine, and what it was doing.
     pub conditions: BenchConditions,
     /// One for each benchmark.
@@ -34,7 +36,7 @@ pub struct BenchResult {
     /// What follows from them, in sentences.
     pub remarks: Vec<String>,
     /// What was not measured.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<NotMeasured>,
     /// Why a value may be wrong.
     pub warnings: Vec<String>,
 }
@@ -107,7 +109,7 @@ pub struct NamedValue {
 
 /// Something that was not measured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct NotMeasured {
     /// What: `memory of node 3`.
     pub what: String,
     /// Why, and what would change it.
@@ -156,7 +158,7 @@ impl BenchResult {
 
     /// Adds that something was not measured, once.
     pub fn leave_out(&mut self, what: impl Into<String>, why: impl Into<String>) {
-        let one = LeftOut { what: what.into(), why: why.into() };
+        let one = NotMeasured { what: what.into(), why: why.into() };
         if !self.left_out.contains(&one) {
             self.left_out.push(one);
         }

@@ -74,6 +74,11 @@ impl BenchSettings {
         }
     }
 
+    /// Whether the results are those of the whole machine.
+    pub fn is_of_machine(&self) -> bool {
+        self.cpus.is_none() && self.nodes.is_none() && self.size.is_none()
+    }
+
     /// How long each value is measured.
     pub fn time(&self) -> Duration {
         self.time.unwrap_or(Duration::from_millis(if self.quick { 100 } else { 500 }))

@@ -4,7 +4,7 @@ use crate::ground::Ground;
 use crate::placed::{self, Misplaced};
 use crate::sampled;
 use numakit_model::CpuSet;
-use numakit_sys::kernels::{Advice, Region};
+use numakit_sys::kernels::{Advice, Region, Vectors, write};
 use numakit_sys::{clock, sched};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -14,6 +14,9 @@ const LEAST: u64 = 64 << 10;
 /// Time for all threads to see when a round begins, in ns: for the first, and for each more.
 const LEAD: u64 = 50_000;
 const LEAD_EACH: u64 = 5_000;
+
+/// What memory is filled with. Lines that are mostly zero are a sixth faster to write on some CPUs.
+pub(crate) const BYTE: u8 = 0x5a;
 
 /// Two pieces of memory of the same length.
 pub(crate) struct Part {
@@ -32,7 +35,11 @@ pub(crate) struct Seat<T> {
 impl Part {
     /// Of this many bytes together, on a node.
     pub fn on(ground: &Ground<'_>, node: u32, bytes: u64) -> Result<Self, Misplaced> {
-        let one = || placed::memory(ground, node, (bytes / 2).max(LEAST), Advice::Huge);
+        let one = || {
+            let mut region = placed::memory(ground, node, (bytes / 2).max(LEAST), Advice::Huge)?;
+            write(&mut region, BYTE, Vectors::widest());
+            Ok(region)
+        };
         Ok(Self { from: one()?, to: one()? })
     }
 }
@@ -146,7 +153,6 @@ mod tests {
     use crate::interruptible::Watch;
     use crate::settings::BenchSettings;
     use numakit_sys::SysRoot;
-    use numakit_sys::kernels::{Vectors, write};
     use std::time::Duration;
 
     #[test]

@@ -4,12 +4,12 @@ use crate::{GlobalArgs, observe};
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use numakit_bench::{BENCHMARKS, BenchSettings};
+use numakit_bench::{ALL, BENCHMARKS, BenchSettings};
 use numakit_model::CpuSet;
 use numakit_placement::lists::KnownNumbers;
 use numakit_placement::{ListError, NumberList};
 use numakit_sys::signal::Signals;
-use numakit_sys::stdio::{print, replace_line};
+use numakit_sys::stdio::{note, print, replace_line};
 use numakit_sys::{signal, tty};
 use numakit_terminal::bench::{BenchStyle, json, page};
 use std::process::ExitCode;
@@ -23,9 +23,10 @@ const WIDTH: usize = 100;
 /// Threads are bound to CPUs, one for each core; memory is bound to its node, or allocated there by first touch
 /// where policies are refused, and its pages are verified before anything is timed. Values are medians. A
 /// warning says why they should not be believed; what cannot be measured is left out with the reason. Ctrl-C
-/// keeps what was measured so far, and the exit code is 130.
+/// keeps what was measured so far, and the exit code is 130. 'all' without --cpus, --nodes and --size keeps its
+/// results as JSON in a file of this machine below numakit/bench in XDG_STATE_HOME (/var/lib for root).
 ///
-/// --json writes {version, conditions, benchmarks: [{name, matrices: [{name, unit, less_is_better, row, column,
+/// --json writes {version, machine_key, conditions, benchmarks: [{name, matrices: [{name, unit, less_is_better, row, column,
 /// rows, columns, cells}], curves: [{name, unit, points: [{size, value}], marks: [{size, name}]}], values:
 /// [{name, unit, value, best}], remarks, left_out: [{what, why}], warnings}], complete}. A value and a cell are
 /// {median, low, high, samples}, low and high being the quantiles of 10 and 90 %; a cell that was not
@@ -57,7 +58,7 @@ pub struct BenchArgs {
 
 /// The words for benchmarks.
 fn names() -> PossibleValuesParser {
-    let all = PossibleValue::new("all").help("All of these");
+    let all = PossibleValue::new(ALL).help("All of these");
     let each = BENCHMARKS.iter().map(|benchmark| PossibleValue::new(benchmark.name).help(benchmark.about));
     PossibleValuesParser::new(each.chain([all]))
 }
@@ -102,8 +103,15 @@ impl BenchArgs {
         if shows {
             replace_line(None);
         }
+        let text = json(&results)?;
+        if self.benchmark == ALL && results.complete && settings.is_of_machine() {
+            match numakit_bench::keep(&results.machine_key, &text) {
+                Ok(path) => note(format_args!("results of this machine are kept in {}", path.display())),
+                Err(error) => note(format_args!("results of this machine are not kept: {error}")),
+            }
+        }
         match self.json {
-            true => print(format_args!("{}\n", json(&results)?))?,
+            true => print(format_args!("{text}\n"))?,
             false => {
                 let width = tty::columns().unwrap_or(WIDTH);
                 print(page(&results, BenchStyle { color: global.color(), width }))?;

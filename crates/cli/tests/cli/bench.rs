@@ -40,6 +40,19 @@ fn every_benchmark_has_complete_matrices() {
 }
 
 #[test]
+fn results_of_a_whole_machine_are_kept_and_others_are_not() {
+    let folder = Folder::new("benchkept");
+    let state = folder.path("state");
+    let run = |words: &str| Done::of(folder.numa(words).env("XDG_STATE_HOME", &state).output().unwrap());
+    assert!(!run(&format!("bench all {SHORT}")).err.contains("kept") && !state.exists());
+    let done = run("bench all --quick --time 1ms --json");
+    done.says(0, "results of this machine are kept in");
+    let results = results(&done);
+    let kept = state.join(format!("numakit/bench/{}.json", results.machine_key));
+    assert_eq!(std::fs::read_to_string(kept).unwrap().trim(), done.out.trim());
+}
+
+#[test]
 fn a_page_says_what_was_measured_where() {
     let folder = Folder::new("benchpage");
     let done = folder.run(&format!("bench latency {SHORT}"));

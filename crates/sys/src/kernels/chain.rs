@@ -21,8 +21,10 @@ impl Chain {
         let line = |at: usize| region.start().wrapping_add(at * LINE).cast::<usize>();
         let mut random = seed | 1;
         // First each line holds its own number, then Sattolo's shuffle makes them one cycle.
-        // SAFETY of all that follows: `at` and `other` are below `lines`, which are within the region of this function.
-        (0..lines).for_each(|at| unsafe { line(at).write(line(at) as usize) });
+        for at in 0..lines {
+            // SAFETY: `at` is less than `lines`, which are within the region that this function owns.
+            unsafe { line(at).write(line(at) as usize) };
+        }
         for at in (1..lines).rev() {
             random ^= random << 13;
             random ^= random >> 7;

@@ -40,7 +40,13 @@ fn results() -> BenchResults {
         unverified: Some("nodes of single pages: a filter refuses it".into()),
         ..Default::default()
     };
-    BenchResults { version: VERSION, conditions, benchmarks: vec![result], complete: false }
+    BenchResults {
+        version: VERSION,
+        machine_key: String::new(),
+        conditions,
+        benchmarks: vec![result],
+        complete: false,
+    }
 }
 
 #[test]
