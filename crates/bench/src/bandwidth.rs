@@ -5,26 +5,26 @@ use crate::placed::Misplaced;
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue, PairMatrix};
 use crate::sampled::MIN_SAMPLES;
-use crate::team::{self, BYTE, Part, Seat};
+use crate::team::{self, BYTE, Part, Rounds, Seat};
 use numakit_sys::kernels::{Vectors, copy, read, write, write_past_caches};
+use std::time::Duration;
 
 /// What a thread does with a part; returns the number of bytes that it has moved.
-type Pass = fn(&mut Part) -> usize;
+type Pass = fn(&mut Part, Vectors) -> usize;
 /// A thread with its memory, which it passes over part after part.
 type Passing = Seat<Vec<Part>>;
 
 /// What threads do, by name. A copy counts what it reads and what it writes, as STREAM does.
 const PASSES: [(&str, Pass); 4] = [
-    ("read", |part| read(&part.from, Vectors::widest()) + read(&part.to, Vectors::widest())),
-    ("write", |part| {
-        write(&mut part.from, BYTE, Vectors::widest()) + write(&mut part.to, BYTE, Vectors::widest())
+    ("read", |part, with| read(&part.from, with) + read(&part.to, with)),
+    ("write", |part, with| write(&mut part.from, BYTE, with) + write(&mut part.to, BYTE, with)),
+    ("non-temporal write", |part, with| {
+        write_past_caches(&mut part.from, BYTE, with) + write_past_caches(&mut part.to, BYTE, with)
     }),
-    ("non-temporal write", |part| {
-        write_past_caches(&mut part.from, BYTE, Vectors::widest())
-            + write_past_caches(&mut part.to, BYTE, Vectors::widest())
-    }),
-    ("copy", |part| 2 * copy(&part.from, &mut part.to, Vectors::widest())),
+    ("copy", |part, with| 2 * copy(&part.from, &mut part.to, with)),
 ];
+/// The part of a value's time in which registers are compared.
+const TRIAL: u32 = 5;
 const UNIT: &str = "GB/s";
 
 /// Measures them.
@@ -33,6 +33,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let matrix = |(name, _): &(&str, Pass)| {
         PairMatrix::new(&format!("bandwidth, {name}"), UNIT, false, rows.clone(), ground.memories.clone())
     };
+    let mut fastest = [None; PASSES.len()];
     let mut matrices: Vec<PairMatrix> = PASSES.iter().map(matrix).collect();
     for (row, place) in ground.places.iter().enumerate() {
         for (column, &node) in ground.memories.iter().enumerate() {
@@ -46,9 +47,9 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
                     continue;
                 }
             };
-            for ((name, pass), matrix) in PASSES.iter().zip(&mut matrices) {
+            for (((name, pass), matrix), fastest) in PASSES.iter().zip(&mut matrices).zip(&mut fastest) {
                 ground.now(format!("bandwidth: {name}, CPUs of node {}, memory of node {node}", place.node));
-                match rate(ground, &mut seats, *pass) {
+                match rate(ground, &mut seats, *pass, fastest) {
                     Ok(value) => matrix.set(row, column, value),
                     Err(Misplaced(why)) => result.leave_out(format!("CPUs of node {}", place.node), why),
                 }
@@ -56,12 +57,17 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
         }
     }
     result.matrices = matrices;
-    together(ground, result);
-    result.remarks.push(format!(
-        "one thread for each core, {} registers; a copy counts bytes read and written; a write does not count that caches \
-         read what it replaces",
-        Vectors::widest().name()
-    ));
+    together(ground, &mut fastest, result);
+    let with = |(name, _): &(&str, Pass), vectors: &Option<Vectors>| {
+        Some(format!("{name} {}", vectors.as_ref()?.name()))
+    };
+    let with: Vec<String> =
+        PASSES.iter().zip(&fastest).filter_map(|(pass, vectors)| with(pass, vectors)).collect();
+    result.remarks.push(format!("one thread for each core, with the fastest registers: {}", with.join(", ")));
+    result.remarks.push(
+        "a copy counts bytes read and written; a write does not count that caches read what it replaces"
+            .to_owned(),
+    );
     if !Vectors::widest().bypasses() {
         result.remarks.push(
             "this CPU has no non-temporal writes that numa knows; they are as ordinary ones".to_owned(),
@@ -70,7 +76,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
 }
 
 /// All nodes at the same time: each with its own memory, and each with the memory of all.
-fn together(ground: &Ground<'_>, result: &mut BenchResult) {
+fn together(ground: &Ground<'_>, fastest: &mut [Option<Vectors>; PASSES.len()], result: &mut BenchResult) {
     if ground.places.len() * ground.memories.len() < 2 {
         return result.leave_out("all pairs at once", "there is only one pair of CPUs and memory");
     }
@@ -95,9 +101,9 @@ fn together(ground: &Ground<'_>, result: &mut BenchResult) {
                 continue;
             }
         };
-        for (what, pass) in PASSES {
+        for ((what, pass), fastest) in PASSES.into_iter().zip(fastest.iter_mut()) {
             ground.now(format!("bandwidth: {what}, {name}"));
-            match rate(ground, &mut all, pass) {
+            match rate(ground, &mut all, pass, fastest) {
                 Ok(value) => result.values.extend(value.map(|value| NamedValue {
                     name: format!("{what}, {name}"),
                     unit: UNIT.to_owned(),
@@ -110,10 +116,30 @@ fn together(ground: &Ground<'_>, result: &mut BenchResult) {
     }
 }
 
-/// Bytes of all threads for each nanosecond, which is GB/s.
-fn rate(ground: &Ground<'_>, seats: &mut [Passing], pass: Pass) -> Result<Option<Quantiles>, Misplaced> {
-    let rates = team::rates(ground, seats, MIN_SAMPLES, |_| (), |parts| parts.iter_mut().map(pass).sum())?;
-    Ok(Quantiles::of(rates))
+/// Bytes of all threads for each nanosecond, which is GB/s; with the registers with which it is fastest.
+fn rate(
+    ground: &Ground<'_>,
+    seats: &mut [Passing],
+    pass: Pass,
+    fastest: &mut Option<Vectors>,
+) -> Result<Option<Quantiles>, Misplaced> {
+    let mut with = |vectors: Vectors, time: Duration| {
+        let all = |parts: &mut Vec<Part>| parts.iter_mut().map(|part| pass(part, vectors)).sum();
+        let rates = team::rates(ground, seats, Rounds { least: MIN_SAMPLES, time }, |_| (), all)?;
+        Ok(Quantiles::of(rates))
+    };
+    let vectors = match *fastest {
+        Some(vectors) => vectors,
+        None => {
+            let mut best = (Vectors::widest(), 0.0);
+            for vectors in Vectors::available() {
+                let rate = with(vectors, ground.time() / TRIAL)?.map_or(0.0, |value| value.median);
+                best = if rate > best.1 { (vectors, rate) } else { best };
+            }
+            *fastest.insert(best.0)
+        }
+    };
+    with(vectors, ground.time())
 }
 
 /// A seat for each CPU of a node, with a share of the memory of each of these nodes.
@@ -136,7 +162,6 @@ mod tests {
     use crate::interruptible::Watch;
     use crate::settings::BenchSettings;
     use numakit_sys::SysRoot;
-    use std::time::Duration;
 
     #[test]
     fn every_pass_moves_what_it_says() {
@@ -145,7 +170,9 @@ mod tests {
         let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
         let mut part = Part::on(&ground, ground.memories[0], 1 << 18).unwrap();
         for (name, pass) in PASSES {
-            assert_eq!(pass(&mut part), 1 << 18, "{name}");
+            for vectors in Vectors::available() {
+                assert_eq!(pass(&mut part, vectors), 1 << 18, "{name} {vectors:?}");
+            }
         }
     }
 

@@ -4,8 +4,8 @@ use crate::ground::Ground;
 use crate::placed::{Misplaced, on_cpu};
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue};
-use crate::sampled::{self, MIN_SAMPLES};
-use crate::team::{self, Seat};
+use crate::sampled;
+use crate::team::{self, Rounds, Seat};
 use numakit_sys::kernels::{Advice, HUGE_PAGE, Region, touch_in_processes};
 use numakit_sys::{clock, sched};
 
@@ -179,7 +179,7 @@ fn several(ground: &Ground<'_>, cpus: &[u32], kind: Kind, result: &mut BenchResu
         })
     };
     let name = format!("{}, fresh, {count} threads", kind.name);
-    match team::rates(ground, &mut seats, MIN_SAMPLES, |memory| *memory = fresh(kind).ok(), touched) {
+    match team::rates(ground, &mut seats, Rounds::of(ground), |memory| *memory = fresh(kind).ok(), touched) {
         // Pages of all threads for each ns, to ns for a page of each.
         Ok(rates) => {
             push(result, name, Quantiles::of(rates.into_iter().map(|rate| count as f64 / rate).collect()))

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Loads between two readings of the clock, which takes less than a thousandth of their time.
 const LOADS: usize = 1 << 12;
 /// Chains have an order of their own, the same in every run.
-pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The time of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,8 +36,8 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
             break;
         }
         ground.now(format!("latency: memory of node {node}"));
-        let chain = match placed::memory(ground, node, size, Advice::Huge) {
-            Ok(region) => Chain::over(region, usize::try_from(size).unwrap_or(usize::MAX), SEED),
+        let chain = match chain(ground, node, size) {
+            Ok(chain) => chain,
             Err(Misplaced(why)) => {
                 result.leave_out(format!("memory of node {node}"), why);
                 continue;
@@ -64,6 +64,12 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
         result.matrices.push(cycles);
     }
     latency_curve::measure(ground, result);
+}
+
+/// A chain through memory of a node.
+pub(crate) fn chain(ground: &Ground<'_>, node: u32, size: u64) -> Result<Chain, Misplaced> {
+    let region = placed::memory(ground, node, size, Advice::Huge)?;
+    placed::beside(ground, node, || Chain::over(region, usize::try_from(size).unwrap_or(usize::MAX), SEED))
 }
 
 fn in_ticks(loads: &[LoadTime]) -> Option<Quantiles> {

@@ -1,12 +1,11 @@
 //! The time of a load by the size of the memory that is used: the caches as a curve.
 
 use crate::ground::Ground;
-use crate::latency::{SEED, chase};
+use crate::latency::{chain, chase};
 use crate::placed::{self, Misplaced};
 use crate::results::{BenchResult, CurveMark, CurvePoint, SizeCurve};
 use crate::sampled;
 use numakit_model::Topology;
-use numakit_sys::kernels::{Advice, Chain};
 
 const FIRST: u64 = 4 << 10;
 const LAST: u64 = 1 << 30;
@@ -33,10 +32,8 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
             break;
         }
         ground.now(format!("latency by size: {} KiB", size >> 10));
-        let measured = placed::memory(ground, node, size, Advice::Huge).and_then(|region| {
-            let chain = Chain::over(region, usize::try_from(size).unwrap_or(usize::MAX), SEED);
-            placed::on_cpu(cpu, || chase(ground, &chain, time))
-        });
+        let measured =
+            chain(ground, node, size).and_then(|chain| placed::on_cpu(cpu, || chase(ground, &chain, time)));
         match measured {
             Ok(loads) => {
                 let value = sampled::quantiles(&loads, |load| load.ns);

@@ -26,6 +26,19 @@ pub fn on_cpu<T: Send>(cpu: u32, work: impl FnOnce() -> T + Send) -> Result<T, M
     }
 }
 
+/// Prepares memory of a node: on one of its CPUs, or on the first CPU that may be used, and never on any other.
+pub fn beside<T: Send>(
+    ground: &Ground<'_>,
+    node: u32,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, Misplaced> {
+    let first = ground.places.first().and_then(|place| place.cpus.first());
+    match ground.cpus_of(node).first().or(first) {
+        Some(&cpu) => on_cpu(cpu, work),
+        None => Ok(work()),
+    }
+}
+
 /// Why something is not where it should be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -46,11 +59,7 @@ pub(crate) fn memory(ground: &Ground<'_>, node: u32, bytes: u64, pages: Advice) 
         region.bind(node).map_err(|error| refused("the kernel binds no memory to it", error))?;
     }
     let page = sched::page_size() as usize;
-    let cpu = ground.cpus_of(node).first().or(ground.places.first().and_then(|place| place.cpus.first()));
-    match cpu {
-        Some(&cpu) => on_cpu(cpu, || region.touch(page))?,
-        None => region.touch(page),
-    }
+    beside(ground, node, || region.touch(page))?;
     verify(&region, node)?;
     Ok(region)
 }

@@ -5,7 +5,7 @@ use crate::ground::Ground;
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue};
-use crate::team::{self, Seat};
+use crate::team::{self, Rounds, Seat};
 use numakit_sys::kernels::{Advice, Region, stream_add, stream_copy, stream_scale, stream_triad};
 
 /// Of each loop, at least.
@@ -69,7 +69,7 @@ impl Arrays {
     fn on(ground: &Ground<'_>, node: u32, bytes: u64) -> Result<Self, Misplaced> {
         let array = |first: f64| {
             let mut region = placed::memory(ground, node, bytes, Advice::Huge)?;
-            region.doubles_mut().fill(first);
+            placed::beside(ground, node, || region.doubles_mut().fill(first))?;
             Ok(region)
         };
         Ok(Self { a: array(FIRST[0])?, b: array(FIRST[1])?, c: array(FIRST[2])?, loops: 0 })
@@ -142,8 +142,9 @@ fn threads(
     }
     let seat = |&(node, cpu): &(u32, u32)| Ok(Seat { cpu, work: Arrays::on(ground, node, piece)? });
     let mut seats = cpus.iter().map(seat).collect::<Result<Vec<_>, Misplaced>>()?;
+    let rounds = Rounds { least: LOOPS.len() * (TIMES + 1), ..Rounds::of(ground) };
     // The first turn is not counted; of the first loop team drops the rate already.
-    let rates = team::rates(ground, &mut seats, LOOPS.len() * (TIMES + 1), |_| (), Arrays::next)?;
+    let rates = team::rates(ground, &mut seats, rounds, |_| (), Arrays::next)?;
     let counted: Vec<(usize, f64)> = rates.into_iter().enumerate().map(|(at, rate)| (at + 1, rate)).collect();
     let counted = counted.get(LOOPS.len() - 1..).unwrap_or_default();
     for (at, one) in LOOPS.iter().enumerate() {

@@ -2,12 +2,13 @@
 
 use crate::ground::Ground;
 use crate::placed::{self, Misplaced};
-use crate::sampled;
+use crate::sampled::{self, MIN_SAMPLES};
 use numakit_model::CpuSet;
 use numakit_sys::kernels::{Advice, Region, Vectors, write};
 use numakit_sys::{clock, sched};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
+use std::time::Duration;
 
 /// The least memory of a thread, so that it does something between two readings of the clock.
 const LEAST: u64 = 64 << 10;
@@ -37,20 +38,34 @@ impl Part {
     pub fn on(ground: &Ground<'_>, node: u32, bytes: u64) -> Result<Self, Misplaced> {
         let one = || {
             let mut region = placed::memory(ground, node, (bytes / 2).max(LEAST), Advice::Huge)?;
-            write(&mut region, BYTE, Vectors::widest());
+            placed::beside(ground, node, || write(&mut region, BYTE, Vectors::widest()))?;
             Ok(region)
         };
         Ok(Self { from: one()?, to: one()? })
     }
 }
 
-/// Lets a thread on each of these CPUs do the same again and again for the time of a value, and at least this often, beginning at one moment: what
+/// How often threads do the same: for this time, and at least this often.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rounds {
+    pub least: usize,
+    pub time: Duration,
+}
+
+impl Rounds {
+    /// For the time of a value.
+    pub fn of(ground: &Ground<'_>) -> Self {
+        Self { least: MIN_SAMPLES, time: ground.time() }
+    }
+}
+
+/// Lets a thread on each of these CPUs do the same again and again, beginning at one moment: what
 /// `prepare` does is not timed, and `pass` returns how much it has done. What all of them did for each nanosecond, round by
 /// round; the reason if a thread cannot be bound.
 pub(crate) fn rates<T: Send>(
     ground: &Ground<'_>,
     seats: &mut [Seat<T>],
-    least: usize,
+    rounds: Rounds,
     prepare: impl Fn(&mut T) + Sync,
     pass: impl Fn(&mut T) -> usize + Sync,
 ) -> Result<Vec<f64>, Misplaced> {
@@ -58,8 +73,9 @@ pub(crate) fn rates<T: Send>(
     let mut rates = std::thread::scope(|scope| {
         let join = |seat: &mut Seat<T>| round.join(seat, &prepare, &pass);
         let members: Vec<_> = seats.iter_mut().map(|seat| scope.spawn(move || join(seat))).collect();
-        let rates =
-            sampled::repeat_at_least(least, ground.time(), || (!ground.is_stopped()).then(|| round.once()));
+        let rates = sampled::repeat_at_least(rounds.least, rounds.time, || {
+            (!ground.is_stopped()).then(|| round.once())
+        });
         round.end();
         members.into_iter().for_each(|member| _ = member.join());
         rates
@@ -153,7 +169,6 @@ mod tests {
     use crate::interruptible::Watch;
     use crate::settings::BenchSettings;
     use numakit_sys::SysRoot;
-    use std::time::Duration;
 
     #[test]
     fn every_thread_prepares_and_passes_in_every_round() {
@@ -165,7 +180,7 @@ mod tests {
         let seat = |&cpu: &u32| Seat { cpu, work: (0, Part::on(&ground, node, 1 << 17).unwrap()) };
         let mut seats: Vec<_> = ground.places[0].cpus.iter().map(seat).collect();
         let pass = |work: &mut (u32, Part)| write(&mut work.1.to, 7, Vectors::widest());
-        let rates = rates(&ground, &mut seats, 5, |work| work.0 += 1, pass).unwrap();
+        let rates = rates(&ground, &mut seats, Rounds::of(&ground), |work| work.0 += 1, pass).unwrap();
         assert!(rates.len() >= 4 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
         let sevens = f64::from_ne_bytes([7; 8]);
         for seat in &seats {
@@ -173,6 +188,11 @@ mod tests {
             assert!(seat.work.1.to.doubles().iter().all(|value| *value == sevens));
         }
         seats[0].cpu = 9999;
-        assert!(super::rates(&ground, &mut seats, 5, |_| (), |_| 1).unwrap_err().0.contains("CPU 9999"));
+        assert!(
+            super::rates(&ground, &mut seats, Rounds::of(&ground), |_| (), |_| 1)
+                .unwrap_err()
+                .0
+                .contains("CPU 9999")
+        );
     }
 }
