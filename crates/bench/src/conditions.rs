@@ -47,13 +47,7 @@ impl BenchConditions {
         Self {
             processor: processor(&cpus),
             kernel: machine::kernel_release(root).unwrap_or_default(),
-            machine: format!(
-                "{} packages, {} nodes, {} cores, {} CPUs",
-                topology.packages.len(),
-                topology.nodes.len(),
-                topology.cores.len(),
-                topology.online.len()
-            ),
+            machine: parts_of(topology),
             virtual_machine: is_virtual(&cpus),
             governor: governors(root, &topology.allowed),
             huge_pages: Setting::read(root).map(|setting| setting.to_string()),
@@ -62,6 +56,17 @@ impl BenchConditions {
             unverified: refused(Permission::MovePages),
         }
     }
+}
+
+/// How many parts the machine has.
+fn parts_of(topology: &Topology) -> String {
+    let parts = [
+        (topology.packages.len(), "package"),
+        (topology.nodes.len(), "node"),
+        (topology.cores.len(), "core"),
+        (topology.online.len(), "CPU"),
+    ];
+    parts.map(|(count, noun)| format!("{count} {noun}{}", if count == 1 { "" } else { "s" })).join(", ")
 }
 
 /// A field of the first CPU in /proc/cpuinfo.
@@ -187,6 +192,12 @@ mod tests {
         assert_eq!((processor(X86).as_str(), is_virtual(X86)), ("Some  CPU", true));
         let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n";
         assert_eq!((processor(arm).as_str(), is_virtual(arm)), ("0x41 0xd40", false));
+    }
+
+    #[test]
+    fn parts_are_counted() {
+        let machine = numakit_topology::synthetic::parse("package:1 node:1 core:2 pu:2").unwrap();
+        assert_eq!(parts_of(&machine), "1 package, 1 node, 2 cores, 4 CPUs");
     }
 
     #[test]

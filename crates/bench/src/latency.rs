@@ -29,7 +29,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let rows: Vec<u32> = ground.places.iter().map(|place| place.node).collect();
     let mut time = PairMatrix::new("load latency, idle", "ns", true, rows.clone(), ground.memories.clone());
     let mut cycles =
-        PairMatrix::new("load latency, idle, cycles", "TSC cycles", true, rows, ground.memories.clone());
+        PairMatrix::new("load latency, idle, by TSC", "cycles", true, rows, ground.memories.clone());
     let size = ground.size_beyond(ground.last_level_cache());
     for (column, &node) in ground.memories.iter().enumerate() {
         if ground.is_stopped() {
@@ -60,7 +60,9 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     }
     result.matrices.push(time);
     if cycles.values().next().is_some() {
-        result.remarks.push("TSC cycles are of the constant counter, not of the core's clock".to_owned());
+        result
+            .remarks
+            .push("cycles by TSC are those of the constant counter, not of the core's clock".to_owned());
         result.matrices.push(cycles);
     }
     latency_curve::measure(ground, result);
