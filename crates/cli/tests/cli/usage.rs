@@ -118,6 +118,7 @@ fn no_verb_ignores_sysroot() {
             "ctl" => "ctl status".to_owned(),
             "file" => "file show a.arrows".to_owned(),
             "alloc-stats" => "alloc-stats 1".to_owned(),
+            "bench" => "bench latency".to_owned(),
             "completions" => "completions bash".to_owned(),
             name => name.to_owned(),
         };
