@@ -31,6 +31,32 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     guest.boot()
 });
 
+/// All benchmarks, without the simulator.
+static ALL: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
+    Guest::new(Shape::named("four")?)
+        .program(&programs::numa()?)
+        .timeout(Duration::from_secs(600))
+        .step("all", &["sh", "-c", "numa bench all --quick --size 4M --time 10ms --json"])
+        .boot()
+});
+
+#[test]
+fn all_matrices_of_four_nodes_are_complete() {
+    let Some(boot) = or_skipped(&ALL) else { return };
+    let printed: Value = serde_json::from_str(&boot["all"].succeeded()).unwrap();
+    assert_eq!(printed["complete"], true);
+    for result in printed["benchmarks"].as_array().unwrap() {
+        for matrix in result["matrices"].as_array().unwrap() {
+            let cells = matrix["cells"].as_array().unwrap().iter().flat_map(|row| row.as_array().unwrap());
+            let measured = cells.filter(|cell| !cell.is_null()).count();
+            // Eight CPUs with each other, four nodes with all.
+            let expected = if result["name"] == "c2c" { 8 * 7 } else { 4 * 4 };
+            assert_eq!(measured, expected, "{matrix} {}", result["left_out"]);
+        }
+        println!("{}: {} {}", result["name"], result["remarks"], result["left_out"]);
+    }
+}
+
 /// What a step printed, and what was counted of it; nothing where the test is skipped.
 fn step(name: &str) -> Option<(Value, &'static Lines)> {
     let boot = or_skipped(&BOOT)?;
