@@ -8,6 +8,7 @@ pub mod floor;
 mod guest;
 mod live;
 mod machine;
+mod measured;
 mod memory;
 mod models;
 mod page;
@@ -99,6 +100,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "pages",
         question: "what memory costs that is fresh, dropped, free for the kernel to take, or kept",
         run: pages::run,
+    },
+    Benchmark {
+        name: "measured",
+        question: "how near numa bench is to loops in C on the same memory",
+        run: measured::run,
     },
     Benchmark {
         name: "timers",

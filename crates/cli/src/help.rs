@@ -76,9 +76,9 @@ mod tests {
     use crate::{command, programs};
 
     /// First words of a verb's help.
-    const IMPERATIVES: [&str; 13] = [
-        "Analyse", "Answer", "Check", "Control", "Convert", "List", "Mark", "Print", "Record", "Repair",
-        "Run", "Save", "Show",
+    const IMPERATIVES: [&str; 14] = [
+        "Analyse", "Answer", "Check", "Control", "Convert", "List", "Mark", "Measure", "Print", "Record",
+        "Repair", "Run", "Save", "Show",
     ];
 
     #[test]

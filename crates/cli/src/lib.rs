@@ -102,7 +102,7 @@ macro_rules! verbs {
 }
 
 verbs! {
-    See: topo::TopoArgs, top::TopArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, file::FileArgs, explain::ExplainArgs,
+    See: topo::TopoArgs, bench::BenchArgs, top::TopArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, file::FileArgs, explain::ExplainArgs,
         alloc_stats::AllocStatsArgs as "alloc-stats", alloc_profile::AllocProfileArgs as "alloc-profile", list::ListArgs;
     Record: record::RecordArgs, ctl::CtlArgs, report::ReportArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: run::RunArgs, ps::PsArgs, plan::PlanArgs;

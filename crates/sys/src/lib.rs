@@ -19,6 +19,7 @@ pub mod huge_pages;
 mod image;
 mod inherited;
 pub mod input;
+pub mod kernels;
 pub mod lock;
 pub mod mark;
 pub mod memory;

@@ -5,20 +5,25 @@ use crate::clock;
 
 /// The clock.
 pub fn ticks() -> u64 {
+    counter().unwrap_or_else(clock::monotonic)
+}
+
+/// The counter of the processor, where programs can read it. It counts time at a constant rate, not the cycles of the core.
+pub fn counter() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has the instruction, and Linux permits it.
-    unsafe {
-        std::arch::x86_64::_rdtsc()
+    {
+        // SAFETY: every x86-64 processor has the instruction; a process to which it is denied ends with a signal.
+        Some(unsafe { std::arch::x86_64::_rdtsc() })
     }
     #[cfg(target_arch = "aarch64")]
     {
         let now: u64;
         // SAFETY: it reads a register that Linux lets programs read.
         unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) now, options(nomem, nostack)) };
-        now
+        Some(now)
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    clock::monotonic()
+    None
 }
 
 /// For how long the two clocks are compared, in ns.

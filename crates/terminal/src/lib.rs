@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod alloc_profile;
 pub mod alloc_stats;
+pub mod bench;
 pub mod columns;
 pub mod compare;
 pub mod doctor;

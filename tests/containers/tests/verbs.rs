@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Each verb with a command line that needs nothing but this machine.
-const VERBS: [(&str, &str); 25] = [
+const VERBS: [(&str, &str); 26] = [
     ("topo", "numa topo"),
     ("list", "numa list"),
     ("stat", "numa stat -e cpu.user -- true"),
@@ -24,6 +24,7 @@ const VERBS: [(&str, &str); 25] = [
     ("file load", "numa file load --policy local $HOME/a.numa"),
     ("file load bind", "numa file load --policy bind:0 $HOME/a.numa"),
     ("file load interleave", "numa file load --policy interleave $HOME/a.numa"),
+    ("bench", "numa bench all --size 1M --time 1ms"),
     ("explain", "numa explain --rows 0 -- true"),
     ("ps", "numa ps"),
     ("plan", "numa plan -c 1"),

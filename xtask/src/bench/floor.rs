@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 10] = [
+const PROGRAMS: [(&str, &[&str]); 12] = [
     ("floor_files", &[]),
     ("floor_perf", &[]),
     ("floor_topology", &[]),
     ("allocations", &[]),
+    ("chase", &[]),
     ("compute", &["-fopenmp", "-lm"]),
     ("faults", &[]),
     ("mapping", &[]),
     ("pages", &[]),
+    ("passes", &["-march=native"]),
     ("sampled", &[]),
     ("threads", &["-pthread"]),
 ];

@@ -2,6 +2,7 @@
 
 pub mod alloc_profile;
 pub mod alloc_stats;
+pub mod bench;
 pub mod capture;
 pub mod completions;
 pub mod ctl;

@@ -4,6 +4,7 @@
 
 mod alloc_profile;
 mod alloc_stats;
+mod bench;
 mod cards;
 mod compared;
 mod completion;

@@ -119,6 +119,7 @@ fn no_verb_ignores_sysroot() {
             "file" => "file show a.arrows".to_owned(),
             "alloc-stats" => "alloc-stats 1".to_owned(),
             "alloc-profile" => "alloc-profile -- true".to_owned(),
+            "bench" => "bench latency".to_owned(),
             "completions" => "completions bash".to_owned(),
             name => name.to_owned(),
         };

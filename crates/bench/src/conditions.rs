@@ -1,0 +1,224 @@
+//! The machine, and what it was doing while something was measured.
+
+use crate::results::BenchResult;
+use numakit_model::{CpuSet, Topology};
+use numakit_sys::SysRoot;
+use numakit_sys::huge_pages::Setting;
+use numakit_sys::permissions::{Permission, Permissions};
+use numakit_sys::proc::machine::{self, LoadAverage, StatLine};
+use numakit_sys::sched;
+use serde::{Deserialize, Serialize};
+
+/// A value whose middle four fifths are wider than this share of its median should not be believed.
+const MAX_SPREAD: f64 = 0.2;
+/// The share of time that the hypervisor may give to others.
+const MAX_STEAL: f64 = 0.01;
+/// The share by which the frequency may change.
+const MAX_DRIFT: f64 = 0.05;
+
+/// What a result depends on beside the machine's memory.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchConditions {
+    /// The name of the processor.
+    pub processor: String,
+    /// The release of the kernel.
+    pub kernel: String,
+    /// Packages, nodes, cores and CPUs: `2 packages, 4 nodes, 32 cores, 64 CPUs`.
+    pub machine: String,
+    /// Whether a hypervisor runs it.
+    pub virtual_machine: bool,
+    /// The frequency governors of the CPUs; null where the kernel does not show any.
+    pub governor: Option<String>,
+    /// The setting of transparent huge pages; null where the kernel has none.
+    pub huge_pages: Option<String>,
+    /// The load average of the minute before.
+    pub load: Option<f64>,
+    /// Why memory policies were not used; null if they were.
+    pub policies_refused: Option<String>,
+    /// Why it is not known on which nodes the memory was; null if it was verified.
+    pub unverified: Option<String>,
+}
+
+impl BenchConditions {
+    /// Reads them.
+    pub fn read(root: &SysRoot, topology: &Topology, permissions: &Permissions) -> Self {
+        let cpus = root.text("/proc/cpuinfo").unwrap_or_default();
+        let refused = |permission| permissions.check(permission).err().map(ToString::to_string);
+        Self {
+            processor: processor(&cpus),
+            kernel: machine::kernel_release(root).unwrap_or_default(),
+            machine: parts_of(topology),
+            virtual_machine: is_virtual(&cpus),
+            governor: governors(root, &topology.allowed),
+            huge_pages: Setting::read(root).map(|setting| setting.to_string()),
+            load: LoadAverage::read(root).map(|load| load.minute),
+            policies_refused: refused(Permission::Policies),
+            unverified: refused(Permission::MovePages),
+        }
+    }
+}
+
+/// How many parts the machine has.
+fn parts_of(topology: &Topology) -> String {
+    let parts = [
+        (topology.packages.len(), "package"),
+        (topology.nodes.len(), "node"),
+        (topology.cores.len(), "core"),
+        (topology.online.len(), "CPU"),
+    ];
+    parts.map(|(count, noun)| format!("{count} {noun}{}", if count == 1 { "" } else { "s" })).join(", ")
+}
+
+/// A field of the first CPU in /proc/cpuinfo.
+fn field<'a>(cpus: &'a str, name: &str) -> Option<&'a str> {
+    let line = cpus.lines().find(|line| line.split(':').next().is_some_and(|n| n.trim() == name))?;
+    Some(line.split_once(':')?.1.trim())
+}
+
+fn processor(cpus: &str) -> String {
+    // AArch64 has numbers where x86 has a name.
+    let parts =
+        || ["CPU implementer", "CPU part"].map(|name| field(cpus, name).unwrap_or_default()).join(" ");
+    field(cpus, "model name").map_or_else(parts, str::to_owned)
+}
+
+fn is_virtual(cpus: &str) -> bool {
+    field(cpus, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
+}
+
+/// The governors of these CPUs, each once.
+fn governors(root: &SysRoot, cpus: &CpuSet) -> Option<String> {
+    let of = |cpu| root.text(&format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")).ok();
+    let mut names: Vec<String> = cpus.iter().filter_map(of).map(|name| name.trim().to_owned()).collect();
+    names.sort();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// What the machine counts while something is measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Noise {
+    /// Ticks that the hypervisor gave to others, and ticks of all kinds.
+    steal: u64,
+    all: u64,
+    /// Runnable threads.
+    running: u32,
+    /// kHz of the first CPU.
+    frequency: Option<u64>,
+}
+
+impl Noise {
+    /// Now.
+    pub fn read(root: &SysRoot, cpus: &CpuSet) -> Self {
+        let mut noise = Self::default();
+        let stat = root.bytes("/proc/stat").unwrap_or_default();
+        for line in stat.split(|&byte| byte == b'\n') {
+            if let StatLine::Cpu(cpu, rest) = machine::stat_line(line)
+                && cpus.contains(cpu)
+            {
+                // user, nice, system, idle, iowait, irq, softirq, steal
+                let ticks: Vec<u64> = machine::numbers(rest).take(8).collect();
+                noise.all += ticks.iter().sum::<u64>();
+                noise.steal += ticks.get(7).copied().unwrap_or(0);
+            }
+        }
+        noise.running = LoadAverage::read(root).map_or(0, |load| load.running);
+        let cpu = cpus.first().unwrap_or(0);
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
+        noise.frequency = root.text(&path).ok().and_then(|text| text.trim().parse().ok());
+        noise
+    }
+
+    /// Adds to a result why it should not be believed, from the noise before it and this one after it.
+    pub fn judge(self, before: Self, cpus: &CpuSet, result: &mut BenchResult) {
+        let busy = u64::from(before.running.saturating_sub(1));
+        if busy >= cpus.len() as u64 {
+            result.warnings.push(format!(
+                "other programs had {busy} runnable threads on {} CPUs; run it again when the machine is idle",
+                cpus.len()
+            ));
+        }
+        let (steal, all) = (self.steal.saturating_sub(before.steal), self.all.saturating_sub(before.all));
+        if all > 0 && steal as f64 > MAX_STEAL * all as f64 {
+            let share = 100.0 * steal as f64 / all as f64;
+            let (steal, per) = (steal, sched::ticks_per_second());
+            result.warnings.push(format!(
+                "the hypervisor gave {share:.1} % of the time ({:.1} s) to other guests",
+                steal as f64 / per.max(1) as f64
+            ));
+        }
+        if let (Some(before), Some(after)) = (before.frequency, self.frequency)
+            && (after as f64 / before.max(1) as f64 - 1.0).abs() > MAX_DRIFT
+        {
+            result.warnings.push(format!(
+                "the frequency of the CPU changed from {} to {} MHz; set the governor 'performance'",
+                before / 1000,
+                after / 1000
+            ));
+        }
+        judge_spread(result);
+    }
+}
+
+/// Warns about values that varied.
+fn judge_spread(result: &mut BenchResult) {
+    let all = result.all().count();
+    let varied: Vec<(&str, f64)> = result
+        .all()
+        .map(|(name, value)| (name, value.spread()))
+        .filter(|(_, spread)| *spread > MAX_SPREAD)
+        .collect();
+    let Some((name, worst)) = varied.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+    let warning = format!(
+        "{} of {all} values varied by more than {:.0} % from the 10 % to the 90 % quantile (most: {name}, {:.0} %)",
+        varied.len(),
+        100.0 * MAX_SPREAD,
+        100.0 * worst
+    );
+    result.warnings.push(warning);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantiles::Quantiles;
+    use crate::results::NamedValue;
+
+    const X86: &str =
+        "processor\t: 0\nmodel name\t: Some  CPU\nflags\t\t: fpu hypervisor sse\n\nprocessor\t: 1\n";
+
+    #[test]
+    fn the_processor_has_a_name_or_numbers() {
+        assert_eq!((processor(X86).as_str(), is_virtual(X86)), ("Some  CPU", true));
+        let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n";
+        assert_eq!((processor(arm).as_str(), is_virtual(arm)), ("0x41 0xd40", false));
+    }
+
+    #[test]
+    fn parts_are_counted() {
+        let machine = numakit_topology::synthetic::parse("package:1 node:1 core:2 pu:2").unwrap();
+        assert_eq!(parts_of(&machine), "1 package, 1 node, 2 cores, 4 CPUs");
+    }
+
+    #[test]
+    fn a_busy_machine_and_values_that_vary_are_said() {
+        let cpus = CpuSet::range(0, 1);
+        let value = |low, high| Quantiles { median: 10.0, low, high, samples: 9 };
+        let named = |value| NamedValue { name: "load".to_owned(), unit: "ns".to_owned(), value, best: None };
+        let mut calm = BenchResult { values: vec![named(value(9.5, 10.5))], ..Default::default() };
+        let before = Noise { steal: 5, all: 100, running: 1, frequency: Some(2_000_000) };
+        Noise { steal: 6, all: 1100, ..before }.judge(before, &cpus, &mut calm);
+        assert_eq!(calm.warnings, [""; 0]);
+        let mut noisy = BenchResult {
+            values: vec![named(value(9.0, 13.0)), named(value(9.5, 10.5))],
+            ..Default::default()
+        };
+        let before = Noise { running: 4, ..before };
+        Noise { steal: 105, all: 1100, running: 2, frequency: Some(1_500_000) }
+            .judge(before, &cpus, &mut noisy);
+        assert_eq!(noisy.warnings.len(), 4, "{:?}", noisy.warnings);
+        assert!(noisy.warnings[0].contains("3 runnable threads on 2 CPUs"), "{:?}", noisy.warnings);
+        assert!(noisy.warnings[1].contains("10.0 %"), "{:?}", noisy.warnings);
+        assert!(noisy.warnings[3].starts_with("1 of 2 values") && noisy.warnings[3].contains("load, 40 %"));
+    }
+}

@@ -1,0 +1,245 @@
+//! What a page fault costs that allocates memory: by page size, by where the page comes from, by threads and by processes.
+
+use crate::ground::Ground;
+use crate::placed::{Misplaced, on_cpu};
+use crate::quantiles::Quantiles;
+use crate::results::{BenchResult, NamedValue};
+use crate::sampled;
+use crate::team::{self, Rounds, Seat};
+use numakit_sys::kernels::{Advice, HUGE_PAGE, Region, touch_in_processes};
+use numakit_sys::{clock, sched};
+
+/// Pages that are touched between two readings of the clock.
+const SMALL_PAGES: usize = 2048;
+const HUGE_PAGES: usize = 16;
+
+/// A size of pages.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    advice: Advice,
+    /// Bytes of a page.
+    page: usize,
+    /// Bytes that a thread touches.
+    bytes: usize,
+}
+
+/// Where a page comes from when it is touched: what happens before, which is not timed, and what is timed.
+struct Origin {
+    name: &'static str,
+    before: fn(&mut Region, Kind) -> std::io::Result<()>,
+    timed: fn(&mut Region, Kind) -> std::io::Result<()>,
+    /// Whether the memory of the last time is used again.
+    again: bool,
+}
+
+const ORIGINS: [Origin; 5] = [
+    Origin { name: "fresh", before: |_, _| Ok(()), timed: touch, again: false },
+    Origin { name: "populated (MADV_POPULATE_WRITE)", before: |_, _| Ok(()), timed: populate, again: false },
+    Origin {
+        name: "after MADV_DONTNEED",
+        before: |memory, _| memory.advise(Advice::Drop),
+        timed: touch,
+        again: true,
+    },
+    Origin {
+        name: "after MADV_FREE",
+        before: |memory, _| memory.advise(Advice::Offer),
+        timed: touch,
+        again: true,
+    },
+    Origin { name: "recycled", before: |_, _| Ok(()), timed: touch, again: true },
+];
+
+fn touch(memory: &mut Region, kind: Kind) -> std::io::Result<()> {
+    memory.touch(kind.page);
+    Ok(())
+}
+
+fn populate(memory: &mut Region, _: Kind) -> std::io::Result<()> {
+    memory.advise(Advice::Populate)
+}
+
+/// Measures it.
+pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
+    let cpus: Vec<u32> = ground.places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
+    let Some(&first) = cpus.first() else { return result.leave_out("page faults", "no CPU can be used") };
+    let small = sched::page_size() as usize;
+    let kinds = [
+        Kind { name: "small page", advice: Advice::Small, page: small, bytes: SMALL_PAGES * small },
+        Kind { name: "huge page", advice: Advice::Huge, page: HUGE_PAGE, bytes: HUGE_PAGES * HUGE_PAGE },
+    ];
+    result.remarks.push(format!("small pages are {} KiB, huge ones {} KiB", small >> 10, HUGE_PAGE >> 10));
+    result
+        .remarks
+        .push("with several threads or processes: time until all are done, for a page of each".to_owned());
+    for kind in kinds {
+        let kind = Kind { bytes: sized(ground, kind, cpus.len()), ..kind };
+        let node = ground.topology.node_of_cpu(first).map_or(0, |node| node.os_index);
+        let lack = ground.lacks(node, (kind.bytes * cpus.len()) as u64).or_else(|| lacks_huge_pages(kind));
+        if let Some(why) = lack {
+            result.leave_out(format!("{}s", kind.name), why);
+            continue;
+        }
+        one_thread(ground, first, kind, result);
+        for count in counts(cpus.len()) {
+            several(ground, &cpus[..count], kind, result);
+        }
+    }
+}
+
+/// What a thread touches: what the user asked for, in whole pages, or the default.
+fn sized(ground: &Ground<'_>, kind: Kind, threads: usize) -> usize {
+    match ground.settings.size {
+        Some(size) => (usize::try_from(size).unwrap_or(usize::MAX) / threads / kind.page).max(1) * kind.page,
+        None => kind.bytes,
+    }
+}
+
+/// 2, 4, 8, and all.
+fn counts(all: usize) -> Vec<usize> {
+    let powers = std::iter::successors(Some(2), |count| Some(count * 2)).take_while(|count| *count < all);
+    powers.chain((all > 1).then_some(all)).collect()
+}
+
+/// Why huge pages cannot be measured.
+fn lacks_huge_pages(kind: Kind) -> Option<String> {
+    let mut memory = fresh(kind).ok()?;
+    memory.touch(kind.page);
+    let got = memory.huge_bytes().filter(|_| kind.advice == Advice::Huge)?;
+    (got < kind.bytes as u64).then(|| {
+        format!(
+            "the kernel gave {} of {} huge pages; enable them in /sys/kernel/mm/transparent_hugepage/enabled, or free memory",
+            got as usize / HUGE_PAGE,
+            kind.bytes / HUGE_PAGE
+        )
+    })
+}
+
+fn fresh(kind: Kind) -> std::io::Result<Region> {
+    let mut memory = Region::map(kind.bytes)?;
+    // Kernels without huge pages refuse the advice, and have small pages only.
+    let _ = memory.advise(kind.advice);
+    Ok(memory)
+}
+
+/// All origins, by a thread alone.
+fn one_thread(ground: &Ground<'_>, cpu: u32, kind: Kind, result: &mut BenchResult) {
+    for origin in &ORIGINS {
+        if ground.is_stopped() {
+            return;
+        }
+        ground.now(format!("faults: {}, {}", kind.name, origin.name));
+        let name = format!("{}, {}", kind.name, origin.name);
+        match on_cpu(cpu, || from_origin(ground, kind, origin)) {
+            Ok(Ok(times)) => push(result, name, Quantiles::of(times)),
+            Ok(Err(error)) => result.leave_out(name, format!("the kernel refuses it: {error}")),
+            Err(Misplaced(why)) => result.leave_out(name, why),
+        }
+    }
+}
+
+/// Times of a page in ns.
+fn from_origin(ground: &Ground<'_>, kind: Kind, origin: &Origin) -> std::io::Result<Vec<f64>> {
+    let mut memory = fresh(kind)?;
+    if origin.again {
+        memory.touch(kind.page);
+    }
+    let mut refused = None;
+    let times = sampled::repeat(ground.time(), || {
+        if ground.is_stopped() {
+            return None;
+        }
+        let mut once = || -> std::io::Result<f64> {
+            if !origin.again {
+                memory = fresh(kind)?;
+            }
+            (origin.before)(&mut memory, kind)?;
+            let begin = clock::monotonic();
+            (origin.timed)(&mut memory, kind)?;
+            Ok((clock::monotonic() - begin) as f64 / (kind.bytes / kind.page) as f64)
+        };
+        once().map_err(|error| refused = Some(error)).ok()
+    });
+    refused.map_or(Ok(times), Err)
+}
+
+/// Fresh pages by threads of one process, and by as many processes.
+fn several(ground: &Ground<'_>, cpus: &[u32], kind: Kind, result: &mut BenchResult) {
+    if ground.is_stopped() {
+        return;
+    }
+    let (count, pages) = (cpus.len(), kind.bytes / kind.page);
+    ground.now(format!("faults: {}, {count} threads", kind.name));
+    let mut seats: Vec<Seat<Option<Region>>> = cpus.iter().map(|&cpu| Seat { cpu, work: None }).collect();
+    let touched = |memory: &mut Option<Region>| {
+        memory.as_mut().map_or(0, |memory| {
+            memory.touch(kind.page);
+            pages
+        })
+    };
+    let name = format!("{}, fresh, {count} threads", kind.name);
+    match team::rates(ground, &mut seats, Rounds::of(ground), |memory| *memory = fresh(kind).ok(), touched) {
+        // Pages of all threads for each ns, to ns for a page of each.
+        Ok(rates) => {
+            push(result, name, Quantiles::of(rates.into_iter().map(|rate| count as f64 / rate).collect()))
+        }
+        Err(Misplaced(why)) => result.leave_out(name, why),
+    }
+    ground.now(format!("faults: {}, {count} processes", kind.name));
+    let name = format!("{}, fresh, {count} processes", kind.name);
+    let mut refused = None;
+    let times = sampled::repeat(ground.time(), || {
+        let times =
+            (!ground.is_stopped()).then(|| touch_in_processes(cpus, kind.bytes, kind.advice, kind.page))?;
+        let longest = times.map(|times| times.into_iter().max().unwrap_or(0) as f64 / pages as f64);
+        longest.map_err(|error| refused = Some(error)).ok()
+    });
+    match refused {
+        None => push(result, name, Quantiles::of(times)),
+        Some(error) => result.leave_out(name, format!("the kernel refuses it: {error}")),
+    }
+}
+
+fn push(result: &mut BenchResult, name: String, value: Option<Quantiles>) {
+    result.values.extend(value.map(|value| NamedValue {
+        name,
+        unit: "ns a page".to_owned(),
+        value,
+        best: None,
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interruptible::Watch;
+    use crate::settings::BenchSettings;
+    use numakit_sys::SysRoot;
+    use std::time::Duration;
+
+    #[test]
+    fn numbers_of_threads_double_up_to_all() {
+        assert_eq!(
+            [counts(1), counts(2), counts(6), counts(8)],
+            [vec![], vec![2], vec![2, 4, 6], vec![2, 4, 8]]
+        );
+    }
+
+    #[test]
+    fn every_origin_is_measured_or_has_a_reason() {
+        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
+        let watch = Watch::default();
+        let settings =
+            BenchSettings { size: Some(1 << 20), time: Some(Duration::from_millis(1)), ..Default::default() };
+        let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
+        let mut result = BenchResult::default();
+        measure(&ground, &mut result);
+        let cpus: usize = ground.places.iter().map(|place| place.cpus.len()).sum();
+        let each = ORIGINS.len() + 2 * counts(cpus).len();
+        let huge = if result.left_out.iter().any(|left| left.what == "huge pages") { 0 } else { each };
+        let refused = result.left_out.iter().filter(|left| left.why.contains("refuses")).count();
+        assert_eq!(result.values.len() + refused, each + huge, "{result:?}");
+        assert!(result.values.iter().all(|value| value.value.median > 0.0), "{result:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Running benchmarks so that the user sees how far they are, and can end them and keep what was measured.
+
+use crate::conditions::{BenchConditions, Noise};
+use crate::ground::Ground;
+use crate::results::{BenchResult, BenchResults, VERSION};
+use crate::settings::BenchSettings;
+use crate::{ALL, BENCHMARKS, BenchError, Benchmark, kept};
+use numakit_model::Topology;
+use numakit_sys::SysRoot;
+use numakit_sys::permissions::{Permission, Permissions};
+use numakit_sys::poll;
+use numakit_sys::signal::Signals;
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The time between two looks at the benchmark's progress.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What a running benchmark tells, and what it is told.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    stopped: AtomicBool,
+    now: Mutex<String>,
+}
+
+impl Watch {
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    pub fn now(&self, what: String) {
+        if let Ok(mut now) = self.now.lock() {
+            *now = what;
+        }
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn text(&self) -> String {
+        self.now.lock().map(|now| now.clone()).unwrap_or_default()
+    }
+}
+
+/// How far benchmarks are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BenchProgress {
+    /// What is measured now.
+    pub what: String,
+}
+
+/// Which signal ended a run; none if it ended.
+pub type Interrupted = Option<i32>;
+
+/// The benchmarks of this name, or all.
+pub fn select(word: &str) -> Result<Vec<&'static Benchmark>, BenchError> {
+    let chosen: Vec<_> =
+        BENCHMARKS.iter().filter(|benchmark| word == ALL || benchmark.name == word).collect();
+    if chosen.is_empty() {
+        let known = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ");
+        return Err(BenchError::Unknown { word: word.to_owned(), known });
+    }
+    Ok(chosen)
+}
+
+/// Runs benchmarks on this machine. A signal ends them; what was measured until then is returned.
+pub fn run(
+    chosen: &[&Benchmark],
+    topology: &Topology,
+    settings: &BenchSettings,
+    signals: &Signals,
+    mut show: impl FnMut(&BenchProgress),
+) -> (BenchResults, Interrupted) {
+    let (root, watch) = (SysRoot::host(), Watch::default());
+    let permissions = Permissions::own_of(&[Permission::Policies, Permission::MovePages]);
+    let conditions = BenchConditions::read(&root, topology, &permissions);
+    let binds = permissions.check(Permission::Policies).is_ok();
+    let ground = Ground::new(root, topology, settings, binds, &watch);
+    let (benchmarks, interrupted) = std::thread::scope(|scope| {
+        let work = scope.spawn(|| measure(chosen, &ground));
+        let mut interrupted = None;
+        while !work.is_finished() {
+            let woken = poll::readable(&[signals.as_fd()], Some(LOOK));
+            if woken.is_err() {
+                std::thread::sleep(LOOK);
+            }
+            if let Some(signal) = signals.next() {
+                interrupted = Some(signal.number);
+                watch.stop();
+            }
+            show(&BenchProgress { what: watch.text() });
+        }
+        (work.join().unwrap_or_default(), interrupted)
+    });
+    let complete = interrupted.is_none() && benchmarks.len() == chosen.len();
+    let machine_key = kept::machine_key(&conditions.processor, topology);
+    (BenchResults { version: VERSION, machine_key, conditions, benchmarks, complete }, interrupted)
+}
+
+/// One after the other, until the user stops them.
+fn measure(chosen: &[&Benchmark], ground: &Ground<'_>) -> Vec<BenchResult> {
+    let mut results = Vec::new();
+    for benchmark in chosen {
+        if ground.is_stopped() {
+            break;
+        }
+        let before = Noise::read(&ground.root, &ground.cpus);
+        let mut result = BenchResult { name: benchmark.name.to_owned(), ..BenchResult::default() };
+        ground.explain(&mut result);
+        (benchmark.measure)(ground, &mut result);
+        Noise::read(&ground.root, &ground.cpus).judge(before, &ground.cpus, &mut result);
+        results.push(result);
+    }
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benchmarks_are_selected_by_name() {
+        assert_eq!(select("all").unwrap_or_default().len(), BENCHMARKS.len());
+        for benchmark in BENCHMARKS {
+            assert_eq!(select(benchmark.name).unwrap_or_default().len(), 1);
+        }
+        let refused = select("speed").err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(refused.contains("'speed'") && refused.contains("latency"), "{refused}");
+    }
+
+    #[test]
+    fn a_stopped_run_measures_nothing() {
+        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
+        let (settings, watch) = (BenchSettings::default(), Watch::default());
+        watch.stop();
+        let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
+        assert_eq!(measure(&select("all").unwrap_or_default(), &ground), []);
+    }
+}

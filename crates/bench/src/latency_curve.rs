@@ -1,0 +1,118 @@
+//! The time of a load by the size of the memory that is used: the caches as a curve.
+
+use crate::ground::Ground;
+use crate::latency::{chain, chase};
+use crate::placed::{self, Misplaced};
+use crate::results::{BenchResult, CurveMark, CurvePoint, SizeCurve};
+use crate::sampled;
+use numakit_model::Topology;
+
+const FIRST: u64 = 4 << 10;
+const LAST: u64 = 1 << 30;
+/// With `--quick`, and where there is less memory.
+const LAST_QUICK: u64 = 128 << 20;
+
+/// Measures it on the first node that has CPUs and memory, up to 1 GiB or a smaller `--size`.
+pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
+    let near = ground.places.iter().find(|place| ground.memories.contains(&place.node));
+    let Some((node, Some(&cpu))) = near.map(|place| (place.node, place.cpus.first())) else {
+        return result.leave_out("latency by size", "no node has both CPUs and memory that can be used");
+    };
+    let mut curve = SizeCurve {
+        name: format!("load latency by size, CPU {cpu}, memory of node {node}"),
+        unit: "ns".to_owned(),
+        points: Vec::new(),
+        marks: marks(ground.topology, cpu),
+    };
+    let last = if ground.settings.quick { LAST_QUICK } else { LAST };
+    let most = ground.settings.size.map_or(last, |size| size.min(last));
+    let time = ground.time() / 10;
+    for size in sizes(most) {
+        if ground.is_stopped() {
+            break;
+        }
+        ground.now(format!("latency by size: {} KiB", size >> 10));
+        let measured =
+            chain(ground, node, size).and_then(|chain| placed::on_cpu(cpu, || chase(ground, &chain, time)));
+        match measured {
+            Ok(loads) => {
+                let value = sampled::quantiles(&loads, |load| load.ns);
+                curve.points.extend(value.map(|value| CurvePoint { size, value }));
+            }
+            Err(Misplaced(why)) => {
+                result.leave_out(format!("latency by size from {} MiB on", size >> 20), why);
+                break;
+            }
+        }
+    }
+    result.curves.push(curve);
+}
+
+/// Powers of two and one and a half times these.
+fn sizes(most: u64) -> impl Iterator<Item = u64> {
+    let powers = std::iter::successors(Some(FIRST), |size| size.checked_mul(2));
+    powers.flat_map(|size| [size, size / 2 * 3]).take_while(move |size| *size <= most)
+}
+
+/// The data caches of a CPU.
+fn marks(topology: &Topology, cpu: u32) -> Vec<CurveMark> {
+    let mut marks = Vec::new();
+    for level in 1..=4 {
+        let cache = topology.caches_of_level(level).find(|cache| cache.cpus.contains(cpu));
+        let size = cache.and_then(|cache| cache.size);
+        marks.extend(size.map(|size| CurveMark { size, name: format!("L{level}") }));
+    }
+    marks.sort_by_key(|mark| mark.size);
+    marks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interruptible::Watch;
+    use crate::settings::BenchSettings;
+    use numakit_sys::SysRoot;
+    use std::time::Duration;
+
+    #[test]
+    fn sizes_grow_to_the_largest() {
+        assert_eq!(sizes(16 << 10).collect::<Vec<_>>(), [4096, 6144, 8192, 12288, 16384]);
+        assert_eq!((sizes(LAST).last(), sizes(LAST).count()), (Some(LAST), 37));
+    }
+
+    #[test]
+    fn caches_are_marked() {
+        let mut topology = numakit_topology::synthetic::parse("package:1 node:1 core:2").unwrap();
+        let cpus = numakit_model::CpuSet::range(0, 1);
+        let cache = |level, size, kind| numakit_model::topology::Cache {
+            level,
+            size: Some(size),
+            kind,
+            cpus: cpus.clone(),
+            ..Default::default()
+        };
+        use numakit_model::topology::CacheKind::{Data, Instruction, Unified};
+        topology.caches = vec![cache(3, 900, Unified), cache(1, 30, Instruction), cache(1, 50, Data)];
+        let names: Vec<_> = marks(&topology, 1).into_iter().map(|mark| (mark.name, mark.size)).collect();
+        assert_eq!(names, [("L1".to_owned(), 50), ("L3".to_owned(), 900)]);
+    }
+
+    #[test]
+    fn a_pair_and_a_curve_are_measured() {
+        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
+        let watch = Watch::default();
+        let settings =
+            BenchSettings { size: Some(1 << 20), time: Some(Duration::from_millis(1)), ..Default::default() };
+        let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
+        let mut result = BenchResult::default();
+        crate::latency::measure(&ground, &mut result);
+        let cells = ground.places.len() * ground.memories.len();
+        assert_eq!(result.matrices[0].values().count(), cells, "{:?}", result.left_out);
+        assert!(result.matrices[0].values().all(|value| value.median > 0.0 && value.samples >= 5));
+        assert_eq!(result.curves[0].points.len(), sizes(1 << 20).count());
+        assert_eq!(
+            result.remarks.iter().filter(|remark| remark.starts_with("memory of")).count(),
+            ground.memories.len()
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! Threads on their CPU, memory on its node.
+
+use crate::ground::Ground;
+use numakit_model::CpuSet;
+use numakit_sys::kernels::{Advice, Region};
+use numakit_sys::sched;
+
+/// Pages of a region whose nodes are asked for.
+const SAMPLES: usize = 4096;
+/// The share of them that may be elsewhere.
+const MAX_ASTRAY: f64 = 0.01;
+
+/// Does something in a thread on a CPU; the reason if the kernel refuses the CPU.
+pub fn on_cpu<T: Send>(cpu: u32, work: impl FnOnce() -> T + Send) -> Result<T, Misplaced> {
+    let pinned = || sched::set_affinity(&CpuSet::range(cpu, cpu)).map(|()| work());
+    let thread = std::thread::scope(|scope| {
+        let started = std::thread::Builder::new().name(format!("bench-cpu{cpu}")).spawn_scoped(scope, pinned);
+        started.map(|thread| thread.join())
+    });
+    match thread {
+        Ok(Ok(Ok(value))) => Ok(value),
+        Ok(Ok(Err(error))) | Err(error) => {
+            Err(Misplaced(format!("a thread cannot be bound to CPU {cpu}: {error}")))
+        }
+        Ok(Err(_)) => Err(Misplaced(format!("the thread on CPU {cpu} failed"))),
+    }
+}
+
+/// Prepares memory of a node: on one of its CPUs, or on the first CPU that may be used, and never on any other.
+pub fn beside<T: Send>(
+    ground: &Ground<'_>,
+    node: u32,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, Misplaced> {
+    let first = ground.places.first().and_then(|place| place.cpus.first());
+    match ground.cpus_of(node).first().or(first) {
+        Some(&cpu) => on_cpu(cpu, work),
+        None => Ok(work()),
+    }
+}
+
+/// Why something is not where it should be measured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Misplaced(pub String);
+
+/// Memory of a node, all of whose pages are there. Bound to it where policies are permitted; allocated by the first touch
+/// of a thread on the node. The kernel's list of pages verifies it, where that is permitted.
+pub(crate) fn memory(ground: &Ground<'_>, node: u32, bytes: u64, pages: Advice) -> Result<Region, Misplaced> {
+    if let Some(lack) = ground.lacks(node, bytes) {
+        return Err(Misplaced(lack));
+    }
+    let refused = |what: &str, error: std::io::Error| Misplaced(format!("{what}: {error}"));
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut region = Region::map(bytes).map_err(|error| refused("the kernel maps no memory", error))?;
+    // Kernels without huge pages refuse the advice, and give small pages.
+    let _ = region.advise(pages);
+    if ground.binds {
+        region.bind(node).map_err(|error| refused("the kernel binds no memory to it", error))?;
+    }
+    let page = sched::page_size() as usize;
+    beside(ground, node, || region.touch(page))?;
+    verify(&region, node)?;
+    Ok(region)
+}
+
+/// Whether the pages are on the node; where the kernel does not tell, the conditions say so.
+fn verify(region: &Region, node: u32) -> Result<(), Misplaced> {
+    let Ok(nodes) = region.nodes(SAMPLES) else { return Ok(()) };
+    let astray = nodes.iter().filter(|found| **found != Some(node)).count();
+    if astray as f64 > MAX_ASTRAY * nodes.len() as f64 {
+        return Err(Misplaced(format!(
+            "{astray} of {} pages that were looked at are not there, though they were bound or touched there; is its memory full?",
+            nodes.len()
+        )));
+    }
+    Ok(())
+}
+
+/// In words, which pages memory has.
+pub fn pages(region: &Region) -> String {
+    match region.huge_bytes() {
+        None => "the kernel does not say whether its pages are huge".to_owned(),
+        Some(0) => "small pages".to_owned(),
+        Some(huge) => format!("{:.0} % in huge pages", 100.0 * huge as f64 / region.bytes().max(1) as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interruptible::Watch;
+    use crate::settings::BenchSettings;
+    use numakit_sys::SysRoot;
+
+    #[test]
+    fn work_is_done_on_its_cpu() {
+        let cpu = sched::affinity().unwrap().last().unwrap();
+        assert_eq!(on_cpu(cpu, || sched::affinity().unwrap()).unwrap(), CpuSet::range(cpu, cpu));
+        let refused = on_cpu(9999, || ()).unwrap_err().to_string();
+        assert!(refused.contains("CPU 9999"), "{refused}");
+    }
+
+    #[test]
+    fn memory_is_on_its_node_or_there_is_a_reason() {
+        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
+        let (settings, watch) = (BenchSettings::default(), Watch::default());
+        for binds in [true, false] {
+            let ground = Ground::new(SysRoot::host(), &topology, &settings, binds, &watch);
+            let node = ground.memories[0];
+            let region = memory(&ground, node, 4 << 20, Advice::Small).unwrap();
+            assert_eq!(region.bytes(), 4 << 20);
+            if let Ok(nodes) = region.nodes(10) {
+                assert!(nodes.iter().all(|found| *found == Some(node)), "{nodes:?}");
+                assert!(verify(&region, node + 1).unwrap_err().0.contains("1024 of 1024 pages"));
+            }
+            assert!(memory(&ground, node, 1 << 50, Advice::Small).unwrap_err().0.contains("--size"));
+        }
+    }
+}

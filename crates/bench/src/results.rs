@@ -1,0 +1,166 @@
+//! What was measured, as plain values.
+
+use crate::conditions::BenchConditions;
+use crate::quantiles::Quantiles;
+use serde::{Deserialize, Serialize};
+
+/// The version of this form. A reader refuses others.
+pub const VERSION: u32 = 1;
+
+/// All that a run has measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchResults {
+    /// [`VERSION`].
+    pub version: u32,
+    /// A name for the machine: of equal processor, nodes, CPUs and memory.
+    pub machine_key: String,
+    /// The machine, and what it was doing.
+    pub conditions: BenchConditions,
+    /// One for each benchmark.
+    pub benchmarks: Vec<BenchResult>,
+    /// False if the run was interrupted.
+    pub complete: bool,
+}
+
+/// What a benchmark has measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BenchResult {
+    /// The benchmark.
+    pub name: String,
+    /// Values by pair.
+    pub matrices: Vec<PairMatrix>,
+    /// Values by size.
+    pub curves: Vec<SizeCurve>,
+    /// Single values.
+    pub values: Vec<NamedValue>,
+    /// What follows from them, in sentences.
+    pub remarks: Vec<String>,
+    /// What was not measured.
+    pub left_out: Vec<NotMeasured>,
+    /// Why a value may be wrong.
+    pub warnings: Vec<String>,
+}
+
+/// A value for each pair of a row and a column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairMatrix {
+    /// What was measured.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// Whether less is better.
+    pub less_is_better: bool,
+    /// What a row is, such as `CPUs of node`.
+    pub row: String,
+    /// What a column is.
+    pub column: String,
+    /// The kernel's numbers of the rows.
+    pub rows: Vec<u32>,
+    /// The kernel's numbers of the columns.
+    pub columns: Vec<u32>,
+    /// `cells[row][column]`; null if it was not measured.
+    pub cells: Vec<Vec<Option<Quantiles>>>,
+}
+
+/// Values by the size of the memory that is used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SizeCurve {
+    /// What was measured.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// In ascending order of sizes.
+    pub points: Vec<CurvePoint>,
+    /// Sizes that mean something, such as those of caches, in ascending order.
+    pub marks: Vec<CurveMark>,
+}
+
+/// A point of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Bytes.
+    pub size: u64,
+    /// The value.
+    pub value: Quantiles,
+}
+
+/// A size with its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurveMark {
+    /// Bytes.
+    pub size: u64,
+    /// What has this size: `L2`.
+    pub name: String,
+}
+
+/// A value with its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedValue {
+    /// What was measured.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// The value.
+    pub value: Quantiles,
+    /// The best measurement, where that is what counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<f64>,
+}
+
+/// Something that was not measured.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NotMeasured {
+    /// What: `memory of node 3`.
+    pub what: String,
+    /// Why, and what would change it.
+    pub why: String,
+}
+
+impl PairMatrix {
+    /// Without values.
+    pub fn new(name: &str, unit: &str, less_is_better: bool, rows: Vec<u32>, columns: Vec<u32>) -> Self {
+        let cells = vec![vec![None; columns.len()]; rows.len()];
+        let (row, column) = ("CPUs of node".to_owned(), "memory of node".to_owned());
+        Self {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            less_is_better,
+            row,
+            column,
+            rows,
+            columns,
+            cells,
+        }
+    }
+
+    /// Sets the value of a pair.
+    pub fn set(&mut self, row: usize, column: usize, value: Option<Quantiles>) {
+        if let Some(cell) = self.cells.get_mut(row).and_then(|row| row.get_mut(column)) {
+            *cell = value;
+        }
+    }
+
+    /// All values.
+    pub fn values(&self) -> impl Iterator<Item = &Quantiles> {
+        self.cells.iter().flatten().flatten()
+    }
+}
+
+impl BenchResult {
+    /// All values, with what they are.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &Quantiles)> {
+        let cells =
+            self.matrices.iter().flat_map(|matrix| matrix.values().map(|value| (&*matrix.name, value)));
+        let points =
+            self.curves.iter().flat_map(|curve| curve.points.iter().map(|p| (&*curve.name, &p.value)));
+        cells.chain(points).chain(self.values.iter().map(|value| (&*value.name, &value.value)))
+    }
+
+    /// Adds that something was not measured, once.
+    pub fn leave_out(&mut self, what: impl Into<String>, why: impl Into<String>) {
+        let one = NotMeasured { what: what.into(), why: why.into() };
+        if !self.left_out.contains(&one) {
+            self.left_out.push(one);
+        }
+    }
+}

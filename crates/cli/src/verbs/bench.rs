@@ -1,0 +1,122 @@
+//! `numa bench`.
+
+use crate::{GlobalArgs, observe};
+use anyhow::Context;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use numakit_bench::{ALL, BENCHMARKS, BenchSettings};
+use numakit_model::CpuSet;
+use numakit_placement::lists::KnownNumbers;
+use numakit_placement::{ListError, NumberList};
+use numakit_sys::signal::Signals;
+use numakit_sys::stdio::{note, print, replace_line};
+use numakit_sys::{signal, tty};
+use numakit_terminal::bench::{BenchStyle, json, page};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Width of a line if standard output is not a terminal.
+const WIDTH: usize = 100;
+
+/// Measure what this machine's memory can do: latency and bandwidth between nodes
+///
+/// Threads are bound to CPUs, one for each core; memory is bound to its node, or allocated there by first touch
+/// where policies are refused, and its pages are verified before anything is timed. Values are medians. A
+/// warning says why they should not be believed; what cannot be measured is left out with the reason. Ctrl-C
+/// keeps what was measured so far, and the exit code is 130. 'all' without --cpus, --nodes and --size keeps its
+/// results as JSON in a file of this machine below numakit/bench in XDG_STATE_HOME (/var/lib for root).
+///
+/// --json writes {version, machine_key, conditions, benchmarks: [{name, matrices: [{name, unit, less_is_better, row, column,
+/// rows, columns, cells}], curves: [{name, unit, points: [{size, value}], marks: [{size, name}]}], values:
+/// [{name, unit, value, best}], remarks, left_out: [{what, why}], warnings}], complete}. A value and a cell are
+/// {median, low, high, samples}, low and high being the quantiles of 10 and 90 %; a cell that was not
+/// measured is null. best is there only where it is what counts. Sizes are in bytes. version is 1.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// What to measure
+    #[arg(value_name = "BENCHMARK", value_parser = names())]
+    benchmark: String,
+    /// Use only these CPUs [default: all that this process may use]
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<NumberList>,
+    /// Use only these nodes, their CPUs and their memory [default: all]
+    #[arg(long, value_name = "LIST")]
+    nodes: Option<NumberList>,
+    /// Memory to use, such as 256M [default: 4 times the last-level cache]
+    #[arg(long, value_name = "SIZE", value_parser = BenchSettings::size_of)]
+    size: Option<u64>,
+    /// How long to measure each value [default: 500ms, or 100ms with --quick]
+    #[arg(long, value_name = "TIME", value_parser = observe::interval_of)]
+    time: Option<Duration>,
+    /// Measure each value for a shorter time, and fewer sizes
+    #[arg(long)]
+    quick: bool,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The words for benchmarks.
+fn names() -> PossibleValuesParser {
+    let all = PossibleValue::new(ALL).help("All of these");
+    let each = BENCHMARKS.iter().map(|benchmark| PossibleValue::new(benchmark.name).help(benchmark.about));
+    PossibleValuesParser::new(each.chain([all]))
+}
+
+/// The numbers of a list, if there is one.
+fn numbers(
+    list: Option<&NumberList>,
+    what: &'static str,
+    there: &CpuSet,
+    allowed: &CpuSet,
+) -> Result<Option<CpuSet>, ListError> {
+    let limit = "the cpuset or the affinity of this process excludes them";
+    list.map(|list| list.within(&KnownNumbers { what, there, offline: &CpuSet::new(), allowed, limit }))
+        .transpose()
+}
+
+impl BenchArgs {
+    /// Measures and prints.
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        global.only_here("it measures the memory of this machine")?;
+        let topology = numakit_topology::read(&global.root()?).context("cannot read the topology")?;
+        let nodes = topology.node_ids();
+        let settings = BenchSettings {
+            cpus: numbers(self.cpus.as_ref(), "CPU", &topology.online, &topology.allowed)
+                .context("--cpus")?,
+            nodes: numbers(self.nodes.as_ref(), "node", &nodes, &nodes).context("--nodes")?,
+            size: self.size,
+            time: self.time,
+            quick: self.quick,
+        };
+        settings.check()?;
+        let chosen = numakit_bench::select(&self.benchmark)?;
+        let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
+            .context("cannot collect signals")?;
+        let shows = tty::is_error();
+        let (results, interrupted) =
+            numakit_bench::run(&chosen, &topology, &settings, &signals, |progress| {
+                if shows {
+                    replace_line(Some(&progress.what));
+                }
+            });
+        if shows {
+            replace_line(None);
+        }
+        let text = json(&results)?;
+        if self.benchmark == ALL && results.complete && settings.is_of_machine() {
+            match numakit_bench::keep(&results.machine_key, &text) {
+                Ok(path) => note(format_args!("results of this machine are kept in {}", path.display())),
+                Err(error) => note(format_args!("results of this machine are not kept: {error}")),
+            }
+        }
+        match self.json {
+            true => print(format_args!("{text}\n"))?,
+            false => {
+                let width = tty::columns().unwrap_or(WIDTH);
+                print(page(&results, BenchStyle { color: global.color(), width }))?;
+            }
+        }
+        Ok(interrupted.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128u8.saturating_add(signal as u8))))
+    }
+}

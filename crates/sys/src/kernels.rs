@@ -1,0 +1,14 @@
+//! What benchmarks do to memory: a mapping with chosen pages on a chosen node, dependent loads, and passes that read,
+//! write or copy with the widest vectors of the CPU. Safe functions on memory that their caller owns.
+
+mod chain;
+mod passes;
+mod processes;
+mod region;
+mod stream;
+
+pub use chain::{Chain, ChainPosition};
+pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
+pub use processes::touch_in_processes;
+pub use region::{Advice, HUGE_PAGE, Region};
+pub use stream::{stream_add, stream_copy, stream_scale, stream_triad};

@@ -1,0 +1,194 @@
+//! Memory of a benchmark: fresh from the kernel, aligned to a huge page.
+
+use crate::pages::{KernelPages, Pages};
+use crate::{check, migrate, sched};
+use std::io;
+
+/// The size of a huge page of x86-64, and of AArch64 with small pages of 4 KiB.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+/// `MPOL_BIND` of the kernel.
+const BIND: i32 = 2;
+/// Room for 1024 nodes; the kernel uses one bit less than this number.
+const WORDS: usize = 16;
+const BITS: libc::c_ulong = WORDS as libc::c_ulong * 64 + 1;
+
+/// What the kernel is told about memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// Huge pages, if there are free ones.
+    Huge,
+    /// Small pages.
+    Small,
+    /// Forget the content now.
+    Drop,
+    /// Forget the content when memory is short.
+    Offer,
+    /// Allocate all pages now (Linux 5.14).
+    Populate,
+}
+
+impl Advice {
+    fn number(self) -> i32 {
+        match self {
+            Self::Huge => libc::MADV_HUGEPAGE,
+            Self::Small => libc::MADV_NOHUGEPAGE,
+            Self::Drop => libc::MADV_DONTNEED,
+            Self::Offer => libc::MADV_FREE,
+            Self::Populate => libc::MADV_POPULATE_WRITE,
+        }
+    }
+}
+
+/// A private mapping without content. Its pages are allocated when they are written.
+#[derive(Debug)]
+pub struct Region {
+    /// The mapping.
+    mapped: *mut u8,
+    room: usize,
+    /// The first address in it that is aligned to a huge page.
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: the memory belongs to the region alone; shared references only read it.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Maps this many bytes, rounded up to whole small pages.
+    pub fn map(bytes: usize) -> io::Result<Self> {
+        let length = bytes.max(1).next_multiple_of(sched::page_size() as usize);
+        let room = length.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        let (protection, kind) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        );
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let mapped = unsafe { libc::mmap(std::ptr::null_mut(), room, protection, kind, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mapped: *mut u8 = mapped.cast();
+        Ok(Self { mapped, room, start: mapped.wrapping_add(mapped.align_offset(HUGE_PAGE)), length })
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.length
+    }
+
+    /// The first byte; the mapping lives as long as the region.
+    pub(super) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Tells the kernel about all of it.
+    pub fn advise(&mut self, advice: Advice) -> io::Result<()> {
+        // SAFETY: the range is within this mapping, to which nobody else has a reference.
+        check(unsafe { libc::madvise(self.start.cast(), self.length, advice.number()) } as i64).map(drop)
+    }
+
+    /// Binds pages that are allocated from now on to a node (`mbind`).
+    pub fn bind(&mut self, node: u32) -> io::Result<()> {
+        let mut nodes = [0u64; WORDS];
+        let word = nodes.get_mut(node as usize / 64).ok_or(io::ErrorKind::InvalidInput)?;
+        *word = 1 << (node % 64);
+        // SAFETY: the range is within this mapping, and the mask has this length.
+        let result =
+            unsafe { libc::syscall(libc::SYS_mbind, self.start, self.length, BIND, nodes.as_ptr(), BITS, 0) };
+        check(result).map(drop)
+    }
+
+    /// Writes a byte every `step` bytes: the pages are allocated as by a first touch of the calling thread.
+    pub fn touch(&mut self, step: usize) {
+        for at in (0..self.length).step_by(step.max(1)) {
+            // SAFETY: within the mapping.
+            unsafe { self.start.add(at).write_volatile(1) };
+        }
+    }
+
+    /// The nodes of at most `samples` pages, spread evenly over it; none for a page that is not present. An error where
+    /// the kernel does not answer.
+    pub fn nodes(&self, samples: usize) -> io::Result<Vec<Option<u32>>> {
+        let page = sched::page_size() as usize;
+        let step = (self.length / page).div_ceil(samples.max(1)).max(1) * page;
+        let pages: Vec<u64> =
+            (0..self.length).step_by(step).map(|at| self.start as u64 + at as u64).collect();
+        let nodes = migrate::pages_call(0, &pages, None)?;
+        Ok(nodes.into_iter().map(|node| u32::try_from(node).ok()).collect())
+    }
+
+    /// Bytes of it in huge pages; none where the kernel does not say.
+    pub fn huge_bytes(&self) -> Option<u64> {
+        let list = KernelPages.open(std::process::id()).ok()?;
+        let (mut at, end) = (self.start as u64, self.start as u64 + self.length as u64);
+        let mut runs = Vec::new();
+        while at < end {
+            at = list.runs(at, end, &mut runs).ok()?;
+        }
+        let huge = runs.iter().map(|run| Some(if run.huge? { run.end - run.start } else { 0 }));
+        huge.sum()
+    }
+
+    /// As numbers.
+    pub fn doubles(&self) -> &[f64] {
+        // SAFETY: the mapping is aligned and as long; every bit pattern is a number.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.length / size_of::<f64>()) }
+    }
+
+    /// As numbers to be written.
+    pub fn doubles_mut(&mut self) -> &mut [f64] {
+        // SAFETY: as above, and the reference is the only one.
+        unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.length / size_of::<f64>()) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the range is this mapping, to which there are no references.
+        unsafe { libc::munmap(self.mapped.cast(), self.room) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_aligned_bound_touched_and_found() {
+        let mut region = Region::map(5 << 20).unwrap();
+        assert_eq!((region.start() as usize % HUGE_PAGE, region.bytes()), (0, 5 << 20));
+        region.advise(Advice::Small).unwrap();
+        let page = sched::page_size() as usize;
+        if let Ok(nodes) = region.nodes(64) {
+            assert!(nodes.len() <= 64 && nodes.iter().all(Option::is_none), "{nodes:?}");
+        }
+        let bound = region.bind(0).is_ok();
+        region.touch(page);
+        assert_eq!(region.doubles().iter().filter(|value| **value != 0.0).count(), (5 << 20) / page);
+        match region.nodes(64) {
+            Ok(nodes) => {
+                assert!(nodes.iter().all(|node| if bound { *node == Some(0) } else { node.is_some() }))
+            }
+            Err(_) => numakit_skips::PRIVILEGES.skip_part("this process may not ask where its pages are"),
+        }
+        assert!(region.huge_bytes().is_none_or(|bytes| bytes == 0));
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_is_refused() {
+        let mut region = Region::map(1).unwrap();
+        assert!(region.bind(900).is_err() && region.bind(5000).is_err());
+        assert!(Region::map(usize::MAX - (1 << 20)).is_err());
+    }
+
+    #[test]
+    fn what_is_dropped_is_zero() {
+        let mut region = Region::map(1 << 20).unwrap();
+        region.doubles_mut().fill(3.0);
+        region.advise(Advice::Drop).unwrap();
+        assert!(region.doubles().iter().all(|value| *value == 0.0));
+    }
+}

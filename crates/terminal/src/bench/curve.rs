@@ -1,0 +1,40 @@
+//! Values by size: a line for each size, with a bar on a logarithmic scale and the caches between them.
+
+use super::number;
+use numakit_bench::SizeCurve;
+use numakit_model::numbers::NumberStyle;
+use std::fmt::Write;
+
+/// Columns in front of the bars.
+const LEFT: usize = 24;
+const LONGEST: usize = 60;
+
+/// The plot.
+pub fn text(curve: &SizeCurve, width: usize) -> String {
+    let mut text = format!("{} in {}\n", curve.name, curve.unit);
+    let medians = || curve.points.iter().map(|point| point.value.median);
+    let (least, most) = (medians().fold(f64::MAX, f64::min), medians().fold(0.0, f64::max));
+    let longest = width.saturating_sub(LEFT + 2).clamp(10, LONGEST);
+    let mut marks = curve.marks.iter().peekable();
+    for point in &curve.points {
+        while let Some(mark) = marks.next_if(|mark| mark.size < point.size) {
+            _ = writeln!(text, "  {:->11} {} is {}", "", mark.name, bytes(mark.size));
+        }
+        let bar = "#".repeat(length(point.value.median, least, most, longest));
+        _ = writeln!(text, "  {:>11} {:>8} {bar}", bytes(point.size), number(point.value.median));
+    }
+    text
+}
+
+fn bytes(size: u64) -> String {
+    NumberStyle::Bytes.words(size as f64)
+}
+
+/// One character for the least value, all for the largest.
+fn length(value: f64, least: f64, most: f64, longest: usize) -> usize {
+    if most <= least || least <= 0.0 {
+        return 1;
+    }
+    let share = (value / least).ln() / (most / least).ln();
+    1 + (share.clamp(0.0, 1.0) * (longest - 1) as f64).round() as usize
+}

@@ -1,0 +1,108 @@
+use super::*;
+use numakit_bench::{CurveMark, CurvePoint, PairMatrix, Quantiles, SizeCurve, VERSION};
+
+fn around(median: f64) -> Quantiles {
+    Quantiles { median, low: median * 0.9, high: median * 1.2, samples: 10 }
+}
+
+fn results() -> BenchResults {
+    let mut matrix = PairMatrix::new("load latency, idle", "ns", true, vec![0, 1], vec![0, 2]);
+    matrix.set(0, 0, Some(around(80.0)));
+    matrix.set(0, 1, Some(around(143.4)));
+    matrix.set(1, 0, Some(around(260.0)));
+    let point = |size, ns| CurvePoint { size, value: around(ns) };
+    let curve = SizeCurve {
+        name: "load latency by size".into(),
+        unit: "ns".into(),
+        points: vec![point(4096, 1.0), point(65536, 10.0), point(1 << 20, 100.0)],
+        marks: vec![
+            CurveMark { size: 32768, name: "L1".into() },
+            CurveMark { size: 1 << 24, name: "L3".into() },
+        ],
+    };
+    let mut result = BenchResult { name: "latency".into(), ..Default::default() };
+    result.matrices.push(matrix);
+    result.curves.push(curve);
+    result.values.push(NamedValue {
+        name: "a pass".into(),
+        unit: "ms".into(),
+        value: around(5.0),
+        best: Some(9.0),
+    });
+    result.remarks.push("memory of node 0: small pages".into());
+    result.leave_out("memory of node 1", "it has no memory");
+    result.warnings.push("the machine was busy".into());
+    let conditions = BenchConditions {
+        processor: "Some CPU".into(),
+        kernel: "6.18.1".into(),
+        machine: "2 packages, 3 nodes, 4 cores, 8 CPUs".into(),
+        load: Some(0.5),
+        unverified: Some("nodes of single pages: a filter refuses it".into()),
+        ..Default::default()
+    };
+    BenchResults {
+        version: VERSION,
+        machine_key: String::new(),
+        conditions,
+        benchmarks: vec![result],
+        complete: false,
+    }
+}
+
+#[test]
+fn a_page_shows_all_values_and_all_doubts() {
+    let page = page(&results(), BenchStyle { color: false, width: 100 });
+    for line in [
+        "  CPUs of node \\ memory of node    0    2",
+        &format!("{:>31} 80.0  143", 0),
+        &format!("{:>31}  260    -", 1),
+        "  medians; the 10 % and 90 % quantiles are at most -10 % and +20 % away",
+        "     4.00 KiB     1.00 #",
+        "  ----------- L1 is 32.0 KiB",
+        "          median  10 %  90 %  best  unit",
+        "  a pass    5.00  4.50  6.00  9.00  ms",
+        "  memory of node 0: small pages",
+        "  left out: memory of node 1: it has no memory",
+        "  warning: the machine was busy",
+        "Interrupted: what was measured until then is above.",
+    ] {
+        assert!(page.lines().any(|found| found == line), "no '{line}' in\n{page}");
+    }
+    assert!(page.contains("a filter refuses it: it was not verified"), "{page}");
+    assert!(!page.contains("L3") && !page.contains('\x1b'), "{page}");
+    let bars: Vec<usize> = page.lines().map(|line| line.matches('#').count()).filter(|n| *n > 0).collect();
+    assert_eq!(bars, [1, 31, 60]);
+}
+
+#[test]
+fn heat_goes_from_the_best_to_the_worst() {
+    let colored = page(&results(), BenchStyle { color: true, width: 100 });
+    assert!(
+        colored.contains("\x1b[30;48;5;114m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;203m 260\x1b[0m"),
+        "{colored}"
+    );
+    let mut rates = results();
+    rates.benchmarks[0].matrices[0].less_is_better = false;
+    let colored = page(&rates, BenchStyle { color: true, width: 100 });
+    assert!(
+        colored.contains("\x1b[30;48;5;203m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;114m 260\x1b[0m"),
+        "{colored}"
+    );
+}
+
+#[test]
+fn a_wide_matrix_is_broken_into_parts() {
+    let nodes: Vec<u32> = (0..32).collect();
+    let mut matrix = PairMatrix::new("read", "GB/s", false, nodes.clone(), nodes);
+    (0..32).for_each(|at| matrix.set(at, at, Some(around(100.0 + at as f64))));
+    let text = matrix::text(&matrix, BenchStyle { color: false, width: 80 });
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    assert_eq!(text.matches("131").count(), 1);
+}
+
+#[test]
+fn json_is_read_back() {
+    let text = json(&results()).unwrap();
+    assert_eq!(serde_json::from_str::<BenchResults>(&text).unwrap(), results());
+    assert!(text.starts_with(r#"{"version":1,"#), "{text}");
+}
