@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 fn line(verb: &str) -> (&'static str, bool) {
     match verb {
         "topo" => ("topo", true),
+        "bench" => ("bench latency --cpus 0 --size 1M --time 1ms", true),
         "plan" => ("plan", true),
         "run" => ("run --dry-run -c 1 --busy off -- true", true),
         "ps" => ("ps", true),
