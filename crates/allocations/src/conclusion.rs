@@ -14,6 +14,25 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// The cells of a run: allocator, elapsed and CPU time, time in malloc and in free, their share, page faults, the first touch,
+/// the share with it, most live and most resident memory. `absent` stands for what is not known.
+pub fn cells(run: &AllocationRun, absent: &str) -> Vec<String> {
+    let known = |value: Option<String>| value.unwrap_or_else(|| absent.to_owned());
+    vec![
+        run.allocator.map_or(absent, |allocator| allocator.word()).to_owned(),
+        duration(run.seconds),
+        duration(run.cpu_seconds),
+        duration(run.malloc.allocating_seconds),
+        duration(run.malloc.freeing_seconds),
+        known(run.malloc.share.map(percent)),
+        grouped(run.first_touch.faults as f64),
+        known(run.first_touch.seconds.map(duration)),
+        known(run.first_touch.share.map(percent)),
+        known(run.peak_live.map(bytes)),
+        known(run.peak_resident.map(bytes)),
+    ]
+}
+
 /// The first run in which calls arrived: what a program allocates differs little between runs.
 pub fn counted(report: &AllocationReport) -> Option<&AllocationRun> {
     report.runs.iter().find(|run| run.allocations > 0)

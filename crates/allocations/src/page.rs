@@ -1,6 +1,6 @@
 //! The result as a page without scripts, which needs no other file.
 
-use crate::conclusion::{self, bytes, chain, lives, nanoseconds, percent, sentences, sizes};
+use crate::conclusion::{self, bytes, cells, chain, lives, nanoseconds, percent, sentences, sizes};
 use crate::plot;
 use crate::report::{AllocationReport, AllocationRun, LifeRow};
 use numakit_model::numbers::{duration, grouped};
@@ -78,23 +78,7 @@ fn table(page: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>]
 }
 
 fn runs(page: &mut String, report: &AllocationReport) {
-    let cell = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
-    let row = |run: &AllocationRun| {
-        vec![
-            run.allocator.map_or("", |allocator| allocator.word()).to_owned(),
-            duration(run.seconds),
-            duration(run.cpu_seconds),
-            duration(run.malloc.allocating_seconds),
-            duration(run.malloc.freeing_seconds),
-            cell(run.malloc.share.map(percent)),
-            grouped(run.first_touch.faults as f64),
-            cell(run.first_touch.seconds.map(duration)),
-            cell(run.first_touch.share.map(percent)),
-            cell(run.peak_live.map(bytes)),
-            cell(run.peak_resident.map(bytes)),
-        ]
-    };
-    let rows: Vec<Vec<String>> = report.runs.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = report.runs.iter().map(|run| cells(run, "unknown")).collect();
     let headings = [
         "Allocator",
         "Elapsed",

@@ -159,43 +159,37 @@ fn seats(ground: &Ground<'_>, place: &NodeCpus, memories: &[u32]) -> Result<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interruptible::Watch;
-    use crate::settings::BenchSettings;
-    use numakit_sys::SysRoot;
+    use crate::ground::on_this_machine;
 
     #[test]
     fn every_pass_moves_what_it_says() {
-        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
-        let (settings, watch) = (BenchSettings::default(), Watch::default());
-        let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
-        let mut part = Part::on(&ground, ground.memories[0], 1 << 18).unwrap();
-        for (name, pass) in PASSES {
-            for vectors in Vectors::available() {
-                assert_eq!(pass(&mut part, vectors), 1 << 18, "{name} {vectors:?}");
+        on_this_machine(|ground| {
+            let mut part = Part::on(ground, ground.memories[0], 1 << 18).unwrap();
+            for (name, pass) in PASSES {
+                for vectors in Vectors::available() {
+                    assert_eq!(pass(&mut part, vectors), 1 << 18, "{name} {vectors:?}");
+                }
             }
-        }
+        });
     }
 
     #[test]
     fn all_pairs_are_measured() {
-        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
-        let watch = Watch::default();
-        let settings =
-            BenchSettings { size: Some(1 << 20), time: Some(Duration::from_millis(1)), ..Default::default() };
-        let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
-        let mut result = BenchResult::default();
-        measure(&ground, &mut result);
-        let pairs = ground.places.len() * ground.memories.len();
-        assert_eq!(result.matrices.len(), PASSES.len());
-        for matrix in &result.matrices {
-            assert_eq!(
-                matrix.values().filter(|value| value.median > 0.0).count(),
-                pairs,
-                "{:?}",
-                result.left_out
-            );
-        }
-        let together = if pairs > 1 { 2 * PASSES.len() } else { 0 };
-        assert_eq!((result.values.len(), result.left_out.is_empty()), (together, pairs > 1));
+        on_this_machine(|ground| {
+            let mut result = BenchResult::default();
+            measure(ground, &mut result);
+            let pairs = ground.places.len() * ground.memories.len();
+            assert_eq!(result.matrices.len(), PASSES.len());
+            for matrix in &result.matrices {
+                assert_eq!(
+                    matrix.values().filter(|value| value.median > 0.0).count(),
+                    pairs,
+                    "{:?}",
+                    result.left_out
+                );
+            }
+            let together = if pairs > 1 { 2 * PASSES.len() } else { 0 };
+            assert_eq!((result.values.len(), result.left_out.is_empty()), (together, pairs > 1));
+        });
     }
 }

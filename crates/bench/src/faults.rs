@@ -213,10 +213,7 @@ fn push(result: &mut BenchResult, name: String, value: Option<Quantiles>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interruptible::Watch;
-    use crate::settings::BenchSettings;
-    use numakit_sys::SysRoot;
-    use std::time::Duration;
+    use crate::ground::on_this_machine;
 
     #[test]
     fn numbers_of_threads_double_up_to_all() {
@@ -228,18 +225,15 @@ mod tests {
 
     #[test]
     fn every_origin_is_measured_or_has_a_reason() {
-        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
-        let watch = Watch::default();
-        let settings =
-            BenchSettings { size: Some(1 << 20), time: Some(Duration::from_millis(1)), ..Default::default() };
-        let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
-        let mut result = BenchResult::default();
-        measure(&ground, &mut result);
-        let cpus: usize = ground.places.iter().map(|place| place.cpus.len()).sum();
-        let each = ORIGINS.len() + 2 * counts(cpus).len();
-        let huge = if result.left_out.iter().any(|left| left.what == "huge pages") { 0 } else { each };
-        let refused = result.left_out.iter().filter(|left| left.why.contains("refuses")).count();
-        assert_eq!(result.values.len() + refused, each + huge, "{result:?}");
-        assert!(result.values.iter().all(|value| value.value.median > 0.0), "{result:?}");
+        on_this_machine(|ground| {
+            let mut result = BenchResult::default();
+            measure(ground, &mut result);
+            let cpus: usize = ground.places.iter().map(|place| place.cpus.len()).sum();
+            let each = ORIGINS.len() + 2 * counts(cpus).len();
+            let huge = if result.left_out.iter().any(|left| left.what == "huge pages") { 0 } else { each };
+            let refused = result.left_out.iter().filter(|left| left.why.contains("refuses")).count();
+            assert_eq!(result.values.len() + refused, each + huge, "{result:?}");
+            assert!(result.values.iter().all(|value| value.value.median > 0.0), "{result:?}");
+        });
     }
 }

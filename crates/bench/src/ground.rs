@@ -187,6 +187,15 @@ impl<'a> Ground<'a> {
     }
 }
 
+/// Lets a test measure on this machine: little memory, for a millisecond a value.
+#[cfg(test)]
+pub(crate) fn on_this_machine<T>(measure: impl FnOnce(&Ground<'_>) -> T) -> T {
+    let topology = numakit_topology::read(&SysRoot::host()).unwrap();
+    let (size, time) = (Some(1 << 20), Some(Duration::from_millis(1)));
+    let settings = BenchSettings { size, time, ..BenchSettings::default() };
+    measure(&Ground::new(SysRoot::host(), &topology, &settings, true, &Watch::default()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

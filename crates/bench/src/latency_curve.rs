@@ -69,10 +69,7 @@ fn marks(topology: &Topology, cpu: u32) -> Vec<CurveMark> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interruptible::Watch;
-    use crate::settings::BenchSettings;
-    use numakit_sys::SysRoot;
-    use std::time::Duration;
+    use crate::ground::on_this_machine;
 
     #[test]
     fn sizes_grow_to_the_largest() {
@@ -99,20 +96,17 @@ mod tests {
 
     #[test]
     fn a_pair_and_a_curve_are_measured() {
-        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
-        let watch = Watch::default();
-        let settings =
-            BenchSettings { size: Some(1 << 20), time: Some(Duration::from_millis(1)), ..Default::default() };
-        let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
-        let mut result = BenchResult::default();
-        crate::latency::measure(&ground, &mut result);
-        let cells = ground.places.len() * ground.memories.len();
-        assert_eq!(result.matrices[0].values().count(), cells, "{:?}", result.left_out);
-        assert!(result.matrices[0].values().all(|value| value.median > 0.0 && value.samples >= 5));
-        assert_eq!(result.curves[0].points.len(), sizes(1 << 20).count());
-        assert_eq!(
-            result.remarks.iter().filter(|remark| remark.starts_with("memory of")).count(),
-            ground.memories.len()
-        );
+        on_this_machine(|ground| {
+            let mut result = BenchResult::default();
+            crate::latency::measure(ground, &mut result);
+            let cells = ground.places.len() * ground.memories.len();
+            assert_eq!(result.matrices[0].values().count(), cells, "{:?}", result.left_out);
+            assert!(result.matrices[0].values().all(|value| value.median > 0.0 && value.samples >= 5));
+            assert_eq!(result.curves[0].points.len(), sizes(1 << 20).count());
+            assert_eq!(
+                result.remarks.iter().filter(|remark| remark.starts_with("memory of")).count(),
+                ground.memories.len()
+            );
+        });
     }
 }

@@ -185,22 +185,11 @@ fn counts(all: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interruptible::Watch;
-    use crate::settings::BenchSettings;
-    use numakit_sys::SysRoot;
-    use std::time::Duration;
-
-    fn with_ground(test: impl FnOnce(&Ground<'_>)) {
-        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
-        let watch = Watch::default();
-        let settings =
-            BenchSettings { size: Some(1 << 20), time: Some(Duration::from_millis(1)), ..Default::default() };
-        test(&Ground::new(SysRoot::host(), &topology, &settings, true, &watch));
-    }
+    use crate::ground::on_this_machine;
 
     #[test]
     fn wrong_values_are_found() {
-        with_ground(|ground| {
+        on_this_machine(|ground| {
             let mut arrays = Arrays::on(ground, ground.memories[0], 1 << 16).unwrap();
             assert_eq!((0..8).map(|_| arrays.next() >> 16).collect::<Vec<_>>(), [2, 2, 3, 3, 2, 2, 3, 3]);
             assert!(arrays.is_right());
@@ -226,7 +215,7 @@ mod tests {
 
     #[test]
     fn each_loop_is_measured_ten_times_or_more_with_each_number_of_threads() {
-        with_ground(|ground| {
+        on_this_machine(|ground| {
             let mut result = BenchResult::default();
             measure(ground, &mut result);
             let cpus: usize = ground.places.iter().map(|place| place.cpus.len()).sum();

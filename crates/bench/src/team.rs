@@ -166,33 +166,29 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interruptible::Watch;
-    use crate::settings::BenchSettings;
-    use numakit_sys::SysRoot;
+    use crate::ground::on_this_machine;
 
     #[test]
     fn every_thread_prepares_and_passes_in_every_round() {
-        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
-        let watch = Watch::default();
-        let settings = BenchSettings { time: Some(Duration::from_millis(1)), ..Default::default() };
-        let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
-        let node = ground.memories[0];
-        let seat = |&cpu: &u32| Seat { cpu, work: (0, Part::on(&ground, node, 1 << 17).unwrap()) };
-        let mut seats: Vec<_> = ground.places[0].cpus.iter().map(seat).collect();
-        let pass = |work: &mut (u32, Part)| write(&mut work.1.to, 7, Vectors::widest());
-        let rates = rates(&ground, &mut seats, Rounds::of(&ground), |work| work.0 += 1, pass).unwrap();
-        assert!(rates.len() >= 4 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
-        let sevens = f64::from_ne_bytes([7; 8]);
-        for seat in &seats {
-            assert_eq!(seat.work.0 as usize, rates.len() + 1);
-            assert!(seat.work.1.to.doubles().iter().all(|value| *value == sevens));
-        }
-        seats[0].cpu = 9999;
-        assert!(
-            super::rates(&ground, &mut seats, Rounds::of(&ground), |_| (), |_| 1)
-                .unwrap_err()
-                .0
-                .contains("CPU 9999")
-        );
+        on_this_machine(|ground| {
+            let node = ground.memories[0];
+            let seat = |&cpu: &u32| Seat { cpu, work: (0, Part::on(ground, node, 1 << 17).unwrap()) };
+            let mut seats: Vec<_> = ground.places[0].cpus.iter().map(seat).collect();
+            let pass = |work: &mut (u32, Part)| write(&mut work.1.to, 7, Vectors::widest());
+            let rates = rates(ground, &mut seats, Rounds::of(ground), |work| work.0 += 1, pass).unwrap();
+            assert!(rates.len() >= 4 && rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
+            let sevens = f64::from_ne_bytes([7; 8]);
+            for seat in &seats {
+                assert_eq!(seat.work.0 as usize, rates.len() + 1);
+                assert!(seat.work.1.to.doubles().iter().all(|value| *value == sevens));
+            }
+            seats[0].cpu = 9999;
+            assert!(
+                super::rates(ground, &mut seats, Rounds::of(ground), |_| (), |_| 1)
+                    .unwrap_err()
+                    .0
+                    .contains("CPU 9999")
+            );
+        });
     }
 }

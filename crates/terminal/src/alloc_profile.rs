@@ -1,7 +1,9 @@
 //! `numa alloc-profile`: what a program allocates, and what that costs with each allocator.
 
 use crate::table::page_table;
-use numakit_allocations::conclusion::{bytes, chain, counted, lives, nanoseconds, percent, sentences, sizes};
+use numakit_allocations::conclusion::{
+    bytes, cells, chain, counted, lives, nanoseconds, percent, sentences, sizes,
+};
 use numakit_allocations::{AllocationReport, AllocationRun, LifeRow, MemoryMoment};
 use numakit_model::numbers::{duration, grouped};
 
@@ -43,21 +45,6 @@ fn or_absent(value: Option<String>) -> String {
 }
 
 fn runs(report: &AllocationReport) -> String {
-    let row = |run: &AllocationRun| {
-        vec![
-            name(run).to_owned(),
-            duration(run.seconds),
-            duration(run.cpu_seconds),
-            duration(run.malloc.allocating_seconds),
-            duration(run.malloc.freeing_seconds),
-            or_absent(run.malloc.share.map(percent)),
-            grouped(run.first_touch.faults as f64),
-            or_absent(run.first_touch.seconds.map(duration)),
-            or_absent(run.first_touch.share.map(percent)),
-            or_absent(run.peak_live.map(bytes)),
-            or_absent(run.peak_resident.map(bytes)),
-        ]
-    };
     let headings = [
         "ALLOCATOR",
         "ELAPSED",
@@ -71,7 +58,7 @@ fn runs(report: &AllocationReport) -> String {
         "LIVE",
         "RESIDENT",
     ];
-    let rows: Vec<Vec<String>> = report.runs.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = report.runs.iter().map(|run| cells(run, ABSENT)).collect();
     page_table(&headings, &rows, "")
 }
 
