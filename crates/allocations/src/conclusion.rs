@@ -15,7 +15,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// The cells of a run: allocator, elapsed and CPU time, time in malloc and in free, their share, page faults, the first touch,
-/// the share with it, most live and most resident memory. `absent` stands for what is not known.
+/// the share with it, most live and most resident memory. `absent` is in place of what is not known.
 pub fn cells(run: &AllocationRun, absent: &str) -> Vec<String> {
     let known = |value: Option<String>| value.unwrap_or_else(|| absent.to_owned());
     vec![
