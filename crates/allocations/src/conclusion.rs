@@ -119,8 +119,22 @@ pub fn nanoseconds(ns: f64) -> String {
     duration(ns / 1e9)
 }
 
+/// The cells of sizes, by powers of two: sizes, blocks and their share, memory and its share.
+pub fn size_cells(run: &AllocationRun) -> Vec<Vec<String>> {
+    let row = |(from, to, blocks, size): (u64, u64, u64, u64)| {
+        vec![
+            format!("{} to {}", grouped(from as f64), grouped(to as f64)),
+            grouped(blocks as f64),
+            percent(blocks as f64 / run.allocations.max(1) as f64),
+            bytes(size),
+            percent(size as f64 / run.requested.max(1) as f64),
+        ]
+    };
+    sizes(run).into_iter().map(row).collect()
+}
+
 /// Sizes by powers of two: the least size, the largest, blocks and bytes.
-pub fn sizes(run: &AllocationRun) -> Vec<(u64, u64, u64, u64)> {
+fn sizes(run: &AllocationRun) -> Vec<(u64, u64, u64, u64)> {
     let mut powers: Vec<(u64, u64, u64, u64)> = Vec::new();
     for row in &run.sizes {
         // 0 to 15 bytes are one row.

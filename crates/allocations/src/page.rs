@@ -1,6 +1,6 @@
 //! The result as a page without scripts, which needs no other file.
 
-use crate::conclusion::{self, bytes, cells, chain, lives, nanoseconds, percent, sentences, sizes};
+use crate::conclusion::{self, bytes, cells, chain, lives, nanoseconds, percent, sentences, size_cells};
 use crate::plot;
 use crate::report::{AllocationReport, AllocationRun, LifeRow};
 use numakit_model::numbers::{duration, grouped};
@@ -114,17 +114,7 @@ fn plots(page: &mut String, report: &AllocationReport) {
 }
 
 fn size_table(page: &mut String, run: &AllocationRun) {
-    let row = |(from, to, blocks, size): (u64, u64, u64, u64)| {
-        vec![
-            format!("{} to {}", grouped(from as f64), grouped(to as f64)),
-            grouped(blocks as f64),
-            percent(blocks as f64 / run.allocations.max(1) as f64),
-            bytes(size),
-            percent(size as f64 / run.requested.max(1) as f64),
-        ]
-    };
-    let rows: Vec<Vec<String>> = sizes(run).into_iter().map(row).collect();
-    table(page, "Sizes", &["Bytes", "Allocations", "Share", "Memory", "Share"], &rows);
+    table(page, "Sizes", &["Bytes", "Allocations", "Share", "Memory", "Share"], &size_cells(run));
 }
 
 fn life_table(

@@ -2,7 +2,7 @@
 
 use crate::table::page_table;
 use numakit_allocations::conclusion::{
-    bytes, cells, chain, counted, lives, nanoseconds, percent, sentences, sizes,
+    bytes, cells, chain, counted, lives, nanoseconds, percent, sentences, size_cells,
 };
 use numakit_allocations::{AllocationReport, AllocationRun, LifeRow, MemoryMoment};
 use numakit_model::numbers::{duration, grouped};
@@ -63,17 +63,7 @@ fn runs(report: &AllocationReport) -> String {
 }
 
 fn size_table(run: &AllocationRun) -> String {
-    let row = |(from, to, blocks, size): (u64, u64, u64, u64)| {
-        vec![
-            format!("{} to {}", grouped(from as f64), grouped(to as f64)),
-            grouped(blocks as f64),
-            percent(blocks as f64 / run.allocations.max(1) as f64),
-            bytes(size),
-            percent(size as f64 / run.requested.max(1) as f64),
-        ]
-    };
-    let rows: Vec<Vec<String>> = sizes(run).into_iter().map(row).collect();
-    "\n".to_owned() + &page_table(&["SIZE", "BLOCKS", "SHARE", "MEMORY", "SHARE"], &rows, "")
+    "\n".to_owned() + &page_table(&["SIZE", "BLOCKS", "SHARE", "MEMORY", "SHARE"], &size_cells(run), "")
 }
 
 fn life_table(title: &str, rows: &[LifeRow], run: &AllocationRun, word: impl Fn(f64) -> String) -> String {

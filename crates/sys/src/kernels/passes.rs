@@ -22,24 +22,27 @@ pub enum Vectors {
 }
 
 impl Vectors {
+    /// All, widest first.
+    const ALL: [Self; 5] = [Self::Avx512, Self::Avx2, Self::Sse2, Self::Neon, Self::Plain];
+
     /// All that this CPU has, widest first.
     pub fn available() -> Vec<Self> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let has = [
-                (Self::Avx512, std::is_x86_feature_detected!("avx512f")),
-                (Self::Avx2, std::is_x86_feature_detected!("avx2")),
-                (Self::Sse2, true),
-                (Self::Plain, true),
-            ];
-            has.into_iter().filter(|(_, has)| *has).map(|(vectors, _)| vectors).collect()
+        Self::ALL.into_iter().filter(|vectors| vectors.is_available()).collect()
+    }
+
+    fn is_available(self) -> bool {
+        match self {
+            Self::Plain => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Sse2 => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => std::is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => std::is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => true,
+            _ => false,
         }
-        #[cfg(target_arch = "aarch64")]
-        {
-            vec![Self::Neon, Self::Plain]
-        }
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        vec![Self::Plain]
     }
 
     /// The widest.
@@ -60,7 +63,7 @@ impl Vectors {
 
     /// Itself, if this CPU has it.
     fn checked(self) -> Self {
-        if Self::available().contains(&self) { self } else { Self::Plain }
+        if self.is_available() { self } else { Self::Plain }
     }
 
     /// Whether its stores can bypass the caches.
