@@ -300,14 +300,17 @@ mod tests {
         let file = found.open().unwrap();
         let reading = Reading { policy: MemoryPolicy::bind(&CpuSet::range(0, 0)), cpus: None };
         let other = File::options().write(true).open(&scratch.0).unwrap();
-        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let in_use = std::sync::Arc::new(());
+        let watched = std::sync::Arc::downgrade(&in_use);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+            scope.spawn(move || {
+                while watched.strong_count() > 0 {
                     [0, 12 << 20, 5000, 8 << 20].into_iter().for_each(|size| other.set_len(size).unwrap());
                 }
             });
-            for _ in 0..50 {
+            // Dropped by a failed check too: else the thread, and with it the test, would never end.
+            let _in_use = in_use;
+            for _ in 0..200 {
                 let residence = FileResidence::of(&file, &mut |_, _| ()).unwrap();
                 assert!(residence.cached.is_ok(), "{residence:?}");
                 let target = Destination::Node(0);
@@ -315,7 +318,6 @@ mod tests {
                 assert_eq!(moved.left(), moved.pages.busy, "{moved:?}");
                 load(&found, &file, &reading, &mut |_, _| ()).unwrap();
             }
-            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         });
     }
 }

@@ -15,12 +15,19 @@ fn the_tests_of_the_library_pass() {
     let text = String::from_utf8_lossy(&output.stdout);
     let skips: Vec<&str> = text.lines().filter(|line| Skip::parse(line).is_some()).collect();
     skips.iter().for_each(|line| println!("{line}"));
-    let failed = || text.lines().filter(|line| !line.starts_with("ok ")).collect::<Vec<_>>().join("\n");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}\n{}", failed());
+    assert!(output.status.success(), "{}\n{errors}", failures(&text));
     let passed = text.lines().filter(|line| line.starts_with("ok ")).count();
     println!("{passed} tests of the library passed");
     assert!(passed > 0 || !skips.is_empty(), "{text}");
+}
+
+/// What is said of failed tests, without the commands of make and the tests that passed.
+fn failures(text: &str) -> String {
+    let is_said = |line: &&str| {
+        line.starts_with("failed ") || !["ok ", "cc ", "ar ", "mkdir ", "make: ", "\t"].iter().any(|start| line.starts_with(start))
+    };
+    text.lines().skip_while(|line| !line.starts_with("failed ")).filter(is_said).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

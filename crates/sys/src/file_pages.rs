@@ -175,12 +175,24 @@ impl Drop for FileWindow {
     }
 }
 
-/// Whether the kernel tells this process which pages of a file are cached: asked of a page far beyond the end, which is
+/// How far beyond the end of a file pages are asked for: another process may let the file grow meanwhile, by less.
+const BEYOND: [u64; 3] = [HUGE as u64, 1 << 30, 1 << 40];
+
+/// Whether the kernel tells this process which pages of a file are cached: asked of pages far beyond the end, which are
 /// not, but which a kernel that does not tell calls cached.
 pub fn tells_cached(file: &File) -> io::Result<bool> {
-    let end = file.metadata()?.len().next_multiple_of(HUGE as u64) + HUGE as u64;
-    let cached = FileWindow::map(file, end, 1)?.cached()?;
-    Ok(!cached.iter().any(|page| *page))
+    let end = file.metadata()?.len().next_multiple_of(HUGE as u64);
+    for beyond in BEYOND {
+        let cached = match FileWindow::map(file, end + beyond, 1) {
+            // A file system may have no files of that size.
+            Err(_) if beyond > BEYOND[0] => continue,
+            window => window?.cached()?,
+        };
+        if !cached.iter().any(|page| *page) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether the file is on hugetlbfs, whose pages belong to no cache.

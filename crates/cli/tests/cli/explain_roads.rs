@@ -33,9 +33,9 @@ fn said(result: &Value) -> Said {
     }
 }
 
-/// Twice the standard deviation of a difference of two shares, in points.
+/// Three times the standard deviation of a difference of two shares, in points: some thirty differences are looked at.
 fn chance(one: Said, other: Said) -> f64 {
-    200.0 * (0.25 / one.samples + 0.25 / other.samples).sqrt()
+    300.0 * (0.25 / one.samples + 0.25 / other.samples).sqrt()
 }
 
 #[test]
