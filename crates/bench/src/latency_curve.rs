@@ -3,7 +3,7 @@
 use crate::ground::Ground;
 use crate::latency::{chain, chase};
 use crate::placed::{self, Misplaced};
-use crate::results::{BenchResult, CurveMark, CurvePoint, SizeCurve};
+use crate::results::{Axis, BenchResult, Curve, CurveMark};
 use crate::sampled;
 use numakit_model::Topology;
 
@@ -18,12 +18,9 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let Some((node, Some(&cpu))) = near.map(|place| (place.node, place.cpus.first())) else {
         return result.leave_out("latency by size", "no node has both CPUs and memory that can be used");
     };
-    let mut curve = SizeCurve {
-        name: format!("load latency by size, CPU {cpu}, memory of node {node}"),
-        unit: "ns".to_owned(),
-        points: Vec::new(),
-        marks: marks(ground.topology, cpu),
-    };
+    let name = format!("load latency, CPU {cpu}, memory of node {node}");
+    let mut curve = Curve::new(name, "ns", true, Axis::size());
+    curve.marks = marks(ground.topology, cpu);
     let last = if ground.settings.quick { LAST_QUICK } else { LAST };
     let most = ground.settings.size.map_or(last, |size| size.min(last));
     let time = ground.time() / 10;
@@ -36,8 +33,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
             chain(ground, node, size).and_then(|chain| placed::on_cpu(cpu, || chase(ground, &chain, time)));
         match measured {
             Ok(loads) => {
-                let value = sampled::quantiles(&loads, |load| load.ns);
-                curve.points.extend(value.map(|value| CurvePoint { size, value }));
+                curve.add(size as f64, sampled::quantiles(&loads, |load| load.ns));
             }
             Err(Misplaced(why)) => {
                 result.leave_out(format!("latency by size from {} MiB on", size >> 20), why);
@@ -60,9 +56,9 @@ fn marks(topology: &Topology, cpu: u32) -> Vec<CurveMark> {
     for level in 1..=4 {
         let cache = topology.caches_of_level(level).find(|cache| cache.cpus.contains(cpu));
         let size = cache.and_then(|cache| cache.size);
-        marks.extend(size.map(|size| CurveMark { size, name: format!("L{level}") }));
+        marks.extend(size.map(|size| CurveMark { x: size as f64, name: format!("L{level}") }));
     }
-    marks.sort_by_key(|mark| mark.size);
+    marks.sort_by(|one, other| one.x.total_cmp(&other.x));
     marks
 }
 
@@ -90,8 +86,8 @@ mod tests {
         };
         use numakit_model::topology::CacheKind::{Data, Instruction, Unified};
         topology.caches = vec![cache(3, 900, Unified), cache(1, 30, Instruction), cache(1, 50, Data)];
-        let names: Vec<_> = marks(&topology, 1).into_iter().map(|mark| (mark.name, mark.size)).collect();
-        assert_eq!(names, [("L1".to_owned(), 50), ("L3".to_owned(), 900)]);
+        let names: Vec<_> = marks(&topology, 1).into_iter().map(|mark| (mark.name, mark.x)).collect();
+        assert_eq!(names, [("L1".to_owned(), 50.0), ("L3".to_owned(), 900.0)]);
     }
 
     #[test]

@@ -26,7 +26,8 @@ pub use interruptible::{BenchProgress, Interrupted, run, select};
 pub use kept::keep;
 pub use quantiles::Quantiles;
 pub use results::{
-    BenchResult, BenchResults, CurveMark, CurvePoint, NamedValue, NotMeasured, PairMatrix, SizeCurve, VERSION,
+    Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedValue, NotMeasured, PairMatrix,
+    VERSION,
 };
 pub use settings::{BenchError, BenchSettings};
 

@@ -29,8 +29,8 @@ pub struct BenchResult {
     pub name: String,
     /// Values by pair.
     pub matrices: Vec<PairMatrix>,
-    /// Values by size.
-    pub curves: Vec<SizeCurve>,
+    /// Values by another quantity.
+    pub curves: Vec<Curve>,
     /// Single values.
     pub values: Vec<NamedValue>,
     /// What follows from them, in sentences.
@@ -62,34 +62,49 @@ pub struct PairMatrix {
     pub cells: Vec<Vec<Option<Quantiles>>>,
 }
 
-/// Values by the size of the memory that is used.
+/// Values by another quantity, such as the size of the memory or the number of threads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SizeCurve {
+pub struct Curve {
     /// What was measured.
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// In ascending order of sizes.
+    /// Whether less is better.
+    pub less_is_better: bool,
+    /// By what.
+    pub x: Axis,
+    /// In the order in which they are to be joined.
     pub points: Vec<CurvePoint>,
-    /// Sizes that mean something, such as those of caches, in ascending order.
+    /// Places on the axis that mean something, such as the sizes of caches, in ascending order.
     pub marks: Vec<CurveMark>,
+}
+
+/// The quantity by which values are given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What it is: `size`, `threads`.
+    pub name: String,
+    /// Its unit: `bytes`, `threads`.
+    pub unit: String,
+    /// Whether equal factors are to have equal distances.
+    pub logarithmic: bool,
 }
 
 /// A point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
-    /// Bytes.
-    pub size: u64,
+    /// Where it is on the axis.
+    pub x: f64,
     /// The value.
     pub value: Quantiles,
 }
 
-/// A size with its name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A place on the axis of a curve, with its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CurveMark {
-    /// Bytes.
-    pub size: u64,
-    /// What has this size: `L2`.
+    /// Where it is.
+    pub x: f64,
+    /// What is there: `L2`.
     pub name: String,
 }
 
@@ -143,6 +158,31 @@ impl PairMatrix {
     /// All values.
     pub fn values(&self) -> impl Iterator<Item = &Quantiles> {
         self.cells.iter().flatten().flatten()
+    }
+}
+
+impl Curve {
+    /// Without points.
+    pub fn new(name: impl Into<String>, unit: &str, less_is_better: bool, x: Axis) -> Self {
+        let (points, marks) = (Vec::new(), Vec::new());
+        Self { name: name.into(), unit: unit.to_owned(), less_is_better, x, points, marks }
+    }
+
+    /// Adds a point, if it was measured.
+    pub fn add(&mut self, x: f64, value: Option<Quantiles>) {
+        self.points.extend(value.map(|value| CurvePoint { x, value }));
+    }
+}
+
+impl Axis {
+    /// Bytes of memory, by factors.
+    pub fn size() -> Self {
+        Self { name: "size".to_owned(), unit: "bytes".to_owned(), logarithmic: true }
+    }
+
+    /// Numbers of threads.
+    pub fn threads() -> Self {
+        Self { name: "threads".to_owned(), unit: "threads".to_owned(), logarithmic: false }
     }
 }
 

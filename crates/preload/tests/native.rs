@@ -25,9 +25,14 @@ fn the_tests_of_the_library_pass() {
 /// What is said of failed tests, without the commands of make and the tests that passed.
 fn failures(text: &str) -> String {
     let is_said = |line: &&str| {
-        line.starts_with("failed ") || !["ok ", "cc ", "ar ", "mkdir ", "make: ", "\t"].iter().any(|start| line.starts_with(start))
+        line.starts_with("failed ")
+            || !["ok ", "cc ", "ar ", "mkdir ", "make: ", "\t"].iter().any(|start| line.starts_with(start))
     };
-    text.lines().skip_while(|line| !line.starts_with("failed ")).filter(is_said).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .skip_while(|line| !line.starts_with("failed "))
+        .filter(is_said)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]

@@ -27,10 +27,10 @@ const WIDTH: usize = 100;
 /// results as JSON in a file of this machine below numakit/bench in XDG_STATE_HOME (/var/lib for root).
 ///
 /// --json writes {version, machine_key, conditions, benchmarks: [{name, matrices: [{name, unit, less_is_better, row, column,
-/// rows, columns, cells}], curves: [{name, unit, points: [{size, value}], marks: [{size, name}]}], values:
-/// [{name, unit, value, best}], remarks, left_out: [{what, why}], warnings}], complete}. A value and a cell are
-/// {median, low, high, samples}, low and high being the quantiles of 10 and 90 %; a cell that was not
-/// measured is null. best is there only where it is what counts. Sizes are in bytes. version is 1.
+/// rows, columns, cells}], curves: [{name, unit, less_is_better, x: {name, unit, logarithmic}, points: [{x, value}],
+/// marks: [{x, name}]}], values: [{name, unit, value, best}], remarks, left_out: [{what, why}], warnings}],
+/// complete}. A value and a cell are {median, low, high, samples}, low and high being the quantiles of 10 and
+/// 90 %; a cell that was not measured is null. best is there only where it is what counts. version is 1.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// What to measure

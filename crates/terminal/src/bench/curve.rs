@@ -1,7 +1,7 @@
-//! Values by size: a line for each size, with a bar on a logarithmic scale and the caches between them.
+//! Curves: a line for each point, with a bar on a logarithmic scale and the marks between them.
 
 use super::number;
-use numakit_bench::SizeCurve;
+use numakit_bench::{Axis, Curve};
 use numakit_model::numbers::NumberStyle;
 use std::fmt::Write;
 
@@ -10,24 +10,29 @@ const LEFT: usize = 24;
 const LONGEST: usize = 60;
 
 /// The plot.
-pub fn text(curve: &SizeCurve, width: usize) -> String {
-    let mut text = format!("{} in {}\n", curve.name, curve.unit);
+pub fn text(curve: &Curve, width: usize) -> String {
+    let mut text = format!("{} in {}, by {}\n", curve.name, curve.unit, curve.x.name);
     let medians = || curve.points.iter().map(|point| point.value.median);
     let (least, most) = (medians().fold(f64::MAX, f64::min), medians().fold(0.0, f64::max));
     let longest = width.saturating_sub(LEFT + 2).clamp(10, LONGEST);
     let mut marks = curve.marks.iter().peekable();
     for point in &curve.points {
-        while let Some(mark) = marks.next_if(|mark| mark.size < point.size) {
-            _ = writeln!(text, "  {:->11} {} is {}", "", mark.name, bytes(mark.size));
+        while let Some(mark) = marks.next_if(|mark| mark.x < point.x) {
+            _ = writeln!(text, "  {:->11} {} is {}", "", mark.name, place(&curve.x, mark.x));
         }
         let bar = "#".repeat(length(point.value.median, least, most, longest));
-        _ = writeln!(text, "  {:>11} {:>8} {bar}", bytes(point.size), number(point.value.median));
+        _ = writeln!(text, "  {:>11} {:>8} {bar}", place(&curve.x, point.x), number(point.value.median));
     }
     text
 }
 
-fn bytes(size: u64) -> String {
-    NumberStyle::Bytes.words(size as f64)
+/// A place on the axis, with its unit.
+fn place(axis: &Axis, x: f64) -> String {
+    match axis.unit.as_str() {
+        "bytes" => NumberStyle::Bytes.words(x),
+        unit if x.fract() == 0.0 => format!("{x} {unit}"),
+        unit => format!("{} {unit}", number(x)),
+    }
 }
 
 /// One character for the least value, all for the largest.

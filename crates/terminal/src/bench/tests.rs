@@ -1,5 +1,5 @@
 use super::*;
-use numakit_bench::{CurveMark, CurvePoint, PairMatrix, Quantiles, SizeCurve, VERSION};
+use numakit_bench::{Axis, Curve, CurveMark, PairMatrix, Quantiles, VERSION};
 
 fn around(median: f64) -> Quantiles {
     Quantiles { median, low: median * 0.9, high: median * 1.2, samples: 10 }
@@ -10,16 +10,12 @@ fn results() -> BenchResults {
     matrix.set(0, 0, Some(around(80.0)));
     matrix.set(0, 1, Some(around(143.4)));
     matrix.set(1, 0, Some(around(260.0)));
-    let point = |size, ns| CurvePoint { size, value: around(ns) };
-    let curve = SizeCurve {
-        name: "load latency by size".into(),
-        unit: "ns".into(),
-        points: vec![point(4096, 1.0), point(65536, 10.0), point(1 << 20, 100.0)],
-        marks: vec![
-            CurveMark { size: 32768, name: "L1".into() },
-            CurveMark { size: 1 << 24, name: "L3".into() },
-        ],
-    };
+    let mut curve = Curve::new("load latency", "ns", true, Axis::size());
+    [(4096.0, 1.0), (65536.0, 10.0), (1048576.0, 100.0)].map(|(size, ns)| curve.add(size, Some(around(ns))));
+    curve.marks = vec![
+        CurveMark { x: 32768.0, name: "L1".into() },
+        CurveMark { x: f64::from(1 << 24), name: "L3".into() },
+    ];
     let mut result = BenchResult { name: "latency".into(), ..Default::default() };
     result.matrices.push(matrix);
     result.curves.push(curve);
