@@ -97,7 +97,8 @@ pub fn run(
     });
     let complete = interrupted.is_none() && benchmarks.len() == chosen.len();
     let machine_key = kept::machine_key(&conditions.processor, topology);
-    (BenchResults { version: VERSION, machine_key, conditions, benchmarks, complete }, interrupted)
+    let topology = Some(topology.clone());
+    (BenchResults { version: VERSION, machine_key, conditions, topology, benchmarks, complete }, interrupted)
 }
 
 /// One after the other, until the user stops them.

@@ -6,6 +6,7 @@
 mod bandwidth;
 mod c2c;
 mod c2c_groups;
+pub mod compare;
 mod conditions;
 mod faults;
 mod ground;
@@ -15,6 +16,7 @@ mod latency;
 mod latency_curve;
 mod placed;
 mod quantiles;
+mod read;
 mod results;
 mod sampled;
 mod settings;
@@ -25,6 +27,7 @@ pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, run, select};
 pub use kept::keep;
 pub use quantiles::Quantiles;
+pub use read::{BenchContentError, BenchReadError};
 pub use results::{
     Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedValue, NotMeasured, PairMatrix,
     VERSION,

@@ -1,8 +1,7 @@
 //! Curves: a line for each point, with a bar on a logarithmic scale and the marks between them.
 
 use super::number;
-use numakit_bench::{Axis, Curve};
-use numakit_model::numbers::NumberStyle;
+use numakit_bench::Curve;
 use std::fmt::Write;
 
 /// Columns in front of the bars.
@@ -18,21 +17,12 @@ pub fn text(curve: &Curve, width: usize) -> String {
     let mut marks = curve.marks.iter().peekable();
     for point in &curve.points {
         while let Some(mark) = marks.next_if(|mark| mark.x < point.x) {
-            _ = writeln!(text, "  {:->11} {} is {}", "", mark.name, place(&curve.x, mark.x));
+            _ = writeln!(text, "  {:->11} {} is {}", "", mark.name, curve.x.place(mark.x));
         }
         let bar = "#".repeat(length(point.value.median, least, most, longest));
-        _ = writeln!(text, "  {:>11} {:>8} {bar}", place(&curve.x, point.x), number(point.value.median));
+        _ = writeln!(text, "  {:>11} {:>8} {bar}", curve.x.place(point.x), number(point.value.median));
     }
     text
-}
-
-/// A place on the axis, with its unit.
-fn place(axis: &Axis, x: f64) -> String {
-    match axis.unit.as_str() {
-        "bytes" => NumberStyle::Bytes.words(x),
-        unit if x.fract() == 0.0 => format!("{x} {unit}"),
-        unit => format!("{} {unit}", number(x)),
-    }
 }
 
 /// One character for the least value, all for the largest.
