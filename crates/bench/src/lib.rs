@@ -14,6 +14,7 @@ mod interruptible;
 pub mod kept;
 mod latency;
 mod latency_curve;
+mod overhead;
 mod peak;
 mod placed;
 mod quantiles;
@@ -25,8 +26,9 @@ mod stream;
 mod team;
 
 pub use conditions::BenchConditions;
-pub use interruptible::{BenchProgress, Interrupted, run, select};
+pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
 pub use kept::keep;
+pub use overhead::{Overhead, OverheadError, measure as measure_overhead};
 pub use quantiles::Quantiles;
 pub use read::{BenchContentError, BenchReadError};
 pub use results::{
@@ -49,6 +51,16 @@ pub struct Benchmark {
 
 /// The word for all benchmarks.
 pub const ALL: &str = "all";
+
+/// What a benchmark of this name measures, in one line.
+pub fn about(name: &str) -> &'static str {
+    match name {
+        overhead::OVERHEAD => "Time and CPU time that a recording adds to a command, by rate",
+        name => {
+            BENCHMARKS.iter().find(|benchmark| benchmark.name == name).map_or("", |benchmark| benchmark.about)
+        }
+    }
+}
 
 /// All benchmarks, in the order in which `all` runs them.
 pub const BENCHMARKS: &[Benchmark] = &[

@@ -126,6 +126,7 @@ mod tests {
         BenchResults {
             version: VERSION,
             machine_key: String::new(),
+            topology: None,
             conditions: BenchConditions::default(),
             benchmarks: vec![
                 one("latency", vec![latency], vec![curve("by size", &[])]),
