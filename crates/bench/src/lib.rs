@@ -7,12 +7,16 @@ mod bandwidth;
 mod c2c;
 mod c2c_groups;
 mod conditions;
+mod curve;
+mod curve_knee;
 mod faults;
+mod generators;
 mod ground;
 mod interruptible;
 mod kept;
 mod latency;
 mod latency_curve;
+mod latency_write;
 mod placed;
 mod quantiles;
 mod results;
@@ -57,6 +61,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "bandwidth",
         about: "Bytes per second by read, write, non-temporal write and copy, from each node to each node's memory",
         measure: bandwidth::measure,
+    },
+    Benchmark {
+        name: "curve",
+        about: "Time of a load by how much other cores read and write, for four shares of reads, until memory is saturated",
+        measure: curve::measure,
     },
     Benchmark {
         name: "c2c",

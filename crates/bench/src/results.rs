@@ -180,6 +180,11 @@ impl Axis {
         Self { name: "size".to_owned(), unit: "bytes".to_owned(), logarithmic: true }
     }
 
+    /// Bytes per second that others move.
+    pub fn bandwidth() -> Self {
+        Self { name: "bandwidth".to_owned(), unit: "GB/s".to_owned(), logarithmic: false }
+    }
+
     /// Numbers of threads.
     pub fn threads() -> Self {
         Self { name: "threads".to_owned(), unit: "threads".to_owned(), logarithmic: false }
