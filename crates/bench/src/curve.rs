@@ -2,9 +2,9 @@
 //! idle memory to saturated memory.
 
 use crate::curve_knee::{knee, next_rate};
-use crate::generators::{Generators, Pace};
+use crate::generators::{Gauges, Generators, Pace};
 use crate::ground::{Ground, NodeCpus};
-use crate::latency::{chain, chase};
+use crate::latency::{LoadTime, chain, chase, chase_beside};
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, CurveMark, NamedValue};
@@ -97,9 +97,10 @@ fn points(
 ) -> Result<Vec<Point>, Misplaced> {
     let mut at = |asked: Option<f64>| {
         let pace = asked.map_or(Pace::Full, Pace::At);
-        let (loads, rates) = generators.around(mix, pace, cpu, || chase(ground, chain, ground.time()))?;
-        let both = sampled::quantiles(&loads, |load| load.ns).zip(Quantiles::of(rates));
-        Ok(both.map(|(load, rate)| Point { asked, rate, load }))
+        let beside = |gauges: &Gauges| chase_beside(ground, chain, ground.time(), gauges);
+        let loads = generators.around(mix, pace, cpu, beside)?;
+        let of = |field: fn(&LoadTime) -> f64| sampled::quantiles(&loads, field);
+        Ok(of(|load| load.ns).zip(of(|load| load.beside)).map(|(load, rate)| Point { asked, rate, load }))
     };
     let Some(full) = at(None)? else { return Ok(Vec::new()) };
     let most = full.rate.median;

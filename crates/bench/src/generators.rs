@@ -5,13 +5,13 @@ use crate::placed::{self, Misplaced};
 use crate::team::{BYTE, Seat};
 use numakit_model::CpuSet;
 use numakit_sys::kernels::{Advice, Mix, Region, TrafficGauge, Vectors, traffic, write};
-use numakit_sys::{clock, sched, ticks};
+use numakit_sys::{sched, ticks};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The time between two looks at how much has moved.
-const LOOK: Duration = Duration::from_millis(10);
+/// The time between two looks at whether all have begun.
+const LOOK: Duration = Duration::from_millis(1);
 /// The least memory of a thread.
 const LEAST: u64 = 64 << 10;
 
@@ -52,41 +52,47 @@ impl Generators {
         Ok(Self { seats, ticks_per_ns: (1u64 << 32) as f64 / ticks::ns_per_tick().max(1) as f64 })
     }
 
-    /// Does something on a CPU while they make traffic. Also returns the GB/s that moved meanwhile, by parts of the time.
+    /// Does something on a CPU while they make traffic, and can see how much.
     pub fn around<T: Send>(
         &mut self,
         mix: Mix,
         pace: Pace,
         cpu: u32,
-        work: impl FnOnce() -> T + Send,
-    ) -> Result<(T, Vec<f64>), Misplaced> {
+        work: impl FnOnce(&Gauges) -> T + Send,
+    ) -> Result<T, Misplaced> {
         let pause = match pace {
             Pace::Full => 0.0,
             Pace::At(rate) => self.ticks_per_ns * self.seats.len() as f64 / rate.max(f64::MIN_POSITIVE),
         };
-        let gauges: Vec<TrafficGauge> = self.seats.iter().map(|_| TrafficGauge::default()).collect();
+        let gauges = Gauges(self.seats.iter().map(|_| TrafficGauge::default()).collect());
         let (end, refused) = (AtomicBool::new(false), Mutex::new(None));
         let done = std::thread::scope(|scope| {
-            for (seat, gauge) in self.seats.iter_mut().zip(&gauges) {
+            for (seat, gauge) in self.seats.iter_mut().zip(&gauges.0) {
                 let (end, refused) = (&end, &refused);
                 scope.spawn(move || match sched::set_affinity(&CpuSet::range(seat.cpu, seat.cpu)) {
                     Ok(()) => traffic(&mut seat.work, mix, pause, gauge, end),
                     Err(error) => refuse(refused, seat.cpu, &error),
                 });
             }
-            while gauges.iter().any(|gauge| gauge.moved() == 0) && !is_refused(&refused) {
-                std::thread::sleep(LOOK / 10);
+            while gauges.0.iter().any(|gauge| gauge.moved() == 0) && !is_refused(&refused) {
+                std::thread::sleep(LOOK);
             }
-            let worker = scope.spawn(|| placed::on_cpu(cpu, work));
-            let rates = rates(&gauges, || worker.is_finished());
-            let done = worker.join();
+            let done = placed::on_cpu(cpu, || work(&gauges));
             end.store(true, Ordering::Relaxed);
-            match done {
-                Ok(done) => done.map(|done| (done, rates)),
-                Err(_) => Err(Misplaced(format!("the thread on CPU {cpu} failed"))),
-            }
+            done
         });
         refused.into_inner().ok().flatten().map_or(done, Err)
+    }
+}
+
+/// What generators have moved until now.
+#[derive(Default)]
+pub(crate) struct Gauges(Vec<TrafficGauge>);
+
+impl Gauges {
+    /// Bytes of all.
+    pub fn moved(&self) -> u64 {
+        self.0.iter().map(TrafficGauge::moved).sum()
     }
 }
 
@@ -100,21 +106,6 @@ fn is_refused(refused: &Mutex<Option<Misplaced>>) -> bool {
     refused.lock().is_ok_and(|refused| refused.is_some())
 }
 
-/// Bytes for each ns, look by look until the end; at least one.
-fn rates(gauges: &[TrafficGauge], is_over: impl Fn() -> bool) -> Vec<f64> {
-    let now = || (clock::monotonic(), gauges.iter().map(TrafficGauge::moved).sum::<u64>());
-    let (mut rates, mut before) = (Vec::new(), now());
-    while !is_over() || rates.is_empty() {
-        // Short measurements end soon; long ones are not disturbed often.
-        std::thread::sleep(if rates.is_empty() { LOOK / 10 } else { LOOK });
-        let after = now();
-        rates.push((after.1 - before.1) as f64 / (after.0 - before.0).max(1) as f64);
-        before = after;
-    }
-    // The work began and ended within the first and the last part.
-    if rates.len() > 3 { rates[1..rates.len() - 1].to_vec() } else { rates }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,15 +116,19 @@ mod tests {
         on_this_machine(|ground| {
             let (node, cpu) = (ground.memories[0], ground.places[0].cpus[0]);
             let mut generators = Generators::on(ground, &[cpu], node, 1 << 17).unwrap();
-            let here = || sched::affinity().unwrap();
             for mix in Mix::ALL {
-                let (on, rates) = generators.around(mix, Pace::Full, cpu, here).unwrap();
-                assert_eq!(on, CpuSet::range(cpu, cpu));
-                assert!(!rates.is_empty() && rates.iter().all(|rate| *rate >= 0.0), "{rates:?}");
+                let work = |gauges: &Gauges| (sched::affinity().unwrap(), gauges.moved());
+                let (on, moved) = generators.around(mix, Pace::Full, cpu, work).unwrap();
+                assert_eq!((on, moved > 0), (CpuSet::range(cpu, cpu), true), "{mix:?}");
             }
-            let slow = Pace::At(1e-3);
-            let (_, rates) = generators.around(Mix::All, slow, cpu, || std::thread::sleep(2 * LOOK)).unwrap();
-            assert!(rates.iter().all(|rate| *rate < 0.1), "{rates:?}");
+            let rest = |gauges: &Gauges| {
+                let before = gauges.moved();
+                std::thread::sleep(20 * LOOK);
+                gauges.moved() - before
+            };
+            // 1 MB/s for 20 ms or more: a few chunks.
+            let moved = generators.around(Mix::All, Pace::At(1e-3), cpu, rest).unwrap();
+            assert!(moved < 1 << 20, "{moved} bytes");
         });
     }
 
@@ -145,7 +140,7 @@ mod tests {
             assert!(why(&[], 1 << 17).contains("only one"));
             assert!(why(&[cpu], 1 << 50).contains("--size"));
             let mut absent = Generators::on(ground, &[9999], node, 1 << 17).unwrap();
-            assert!(absent.around(Mix::Reads, Pace::Full, cpu, || ()).unwrap_err().0.contains("CPU 9999"));
+            assert!(absent.around(Mix::Reads, Pace::Full, cpu, |_| ()).unwrap_err().0.contains("CPU 9999"));
         });
     }
 }

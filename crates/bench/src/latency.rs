@@ -1,12 +1,12 @@
 //! The time of a load that the next one waits for, from the CPUs of each node to the memory of each node: while nothing else
 //! uses the memory, and while all other cores of the node do.
 
-use crate::generators::{Generators, Pace};
+use crate::generators::{Gauges, Generators, Pace};
 use crate::ground::{Ground, NodeCpus};
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, PairMatrix};
-use crate::sampled;
+use crate::sampled::{self, MIN_SAMPLES};
 use crate::{latency_curve, latency_write};
 use numakit_sys::kernels::{Advice, Chain, ChainPosition, Mix};
 use numakit_sys::{clock, ticks};
@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Loads between two readings of the clock, which takes less than a thousandth of their time.
 const LOADS: usize = 1 << 12;
+/// The share of what generators can do that must be done beside a load.
+const NEARLY: f64 = 0.8;
 /// Bytes of a line.
 const LINE: u64 = 64;
 /// Chains have an order of their own, the same in every run.
@@ -26,6 +28,8 @@ pub(crate) struct LoadTime {
     pub ns: f64,
     /// Ticks of the constant counter; none where there is none.
     pub ticks: Option<f64>,
+    /// GB/s that others moved meanwhile.
+    pub beside: f64,
 }
 
 /// By pair of nodes.
@@ -108,8 +112,8 @@ fn loaded(
     };
     let size = ground.size_beyond(ground.caches_of(place.node));
     let mut generators = Generators::on(ground, others, node, size)?;
-    let chased = generators.around(Mix::Reads, Pace::Full, cpu, || chase(ground, chain, ground.time()))?;
-    Ok(chased.0)
+    generators
+        .around(Mix::Reads, Pace::Full, cpu, |gauges| chase_beside(ground, chain, ground.time(), gauges))
 }
 
 /// A chain through memory of a node.
@@ -118,21 +122,67 @@ pub(crate) fn chain(ground: &Ground<'_>, node: u32, size: u64) -> Result<Chain, 
     placed::beside(ground, node, || Chain::over(region, usize::try_from(size).unwrap_or(usize::MAX), SEED))
 }
 
-fn in_ticks(loads: &[LoadTime]) -> Option<Quantiles> {
+/// What they take in cycles of the constant counter.
+pub(crate) fn in_ticks(loads: &[LoadTime]) -> Option<Quantiles> {
     Quantiles::of(loads.iter().filter_map(|load| load.ticks).collect())
 }
 
 /// Follows a chain for a time on the CPU of the calling thread.
 pub(crate) fn chase(ground: &Ground<'_>, chain: &Chain, time: Duration) -> Vec<LoadTime> {
+    follow(ground, chain, time, &Gauges::default())
+}
+
+/// The same beside generators. Where others take CPUs from them, only loads beside nearly all of their traffic count.
+pub(crate) fn chase_beside(
+    ground: &Ground<'_>,
+    chain: &Chain,
+    time: Duration,
+    gauges: &Gauges,
+) -> Vec<LoadTime> {
+    let mut loads = follow(ground, chain, time, gauges);
+    loads.sort_by(|one, other| other.beside.total_cmp(&one.beside));
+    let least = loads.get(loads.len() / 10).map_or(0.0, |load| NEARLY * load.beside);
+    let full = loads.partition_point(|load| load.beside >= least);
+    loads.truncate(full.max(MIN_SAMPLES));
+    loads
+}
+
+fn follow(ground: &Ground<'_>, chain: &Chain, time: Duration, gauges: &Gauges) -> Vec<LoadTime> {
     // The first loads fill caches and tables; so does a lap of a chain that the caches can hold.
     let fits = chain.lines() as u64 * LINE <= 2 * ground.last_level_cache();
     let mut position = ChainPosition::default();
     chain.load(&mut position, if fits { chain.lines() } else { LOADS });
     sampled::repeat(time, || {
-        let (begin, first) = (clock::monotonic(), ticks::counter());
+        let (moved, begin, first) = (gauges.moved(), clock::monotonic(), ticks::counter());
         let loads = chain.load(&mut position, LOADS) as f64;
-        let (last, end) = (ticks::counter(), clock::monotonic());
+        let (last, end, moved) = (ticks::counter(), clock::monotonic(), gauges.moved() - moved);
         let ticks = first.zip(last).map(|(first, last)| last.saturating_sub(first) as f64 / loads);
-        (!ground.is_stopped()).then(|| LoadTime { ns: (end - begin) as f64 / loads, ticks })
+        let ns = (end - begin).max(1) as f64;
+        (!ground.is_stopped()).then(|| LoadTime { ns: ns / loads, ticks, beside: moved as f64 / ns })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ground::on_this_machine;
+
+    #[test]
+    fn loads_count_beside_nearly_all_traffic() {
+        on_this_machine(|ground| {
+            let (node, cpu) = ground.near().unwrap();
+            let chain = chain(ground, node, 1 << 20).unwrap();
+            let alone = chase(ground, &chain, ground.time());
+            assert!(
+                alone.len() >= MIN_SAMPLES && alone.iter().all(|load| load.ns > 0.0 && load.beside == 0.0)
+            );
+            let other = ground.cpus.last().unwrap();
+            let mut generators = Generators::on(ground, &[other], node, 1 << 20).unwrap();
+            let beside = |gauges: &Gauges| chase_beside(ground, &chain, ground.time(), gauges);
+            let loads = generators.around(Mix::Half, Pace::Full, cpu, beside).unwrap();
+            assert!(loads.len() >= MIN_SAMPLES, "{loads:?}");
+            let rates: Vec<f64> = loads.iter().map(|load| load.beside).collect();
+            assert!(rates.is_sorted_by(|one, other| one >= other), "{rates:?}");
+        });
+    }
 }

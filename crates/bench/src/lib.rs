@@ -24,6 +24,8 @@ mod sampled;
 mod settings;
 mod stream;
 mod team;
+mod tlb;
+mod tlb_levels;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, run, select};
@@ -81,5 +83,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "stream",
         about: "STREAM's copy, scale, add and triad by number of threads, on near cores first or over all nodes",
         measure: stream::measure,
+    },
+    Benchmark {
+        name: "tlb",
+        about: "How much memory the TLB reaches and what a miss costs, by size of pages",
+        measure: tlb::measure,
     },
 ];

@@ -32,12 +32,19 @@ impl Chain {
     /// The region has at least two steps: those of a line fit into every page.
     fn stepping(region: Region, step: usize, lines: usize, seed: u64) -> Self {
         let step = if region.bytes() / step < 2 { LINE } else { step };
-        let lines = lines.min(region.bytes() / step).max(2);
-        let line = |at: usize| region.start().wrapping_add(offset(step, at)).cast::<usize>();
+        let mut chain = Self { region, lines, step };
+        chain.relink(lines, seed);
+        chain
+    }
+
+    /// Writes it again, through the first `lines` lines or pages of its region; at least two, and no more than there are.
+    pub fn relink(&mut self, lines: usize, seed: u64) {
+        let lines = lines.min(self.region.bytes() / self.step).max(2);
+        let line = |at: usize| self.region.start().wrapping_add(offset(self.step, at)).cast::<usize>();
         let mut random = seed | 1;
-        // First each line holds its own number, then Sattolo's shuffle makes them one cycle.
+        // First each line holds its own address, then Sattolo's shuffle makes them one cycle.
         for at in 0..lines {
-            // SAFETY: `at` is less than `lines`, whose steps are within the region that this function owns.
+            // SAFETY: `at` is less than `lines`, whose steps are within the region that this chain owns.
             unsafe { line(at).write(line(at) as usize) };
         }
         for at in (1..lines).rev() {
@@ -48,7 +55,7 @@ impl Chain {
             // SAFETY: as above; `other` is less than `at`.
             unsafe { std::ptr::swap(line(at), line(other)) };
         }
-        Self { region, lines, step }
+        self.lines = lines;
     }
 
     /// Number of cache lines, and of loads in a lap.
@@ -153,6 +160,10 @@ mod tests {
             assert_eq!(chain.load(&mut position, UNROLLED * pages), UNROLLED * pages);
             assert_eq!((at, position.0), (chain.region().start(), Some(0)));
         }
+        let mut shorter = Chain::by_page(Region::map(256 * page).unwrap(), page, 256, 7);
+        shorter.relink(100, 7);
+        let mut position = ChainPosition::default();
+        assert_eq!((shorter.load(&mut position, 1600), position.0, shorter.lines()), (1600, Some(0), 100));
         let one = Chain::by_page(Region::map(page).unwrap(), page, 9, 7);
         assert_eq!((one.lines(), one.step), (9, LINE));
     }
