@@ -1,7 +1,7 @@
 //! The time of a load by how much others read and write meanwhile: for each pair of nodes and each share of reads, from
 //! idle memory to saturated memory.
 
-use crate::curve_knee::{knee, next_rate};
+use crate::curve_knee::{is_saturated, knee, next_rate};
 use crate::generators::{Gauges, Generators, Pace};
 use crate::ground::{Ground, NodeCpus};
 use crate::latency::{LoadTime, chain, chase, chase_beside};
@@ -15,6 +15,8 @@ use numakit_sys::kernels::{Chain, Mix};
 const POINTS: [usize; 2] = [8, 16];
 /// Pairs at most.
 const PAIRS: [usize; 2] = [4, 16];
+/// The share of the traffic that is asked of generators with which a point counts.
+const REACHED: f64 = 0.8;
 const RATE: &str = "GB/s";
 const TIME: &str = "ns";
 
@@ -31,6 +33,9 @@ struct Point {
 /// Measures them, pair after pair.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let pairs = pairs(ground, result);
+    if pairs.is_empty() {
+        return;
+    }
     result.remarks.push(
         "bandwidth is what the other cores of the node move; a line that is written counts twice, as it is read before"
             .to_owned(),
@@ -81,20 +86,25 @@ fn pair(ground: &Ground<'_>, place: &NodeCpus, node: u32, result: &mut BenchResu
         }
         let name = format!("{} % reads, {pair}", mix.read_percent());
         ground.now(format!("curve: {name}"));
-        let points = points(ground, cpu, &chain, &mut generators, mix)?;
+        let (points, slow) = points(ground, cpu, &chain, &mut generators, mix)?;
+        if slow > 0 {
+            let why = "the other cores made less traffic than was asked: others used them";
+            result.leave_out(format!("{slow} points of {name}"), why);
+        }
         describe(name, idle, &points, result);
     }
     Ok(())
 }
 
-/// Begins with all that the generators can do, and then divides where the latency changes most.
+/// Begins with all that the generators can do, and then divides where the latency changes most. Also says how often the
+/// generators were too slow for what was asked of them, so that it does not count.
 fn points(
     ground: &Ground<'_>,
     cpu: u32,
     chain: &Chain,
     generators: &mut Generators,
     mix: Mix,
-) -> Result<Vec<Point>, Misplaced> {
+) -> Result<(Vec<Point>, usize), Misplaced> {
     let mut at = |asked: Option<f64>| {
         let pace = asked.map_or(Pace::Full, Pace::At);
         let beside = |gauges: &Gauges| chase_beside(ground, chain, ground.time(), gauges);
@@ -102,22 +112,26 @@ fn points(
         let of = |field: fn(&LoadTime) -> f64| sampled::quantiles(&loads, field);
         Ok(of(|load| load.ns).zip(of(|load| load.beside)).map(|(load, rate)| Point { asked, rate, load }))
     };
-    let Some(full) = at(None)? else { return Ok(Vec::new()) };
+    let Some(full) = at(None)? else { return Ok((Vec::new(), 0)) };
     let most = full.rate.median;
-    let mut points = vec![full];
+    let (mut points, mut slow) = (vec![full], 0);
     // Little traffic is nearly idle.
     let mut next = Some(most / 8.0);
     while let Some(rate) = next.filter(|_| !ground.is_stopped()) {
         let Some(point) = at(Some(rate))? else { break };
-        let place = points.partition_point(|other| other.asked.is_some_and(|asked| asked < rate));
-        points.insert(place, point);
-        if points.len() >= POINTS[usize::from(!ground.settings.quick)] {
+        if point.rate.median >= REACHED * rate {
+            let place = points.partition_point(|other| other.asked.is_some_and(|asked| asked < rate));
+            points.insert(place, point);
+            let known = points.iter().map(|point| (point.asked.unwrap_or(most), point.load.median));
+            next = next_rate(&known.collect::<Vec<_>>());
+        } else {
+            slow += 1;
+        }
+        if points.len() + slow >= POINTS[usize::from(!ground.settings.quick)] {
             break;
         }
-        let known = points.iter().map(|point| (point.asked.unwrap_or(most), point.load.median));
-        next = next_rate(&known.collect::<Vec<_>>());
     }
-    Ok(points)
+    Ok((points, slow))
 }
 
 /// Adds a curve and its figures.
@@ -131,17 +145,17 @@ fn describe(name: String, idle: Quantiles, points: &[Point], result: &mut BenchR
         Some(point) => {
             curve.marks.push(CurveMark { x: point.rate.median, name: "knee".to_owned() });
             result.values.push(value(format!("knee, {name}"), RATE, point.rate));
-            result.values.push(value(format!("latency at the knee, {name}"), TIME, point.load));
+            result.values.push(value(format!("latency, knee, {name}"), TIME, point.load));
         }
         None => result.remarks.push(format!(
-            "{name}: no knee: the latency of {:.0} ns rises to {:.0} ns without a bend; these cores do not saturate the \
-             memory, or one of them was not idle",
+            "{name}: no knee: the latency rises from {:.0} to {:.0} ns without a bend",
             idle.median, full.load.median
         )),
     }
     let most = points.iter().max_by(|a, b| a.rate.median.total_cmp(&b.rate.median)).unwrap_or(full);
-    result.values.push(value(format!("saturated, {name}"), RATE, most.rate));
-    result.values.push(value(format!("latency saturated, {name}"), TIME, full.load));
+    let word = if is_saturated(idle.median, full.load.median) { "saturated" } else { "full traffic" };
+    result.values.push(value(format!("{word}, {name}"), RATE, most.rate));
+    result.values.push(value(format!("latency, {word}, {name}"), TIME, full.load));
     result.curves.push(curve);
 }
 
@@ -174,14 +188,15 @@ mod tests {
         let figures: Vec<_> = bent.values.iter().map(|value| (&*value.name, value.value.median)).collect();
         let expected = [
             ("knee, x", 20.0),
-            ("latency at the knee, x", 120.0),
+            ("latency, knee, x", 120.0),
             ("saturated, x", 25.0),
-            ("latency saturated, x", 600.0),
+            ("latency, saturated, x", 600.0),
         ];
         assert_eq!(figures, expected);
         assert_eq!((bent.curves[0].points.len(), bent.curves[0].marks[0].x), (5, 20.0));
         let flat = of(&[(10.0, 105.0), (20.0, 110.0)]);
         assert_eq!((flat.values.len(), flat.curves[0].marks.len()), (2, 0));
+        assert_eq!(flat.values[0].name, "full traffic, x");
         assert!(
             flat.remarks[0].contains("no knee") && flat.remarks[0].contains("110 ns"),
             "{:?}",
@@ -211,7 +226,7 @@ mod tests {
             assert_eq!(result.curves.len(), Mix::ALL.len() * pairs.min(PAIRS[1]), "{:?}", result.left_out);
             for curve in &result.curves {
                 assert_eq!(curve.points[0].x, 0.0);
-                assert!(curve.points.len() >= 3 && curve.points.len() <= POINTS[1] + 1, "{curve:?}");
+                assert!(curve.points.len() >= 2 && curve.points.len() <= POINTS[1] + 1, "{curve:?}");
                 assert!(
                     curve.points.iter().all(|point| point.value.median > 0.0 && point.value.samples >= 5)
                 );

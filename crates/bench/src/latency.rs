@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Loads between two readings of the clock, which takes less than a thousandth of their time.
 const LOADS: usize = 1 << 12;
+/// Fewer beside generators: a load takes long, and each thread soon loses its CPU on a busy machine.
+const LOADS_BESIDE: usize = 1 << 10;
 /// The share of what generators can do that must be done beside a load.
 const NEARLY: f64 = 0.8;
 /// Bytes of a line.
@@ -129,7 +131,7 @@ pub(crate) fn in_ticks(loads: &[LoadTime]) -> Option<Quantiles> {
 
 /// Follows a chain for a time on the CPU of the calling thread.
 pub(crate) fn chase(ground: &Ground<'_>, chain: &Chain, time: Duration) -> Vec<LoadTime> {
-    follow(ground, chain, time, &Gauges::default())
+    follow(ground, chain, time, LOADS, &Gauges::default())
 }
 
 /// The same beside generators. Where others take CPUs from them, only loads beside nearly all of their traffic count.
@@ -139,7 +141,7 @@ pub(crate) fn chase_beside(
     time: Duration,
     gauges: &Gauges,
 ) -> Vec<LoadTime> {
-    let mut loads = follow(ground, chain, time, gauges);
+    let mut loads = follow(ground, chain, time, LOADS_BESIDE, gauges);
     loads.sort_by(|one, other| other.beside.total_cmp(&one.beside));
     let least = loads.get(loads.len() / 10).map_or(0.0, |load| NEARLY * load.beside);
     let full = loads.partition_point(|load| load.beside >= least);
@@ -147,14 +149,20 @@ pub(crate) fn chase_beside(
     loads
 }
 
-fn follow(ground: &Ground<'_>, chain: &Chain, time: Duration, gauges: &Gauges) -> Vec<LoadTime> {
+fn follow(
+    ground: &Ground<'_>,
+    chain: &Chain,
+    time: Duration,
+    count: usize,
+    gauges: &Gauges,
+) -> Vec<LoadTime> {
     // The first loads fill caches and tables; so does a lap of a chain that the caches can hold.
     let fits = chain.lines() as u64 * LINE <= 2 * ground.last_level_cache();
     let mut position = ChainPosition::default();
     chain.load(&mut position, if fits { chain.lines() } else { LOADS });
     sampled::repeat(time, || {
         let (moved, begin, first) = (gauges.moved(), clock::monotonic(), ticks::counter());
-        let loads = chain.load(&mut position, LOADS) as f64;
+        let loads = chain.load(&mut position, count) as f64;
         let (last, end, moved) = (ticks::counter(), clock::monotonic(), gauges.moved() - moved);
         let ticks = first.zip(last).map(|(first, last)| last.saturating_sub(first) as f64 / loads);
         let ns = (end - begin).max(1) as f64;

@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 /// A cost is another than before if it is more by this factor and by this share of the time of a hit in the first cache.
-const FACTOR: f64 = 1.25;
+const FACTOR: f64 = 2.0;
 const OF_HIT: f64 = 0.5;
+/// Costs that rise do so until this many times as many pages.
+const BEYOND: f64 = 1.5;
 /// The share of a number of pages to which a reach is found.
 const FINEST: usize = 16;
 
@@ -23,7 +25,7 @@ pub(crate) struct Cost {
 pub(crate) struct Level {
     /// The most pages with which loads cost no more than with fewer.
     pub reach: usize,
-    /// The costs after the jump that follows.
+    /// The costs after the jump that follows, until the next one.
     pub plateau: Range<usize>,
 }
 
@@ -36,11 +38,24 @@ pub(crate) fn levels(costs: &[Cost]) -> Vec<Level> {
         if let Some(level) = levels.last_mut() {
             level.plateau = first..end;
         }
-        let Some(last) = costs.get(end - 1).filter(|_| end < costs.len()) else { break };
-        first = top_of_jump(costs, end);
-        levels.push(Level { reach: last.pages, plateau: first..first });
+        let Some(jump) = largest_step(costs, end) else { break };
+        let reach = costs[jump - 1].pages;
+        let beyond = costs.partition_point(|cost| (cost.pages as f64) < BEYOND * reach as f64);
+        first = beyond.clamp(jump, costs.len() - 1);
+        levels.push(Level { reach, plateau: first..costs.len() });
+        if first + 1 >= costs.len() {
+            break;
+        }
     }
     levels
+}
+
+/// Where costs rise most from this one on, as long as that is one jump; none after the last.
+fn largest_step(costs: &[Cost], from: usize) -> Option<usize> {
+    let most = BEYOND * costs.get(from)?.pages as f64;
+    let near = (from..costs.len()).take_while(|at| costs[*at].pages as f64 <= most);
+    let step = |at: &usize| costs[*at].more - costs[at.saturating_sub(1)].more;
+    near.max_by(|one, other| step(one).total_cmp(&step(other)))
 }
 
 /// The first cost that is more than those from `first` on, as is the one after it.
@@ -55,16 +70,6 @@ fn end_of_plateau(costs: &[Cost], first: usize) -> usize {
         }
     }
     costs.len()
-}
-
-/// Where costs, which rise at `from`, rise no more.
-fn top_of_jump(costs: &[Cost], from: usize) -> usize {
-    let mut at = from;
-    while let Some(next) = costs.get(at + 1).filter(|next| is_above(**next, costs[at].more)) {
-        _ = next;
-        at += 1;
-    }
-    at
 }
 
 fn is_above(cost: Cost, other: f64) -> bool {
@@ -90,8 +95,8 @@ mod tests {
         let noise = if pages % 3 == 0 { 0.1 } else { -0.1 };
         let more = match pages {
             0..=96 => 0.0,
-            97..=128 => 1.5,
-            129..=4096 => 2.0,
+            97..=104 => 1.5,
+            105..=4096 => 2.0,
             _ => 12.0,
         };
         Cost { pages, more: more + noise, hit: 1.0 }
