@@ -89,7 +89,7 @@ fn pair(ground: &Ground<'_>, place: &NodeCpus, node: u32, result: &mut BenchResu
         let (points, slow) = points(ground, cpu, &chain, &mut generators, mix)?;
         if slow > 0 {
             let why = "the other cores made less traffic than was asked: others used them";
-            result.leave_out(format!("{slow} points of {name}"), why);
+            result.leave_out(format!("{slow} of the points of {name}"), why);
         }
         describe(name, idle, &points, result);
     }
@@ -148,7 +148,7 @@ fn describe(name: String, idle: Quantiles, points: &[Point], result: &mut BenchR
             result.values.push(value(format!("latency, knee, {name}"), TIME, point.load));
         }
         None => result.remarks.push(format!(
-            "{name}: no knee: the latency rises from {:.0} to {:.0} ns without a bend",
+            "{name}: no knee: {:.0} ns idle and {:.0} ns beside full traffic, without a bend",
             idle.median, full.load.median
         )),
     }

@@ -58,9 +58,9 @@ fn largest_step(costs: &[Cost], from: usize) -> Option<usize> {
     near.max_by(|one, other| step(one).total_cmp(&step(other)))
 }
 
-/// The first cost that is more than those from `first` on, as is the one after it.
+/// The first cost that is more than those from `first` on, as is the one after it. One alone is a disturbance.
 fn end_of_plateau(costs: &[Cost], first: usize) -> usize {
-    let is_more = |at: usize, than: f64| costs.get(at).is_none_or(|cost| is_above(*cost, than));
+    let is_more = |at: usize, than: f64| costs.get(at).is_some_and(|cost| is_above(*cost, than));
     for end in first + 1..costs.len() {
         let mut before: Vec<f64> = costs[first..end].iter().map(|cost| cost.more).collect();
         before.sort_by(f64::total_cmp);
@@ -135,6 +135,9 @@ mod tests {
         let disturbed = |pages| if pages == 1024 { Cost { more: 50.0, ..cost(pages) } } else { cost(pages) };
         let reaches: Vec<usize> = levels(&found(disturbed)).iter().map(|level| level.reach).collect();
         assert!(reaches.len() == 2 && (90..=96).contains(&reaches[0]) && reaches[1] >= 3840, "{reaches:?}");
+        let mut last = found(cost);
+        last.push(Cost { pages: 1 << 14, more: 90.0, hit: 1.0 });
+        assert_eq!(levels(&last).len(), 2);
         assert_eq!(levels(&[]), []);
         assert_eq!(levels(&[cost(8), cost(16), cost(24)]), []);
     }

@@ -4,6 +4,9 @@ use super::Region;
 
 /// Distance of two elements: a cache line of x86-64 and most of AArch64.
 const LINE: usize = 64;
+/// Bytes of a small page, and the distance of two lines of large pages in such.
+const SMALL_PAGE: usize = 4096;
+const SPREAD: usize = 479;
 /// Loads between two tests of the loop.
 const UNROLLED: usize = 16;
 
@@ -23,8 +26,8 @@ impl Chain {
     }
 
     /// Writes a chain into one line of each of the first `pages` pages of `page` bytes; at least two, and no more than
-    /// there are. Each line is one further into its page than that of the page before, so that caches have room for
-    /// as many of them as if they were side by side.
+    /// there are. The lines are at many places of their pages, so that caches have room for as many of them as if they
+    /// were side by side.
     pub fn by_page(region: Region, page: usize, pages: usize, seed: u64) -> Self {
         Self::stepping(region, page.max(LINE), pages, seed)
     }
@@ -89,9 +92,13 @@ impl Chain {
     }
 }
 
-/// Where the line of a step is.
+/// Where the line of a step is: in a page, lines fill the sets of caches evenly, as they do side by side. In large pages they
+/// are also in small pages of many numbers, for a TLB that has large ones as small ones, such as those of a guest
+/// whose host has small ones.
 fn offset(step: usize, at: usize) -> usize {
-    at * step + at * LINE % step
+    let in_small = at * LINE % SMALL_PAGE;
+    let small = at / (SMALL_PAGE / LINE) + at * SPREAD;
+    at * step + (small * SMALL_PAGE + in_small) % step
 }
 
 /// Where in a chain the next loads begin.
@@ -166,6 +173,21 @@ mod tests {
         assert_eq!((shorter.load(&mut position, 1600), position.0, shorter.lines()), (1600, Some(0), 100));
         let one = Chain::by_page(Region::map(page).unwrap(), page, 9, 7);
         assert_eq!((one.lines(), one.step), (9, LINE));
+    }
+
+    #[test]
+    fn lines_of_large_pages_fill_caches_and_small_pages_evenly() {
+        let page = 2 << 20;
+        let (mut sets, mut small) = ([0; 1024], [0; 512]);
+        for at in 0..1024 {
+            let within = offset(page, at) - at * page;
+            assert!(within + LINE <= page && within % LINE == 0);
+            sets[within / LINE % 1024] += 1;
+            small[within / SMALL_PAGE] += 1;
+            assert_eq!((offset(LINE, at), offset(SMALL_PAGE, at) / SMALL_PAGE), (at * LINE, at));
+        }
+        assert_eq!(sets, [1; 1024]);
+        assert!(small.iter().all(|count| *count > 0), "{small:?}");
     }
 
     #[test]
