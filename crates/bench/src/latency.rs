@@ -16,6 +16,8 @@ use std::time::Duration;
 const LOADS: usize = 1 << 12;
 /// Fewer beside generators: a load takes long, and each thread soon loses its CPU on a busy machine.
 const LOADS_BESIDE: usize = 1 << 10;
+/// How long generators are waited for, in ns.
+const PATIENCE: u64 = 500_000_000;
 /// The share of what generators can do that must be done beside a load.
 const NEARLY: f64 = 0.8;
 /// Bytes of a line.
@@ -141,6 +143,11 @@ pub(crate) fn chase_beside(
     time: Duration,
     gauges: &Gauges,
 ) -> Vec<LoadTime> {
+    // They have begun, and may not have a CPU at this moment.
+    let (before, patience) = (gauges.moved(), clock::monotonic() + PATIENCE);
+    while gauges.moved() == before && clock::monotonic() < patience {
+        std::hint::spin_loop();
+    }
     let mut loads = follow(ground, chain, time, LOADS_BESIDE, gauges);
     loads.sort_by(|one, other| other.beside.total_cmp(&one.beside));
     let least = loads.get(loads.len() / 10).map_or(0.0, |load| NEARLY * load.beside);

@@ -157,8 +157,14 @@ fn reserved(ground: &Ground<'_>, node: u32, page: usize, most: usize) -> Result<
         .ok_or_else(|| Misplaced("this CPU or this kernel has none".to_owned()))?;
     if free < 2 {
         let folder = format!("/sys/devices/system/node/node{node}/hugepages/{pool}");
+        let boot = if page == GIANT_PAGE {
+            ", or hugepagesz=1G hugepages=8 on the kernel's command line"
+        } else {
+            ""
+        };
         return Err(Misplaced(format!(
-            "{free} of them are reserved and free on node {node}, and 2 are needed; as root: echo {FIRST} > {folder}/nr_hugepages"
+            "{free} of them are reserved and free on node {node}, and 2 are needed; as root: echo {FIRST} > \
+             {folder}/nr_hugepages{boot}"
         )));
     }
     placed::reserved(ground, node, (free.min(most) * page) as u64, page)

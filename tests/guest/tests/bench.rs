@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 /// Step, what `numa bench` is asked for, and the nodes with the CPUs and with the memory that it should use.
-const STEPS: [(&str, &str, &[usize], &[usize]); 4] = [
+const STEPS: [(&str, &str, &[usize], &[usize]); 5] = [
     ("latency of a node", "latency --nodes 1", &[1], &[1]),
     ("latency of a CPU", "latency --cpus 4", &[2], &[0, 1, 2, 3]),
+    ("curve of a node", "curve --nodes 2", &[2], &[2]),
     ("bandwidth of a CPU", "bandwidth --cpus 6-7", &[3], &[0, 1, 2, 3]),
     ("bandwidth of two nodes", "bandwidth --nodes 0,3", &[0, 3], &[0, 3]),
 ];
@@ -52,6 +53,15 @@ fn all_matrices_of_four_nodes_are_complete() {
             // Eight CPUs with each other, four nodes with all.
             let expected = if result["name"] == "c2c" { 8 * 7 } else { 4 * 4 };
             assert_eq!(measured, expected, "{matrix} {}", result["left_out"]);
+        }
+        let curves = result["curves"].as_array().unwrap();
+        let points = |at: usize| curves[at]["points"].as_array().unwrap().len();
+        match result["name"].as_str().unwrap() {
+            // Four shares of reads of the nodes with their own memory: idle memory, full traffic, and what is between.
+            "curve" => assert!(curves.len() == 16 && (0..16).all(|at| points(at) >= 2), "{result}"),
+            // 4 MiB have 1024 small pages, but not 8 huge ones.
+            "tlb" => assert!(curves.len() == 2 && points(0) >= 15 && points(1) >= 15, "{result}"),
+            _ => {}
         }
         println!("{}: {} {}", result["name"], result["remarks"], result["left_out"]);
     }

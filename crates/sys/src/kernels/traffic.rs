@@ -81,7 +81,7 @@ pub fn traffic(region: &mut Region, mix: Mix, pause: f64, gauge: &TrafficGauge, 
         if interval == 0 {
             continue;
         }
-        next = (next + interval).max(ticks::ticks().saturating_sub(interval));
+        next = next.saturating_add(interval).max(ticks::ticks().saturating_sub(interval));
         while ticks::ticks() < next && !end.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }
@@ -160,6 +160,12 @@ mod tests {
                 assert_eq!(lines, 2 * written, "{mix:?}");
             }
         }
+    }
+
+    #[test]
+    fn traffic_that_pauses_for_ever_ends_when_it_is_told() {
+        let (_, moved) = words(Mix::All, f64::MAX, 1);
+        assert_eq!(moved, Mix::All.bytes() as u64);
     }
 
     #[test]
