@@ -144,7 +144,7 @@ fn memory(ground: &Ground<'_>, node: u32, kind: Kind) -> Result<Region, Misplace
     })
 }
 
-/// Pages of a pool that the administrator has filled, at most so many.
+/// Pages of a pool that the administrator has filled, at most `most` of them.
 fn reserved(ground: &Ground<'_>, node: u32, page: usize, most: usize) -> Result<Region, Misplaced> {
     let pool = format!("hugepages-{}kB", page >> 10);
     let read = |folder: String| {

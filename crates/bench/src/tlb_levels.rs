@@ -92,7 +92,7 @@ mod tests {
 
     /// A TLB with 96 entries and a second one with 4096, with some noise, of a CPU that hits in 1 ns.
     fn cost(pages: usize) -> Cost {
-        let noise = if pages % 3 == 0 { 0.1 } else { -0.1 };
+        let noise = if pages.is_multiple_of(3) { 0.1 } else { -0.1 };
         let more = match pages {
             0..=96 => 0.0,
             97..=104 => 1.5,

@@ -181,7 +181,7 @@ mod tests {
         let (mut sets, mut small) = ([0; 1024], [0; 512]);
         for at in 0..1024 {
             let within = offset(page, at) - at * page;
-            assert!(within + LINE <= page && within % LINE == 0);
+            assert!(within + LINE <= page && within.is_multiple_of(LINE));
             sets[within / LINE % 1024] += 1;
             small[within / SMALL_PAGE] += 1;
             assert_eq!((offset(LINE, at), offset(SMALL_PAGE, at) / SMALL_PAGE), (at * LINE, at));
