@@ -8,12 +8,16 @@ mod c2c;
 mod c2c_groups;
 pub mod compare;
 mod conditions;
+mod curve;
+mod curve_knee;
 mod faults;
+mod generators;
 mod ground;
 mod interruptible;
 pub mod kept;
 mod latency;
 mod latency_curve;
+mod latency_write;
 mod overhead;
 mod peak;
 mod placed;
@@ -24,6 +28,8 @@ mod sampled;
 mod settings;
 mod stream;
 mod team;
+mod tlb;
+mod tlb_levels;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
@@ -75,6 +81,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         measure: bandwidth::measure,
     },
     Benchmark {
+        name: "curve",
+        about: "Time of a load by how much other cores read and write, for four shares of reads, until memory is saturated",
+        measure: curve::measure,
+    },
+    Benchmark {
         name: "c2c",
         about: "Time of a cache line from one CPU to another and back, for every pair, and the groups in it",
         measure: c2c::measure,
@@ -88,5 +99,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "stream",
         about: "STREAM's copy, scale, add and triad by number of threads, on near cores first or over all nodes",
         measure: stream::measure,
+    },
+    Benchmark {
+        name: "tlb",
+        about: "How much memory the TLB reaches and what a miss costs, by size of pages",
+        measure: tlb::measure,
     },
 ];
