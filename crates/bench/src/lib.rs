@@ -19,6 +19,7 @@ mod results;
 mod sampled;
 mod settings;
 mod stream;
+mod stream_orders;
 mod team;
 
 pub use conditions::BenchConditions;
@@ -70,7 +71,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "stream",
-        about: "STREAM's copy, scale, add and triad by number of threads, on near cores first or over all nodes",
+        about: "STREAM's copy, scale, add and triad by number of threads, near ones, spread ones and with strides",
         measure: stream::measure,
     },
 ];
