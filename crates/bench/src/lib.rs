@@ -3,9 +3,11 @@
 //! A benchmark is a file and a line of [`BENCHMARKS`]. It measures on a ground, which selects nodes and CPUs, places
 //! memory and verifies where it is, and it returns matrices, curves and values that any renderer can show.
 
+mod assoc;
 mod bandwidth;
 mod c2c;
 mod c2c_groups;
+mod coloring;
 mod conditions;
 mod faults;
 mod ground;
@@ -73,5 +75,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "stream",
         about: "STREAM's copy, scale, add and triad by number of threads, near ones, spread ones and with strides",
         measure: stream::measure,
+    },
+    Benchmark {
+        name: "assoc",
+        about: "Arrays at the same place of a cache's ways beside staggered ones, and pages that compete for a cache",
+        measure: assoc::measure,
     },
 ];

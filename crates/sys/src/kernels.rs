@@ -6,9 +6,11 @@ mod passes;
 mod processes;
 mod region;
 mod stream;
+mod together;
 
 pub use chain::{Chain, ChainPosition};
 pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
 pub use processes::touch_in_processes;
 pub use region::{Advice, HUGE_PAGE, Region};
 pub use stream::{stream_add, stream_copy, stream_scale, stream_triad};
+pub use together::Together;
