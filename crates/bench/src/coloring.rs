@@ -28,10 +28,10 @@ const PAGES: [(&str, Advice); 2] = [("small pages", Advice::Small), ("huge pages
 pub(crate) fn measure(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut BenchResult) {
     for level in 2..=4 {
         let cache = ground.topology.caches_of_level(level).find(|cache| cache.cpus.contains(cpu));
-        let Some(size) = cache.and_then(|cache| cache.size) else { continue };
-        let bytes = size / 4 * 3;
+        let Some((size, cpus)) = cache.and_then(|cache| Some((cache.size?, &cache.cpus))) else { continue };
+        let (bytes, share) = part(size, cpus.iter().any(|other| !is_of_core(ground, cpu, other)));
         let words = NumberStyle::Bytes.words(bytes as f64);
-        let what = format!("{words}, 3/4 of L{level}");
+        let what = format!("{words}, {share} of L{level}");
         if ground.settings.size.is_some_and(|most| most < bytes) {
             result.leave_out(format!("pages of {what}"), format!("give --size {words} or more"));
             continue;
@@ -41,22 +41,34 @@ pub(crate) fn measure(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut Ben
                 return;
             }
             ground.now(format!("assoc: {what} in {pages}"));
-            match runs(ground, node, cpu, bytes as usize, advice) {
-                Ok(runs) => add(&format!("{what}, in fresh {pages}"), runs, result),
-                Err(Misplaced(why)) => result.leave_out(format!("{what} in {pages}"), why),
+            let (runs, refused) = runs(ground, node, cpu, bytes as usize, advice);
+            let count = runs.len();
+            add(&format!("{what}, in fresh {pages}"), runs, result);
+            if let Some(Misplaced(why)) = refused {
+                result.leave_out(format!("more than {count} runs of {what} in {pages}"), why);
             }
         }
     }
 }
 
-/// The time of a load in each run, in ns.
+/// The part of a cache that is used: less of one that others use as well.
+fn part(size: u64, is_shared: bool) -> (u64, &'static str) {
+    if is_shared { (size / 2, "half") } else { (size / 4 * 3, "3/4") }
+}
+
+fn is_of_core(ground: &Ground<'_>, cpu: u32, other: u32) -> bool {
+    cpu == other
+        || ground.topology.cores.iter().any(|core| core.cpus.contains(cpu) && core.cpus.contains(other))
+}
+
+/// The time of a load in each run, in ns; and why there are no more of them.
 fn runs(
     ground: &Ground<'_>,
     node: u32,
     cpu: u32,
     bytes: usize,
     advice: Advice,
-) -> Result<Vec<Quantiles>, Misplaced> {
+) -> (Vec<Quantiles>, Option<Misplaced>) {
     let whole = if advice == Advice::Huge { bytes.next_multiple_of(HUGE_PAGE) } else { bytes };
     let mut kept = VecDeque::new();
     let (mut refused, mut left) = (None, RUNS);
@@ -78,10 +90,7 @@ fn runs(
         left = left.checked_sub(1).filter(|_| !ground.is_stopped())?;
         once().map_err(|error| refused = Some(error)).ok()?
     });
-    match refused {
-        Some(error) if runs.is_empty() => Err(error),
-        _ => Ok(runs),
-    }
+    (runs, refused)
 }
 
 /// The distribution of runs as a curve, and what it says.
@@ -135,10 +144,20 @@ mod tests {
     }
 
     #[test]
+    fn half_of_a_shared_cache_is_used() {
+        assert_eq!([part(1 << 20, false), part(32 << 20, true)], [(768 << 10, "3/4"), (16 << 20, "half")]);
+        on_this_machine(|ground| {
+            let cpu = ground.cpus.first().unwrap();
+            assert!(is_of_core(ground, cpu, cpu) && !is_of_core(ground, cpu, 9999));
+        });
+    }
+
+    #[test]
     fn every_cache_that_may_be_filled_is_measured_in_fresh_memory() {
         on_this_machine(|ground| {
             let (node, cpu) = (ground.memories[0], ground.cpus.first().unwrap());
-            let runs = runs(ground, node, cpu, 256 << 10, Advice::Small).unwrap();
+            let (runs, refused) = runs(ground, node, cpu, 256 << 10, Advice::Small);
+            assert_eq!(refused, None);
             assert!((sampled::MIN_SAMPLES..=RUNS).contains(&runs.len()), "{}", runs.len());
             assert!(runs.iter().all(|run| run.median > 0.0));
             let mut result = BenchResult::default();
@@ -150,9 +169,10 @@ mod tests {
                     .any(|cache| cache.cpus.contains(cpu) && cache.size.is_some())
             });
             let caches = caches.count();
-            let refused = result.left_out.iter().filter(|left| left.what.ends_with("huge pages")).count();
+            let none =
+                result.left_out.iter().filter(|left| left.what.starts_with("more than 0 runs")).count();
             let small = result.left_out.iter().filter(|left| left.why.contains("--size")).count();
-            assert_eq!(result.curves.len() + refused + 2 * small, 2 * caches, "{result:?}");
+            assert_eq!(result.curves.len() + none + 2 * small, 2 * caches, "{result:?}");
         });
     }
 }

@@ -3,6 +3,7 @@
 //! A benchmark is a file and a line of [`BENCHMARKS`]. It measures on a ground, which selects nodes and CPUs, places
 //! memory and verifies where it is, and it returns matrices, curves and values that any renderer can show.
 
+mod alias;
 mod assoc;
 mod bandwidth;
 mod c2c;
@@ -80,5 +81,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "assoc",
         about: "Arrays at the same place of a cache's ways beside staggered ones, and pages that compete for a cache",
         measure: assoc::measure,
+    },
+    Benchmark {
+        name: "alias",
+        about: "Time of a store and a load whose addresses have the same low 12 bits, by offset (4 KiB aliasing)",
+        measure: alias::measure,
     },
 ];

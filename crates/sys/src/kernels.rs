@@ -1,6 +1,7 @@
 //! What benchmarks do to memory: a mapping with chosen pages on a chosen node, dependent loads, and passes that read,
 //! write or copy with the widest vectors of the CPU. Safe functions on memory that their caller owns.
 
+mod alias;
 mod chain;
 mod passes;
 mod processes;
@@ -8,6 +9,7 @@ mod region;
 mod stream;
 mod together;
 
+pub use alias::StoresAndLoads;
 pub use chain::{Chain, ChainPosition};
 pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
 pub use processes::touch_in_processes;
