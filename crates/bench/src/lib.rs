@@ -6,6 +6,8 @@
 mod alias;
 mod assoc;
 mod bandwidth;
+mod barrier;
+mod barriers;
 mod c2c;
 mod c2c_groups;
 mod coloring;
@@ -86,5 +88,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "alias",
         about: "Time of a store and a load whose addresses have the same low 12 bits, by offset (4 KiB aliasing)",
         measure: alias::measure,
+    },
+    Benchmark {
+        name: "barrier",
+        about: "Time in which all threads wait for each other, by kind of barrier and by number of threads",
+        measure: barrier::measure,
     },
 ];

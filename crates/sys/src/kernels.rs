@@ -2,6 +2,7 @@
 //! write or copy with the widest vectors of the CPU. Safe functions on memory that their caller owns.
 
 mod alias;
+mod barrier;
 mod chain;
 mod passes;
 mod processes;
@@ -10,6 +11,7 @@ mod stream;
 mod together;
 
 pub use alias::StoresAndLoads;
+pub use barrier::{OpenMp, PthreadBarrier};
 pub use chain::{Chain, ChainPosition};
 pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
 pub use processes::touch_in_processes;
