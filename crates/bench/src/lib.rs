@@ -13,11 +13,13 @@ mod c2c_groups;
 mod coloring;
 mod conditions;
 mod faults;
+mod faults_zeroing;
 mod ground;
 mod interruptible;
 mod kept;
 mod latency;
 mod latency_curve;
+mod page_sizes;
 mod placed;
 mod quantiles;
 mod results;
@@ -71,7 +73,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "faults",
-        about: "Time of a first touch: small and huge pages, fresh and recycled, by threads and by processes",
+        about: "Time of a first touch: small, medium and huge pages, fresh and recycled, by threads and by processes",
         measure: faults::measure,
     },
     Benchmark {

@@ -15,6 +15,6 @@ pub use barrier::{OpenMp, PthreadBarrier};
 pub use chain::{Chain, ChainPosition};
 pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
 pub use processes::touch_in_processes;
-pub use region::{Advice, HUGE_PAGE, Region};
+pub use region::{Advice, HUGE_PAGE, MEDIUM_PAGE, Region};
 pub use stream::{stream_add, stream_copy, stream_scale, stream_triad};
 pub use together::Together;
