@@ -48,7 +48,7 @@ impl Line {
         self.0.store(number, Ordering::Release);
     }
 
-    /// Counts one who arrives; whether it is the last of so many, after whom the count is 0 again.
+    /// Counts one who arrives; whether it is the last of `members`, after whom the count is 0 again.
     fn is_last_of(&self, members: u32) -> bool {
         let is_last = self.0.fetch_add(1, Ordering::AcqRel) + 1 == members;
         if is_last {
