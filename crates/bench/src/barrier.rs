@@ -84,6 +84,26 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     result
         .remarks
         .push("threads wait busily, one on each core; pthread_barrier_wait sleeps in the kernel".to_owned());
+    result.remarks.extend(fastest(&result.curves));
+    result.warnings.extend(more_than(ground.topology.limits.cpus, threads.len()));
+}
+
+/// Which kind is the fastest with all threads.
+fn fastest(curves: &[Curve]) -> Option<String> {
+    let most = curves.iter().filter_map(|curve| Some(curve.points.last()?.x)).fold(0.0, f64::max);
+    let last =
+        |curve: &Curve| curve.points.last().filter(|point| point.x == most).map(|point| point.value.median);
+    let times = curves.iter().filter_map(|curve| Some((last(curve)?, &curve.name)));
+    let (time, name) = times.min_by(|one, other| one.0.total_cmp(&other.0))?;
+    Some(format!("the fastest with {most} threads: {name}, {time:.0} ns"))
+}
+
+/// Threads that may not run at the same time.
+fn more_than(cpus: Option<f64>, threads: usize) -> Option<String> {
+    let cpus = cpus.filter(|cpus| *cpus < threads as f64)?;
+    Some(format!(
+        "the control group of this process may use {cpus:.1} CPUs, fewer than {threads} threads: the kernel stops those that wait, too"
+    ))
 }
 
 /// All numbers of threads with one kind.
@@ -235,6 +255,29 @@ mod tests {
         assert_eq!([counts(2), counts(6), counts(8)], [vec![2], vec![2, 4, 6], vec![2, 4, 8]]);
         let marks = marks(&[(0, 0), (0, 1), (3, 2), (3, 3)]);
         assert_eq!(marks, [CurveMark { x: 2.0, name: "the last core of node 0".to_owned() }]);
+    }
+
+    #[test]
+    fn the_fastest_has_all_threads() {
+        let curve = |name: &str, points: &[(f64, f64)]| {
+            let mut curve = Curve::new(name, "ns", true, Axis::threads());
+            points.iter().for_each(|&(x, ns)| curve.add(x, Quantiles::of(vec![ns])));
+            curve
+        };
+        let curves = [
+            curve("one", &[(2.0, 50.0), (4.0, 300.0)]),
+            curve("two", &[(2.0, 90.0), (4.0, 200.4)]),
+            curve("interrupted", &[(2.0, 10.0)]),
+            curve("none", &[]),
+        ];
+        assert_eq!(fastest(&curves).as_deref(), Some("the fastest with 4 threads: two, 200 ns"));
+        assert_eq!(fastest(&[]), None);
+    }
+
+    #[test]
+    fn more_threads_than_cpu_time_is_a_warning() {
+        assert_eq!([more_than(None, 64), more_than(Some(2.0), 2)], [None, None]);
+        assert!(more_than(Some(1.5), 2).unwrap().contains("1.5 CPUs, fewer than 2 threads"));
     }
 
     #[test]
