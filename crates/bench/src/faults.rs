@@ -1,28 +1,15 @@
 //! What a page fault costs that allocates memory: by page size, by where the page comes from, by threads and by processes.
 
+use crate::faults_zeroing;
 use crate::ground::Ground;
+use crate::page_sizes::{KINDS, Kind, fresh, lacks};
 use crate::placed::{Misplaced, on_cpu};
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue};
 use crate::sampled;
 use crate::team::{self, Rounds, Seat};
-use numakit_sys::kernels::{Advice, HUGE_PAGE, Region, touch_in_processes};
-use numakit_sys::{clock, sched};
-
-/// Pages that are touched between two readings of the clock.
-const SMALL_PAGES: usize = 2048;
-const HUGE_PAGES: usize = 16;
-
-/// A size of pages.
-#[derive(Debug, Clone, Copy)]
-struct Kind {
-    name: &'static str,
-    advice: Advice,
-    /// Bytes of a page.
-    page: usize,
-    /// Bytes that a thread touches.
-    bytes: usize,
-}
+use numakit_sys::clock;
+use numakit_sys::kernels::{Advice, Region, touch_in_processes};
 
 /// Where a page comes from when it is touched: what happens before, which is not timed, and what is timed.
 struct Origin {
@@ -64,24 +51,23 @@ fn populate(memory: &mut Region, _: Kind) -> std::io::Result<()> {
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let cpus: Vec<u32> = ground.places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
     let Some(&first) = cpus.first() else { return result.leave_out("page faults", "no CPU can be used") };
-    let small = sched::page_size() as usize;
-    let kinds = [
-        Kind { name: "small page", advice: Advice::Small, page: small, bytes: SMALL_PAGES * small },
-        Kind { name: "huge page", advice: Advice::Huge, page: HUGE_PAGE, bytes: HUGE_PAGES * HUGE_PAGE },
-    ];
-    result.remarks.push(format!("small pages are {} KiB, huge ones {} KiB", small >> 10, HUGE_PAGE >> 10));
+    let kinds = KINDS.map(Kind::of);
+    let sizes: Vec<String> =
+        kinds.iter().map(|kind| format!("{}s have {} KiB", kind.name, kind.page >> 10)).collect();
+    result.remarks.push(sizes.join(", "));
     result
         .remarks
         .push("with several threads or processes: time until all are done, for a page of each".to_owned());
     for kind in kinds {
         let kind = Kind { bytes: sized(ground, kind, cpus.len()), ..kind };
         let node = ground.topology.node_of_cpu(first).map_or(0, |node| node.os_index);
-        let lack = ground.lacks(node, (kind.bytes * cpus.len()) as u64).or_else(|| lacks_huge_pages(kind));
+        let lack = ground.lacks(node, (kind.bytes * cpus.len()) as u64).or_else(|| lacks(ground, kind));
         if let Some(why) = lack {
             result.leave_out(format!("{}s", kind.name), why);
             continue;
         }
         one_thread(ground, first, kind, result);
+        faults_zeroing::measure(ground, first, kind, result);
         for count in counts(cpus.len()) {
             several(ground, &cpus[..count], kind, result);
         }
@@ -90,37 +76,14 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
 
 /// What a thread touches: what the user asked for, in whole pages, or the default.
 fn sized(ground: &Ground<'_>, kind: Kind, threads: usize) -> usize {
-    match ground.settings.size {
-        Some(size) => (usize::try_from(size).unwrap_or(usize::MAX) / threads / kind.page).max(1) * kind.page,
-        None => kind.bytes,
-    }
+    let asked = ground.settings.size.map(|size| usize::try_from(size).unwrap_or(usize::MAX) / threads);
+    asked.map_or(kind.bytes, |bytes| (bytes.min(kind.most) / kind.page).max(1) * kind.page)
 }
 
 /// 2, 4, 8, and all.
 fn counts(all: usize) -> Vec<usize> {
     let powers = std::iter::successors(Some(2), |count| Some(count * 2)).take_while(|count| *count < all);
     powers.chain((all > 1).then_some(all)).collect()
-}
-
-/// Why huge pages cannot be measured.
-fn lacks_huge_pages(kind: Kind) -> Option<String> {
-    let mut memory = fresh(kind).ok()?;
-    memory.touch(kind.page);
-    let got = memory.huge_bytes().filter(|_| kind.advice == Advice::Huge)?;
-    (got < kind.bytes as u64).then(|| {
-        format!(
-            "the kernel gave {} of {} huge pages; enable them in /sys/kernel/mm/transparent_hugepage/enabled, or free memory",
-            got as usize / HUGE_PAGE,
-            kind.bytes / HUGE_PAGE
-        )
-    })
-}
-
-fn fresh(kind: Kind) -> std::io::Result<Region> {
-    let mut memory = Region::map(kind.bytes)?;
-    // Kernels without huge pages refuse the advice, and have small pages only.
-    let _ = memory.advise(kind.advice);
-    Ok(memory)
 }
 
 /// All origins, by a thread alone.
@@ -229,10 +192,13 @@ mod tests {
             let mut result = BenchResult::default();
             measure(ground, &mut result);
             let cpus: usize = ground.places.iter().map(|place| place.cpus.len()).sum();
-            let each = ORIGINS.len() + 2 * counts(cpus).len();
-            let huge = if result.left_out.iter().any(|left| left.what == "huge pages") { 0 } else { each };
+            let each = ORIGINS.len() + 2 + 2 * counts(cpus).len();
+            let lacks = |name: &str| result.left_out.iter().any(|left| left.what == name);
+            let kinds =
+                KINDS.map(Kind::of).into_iter().filter(|kind| !lacks(&format!("{}s", kind.name))).count();
             let refused = result.left_out.iter().filter(|left| left.why.contains("refuses")).count();
-            assert_eq!(result.values.len() + refused, each + huge, "{result:?}");
+            assert!(!lacks("small pages"));
+            assert_eq!(result.values.len() + refused, kinds * each, "{result:?}");
             assert!(result.values.iter().all(|value| value.value.median > 0.0), "{result:?}");
         });
     }

@@ -3,14 +3,20 @@
 //! A benchmark is a file and a line of [`BENCHMARKS`]. It measures on a ground, which selects nodes and CPUs, places
 //! memory and verifies where it is, and it returns matrices, curves and values that any renderer can show.
 
+mod alias;
+mod assoc;
 mod bandwidth;
+mod barrier;
+mod barriers;
 mod c2c;
 mod c2c_groups;
+mod coloring;
 pub mod compare;
 mod conditions;
 mod curve;
 mod curve_knee;
 mod faults;
+mod faults_zeroing;
 mod generators;
 mod ground;
 mod interruptible;
@@ -19,6 +25,7 @@ mod latency;
 mod latency_curve;
 mod latency_write;
 mod overhead;
+mod page_sizes;
 mod peak;
 mod placed;
 mod quantiles;
@@ -27,6 +34,7 @@ mod results;
 mod sampled;
 mod settings;
 mod stream;
+mod stream_orders;
 mod team;
 mod tlb;
 mod tlb_levels;
@@ -92,17 +100,32 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "faults",
-        about: "Time of a first touch: small and huge pages, fresh and recycled, by threads and by processes",
+        about: "Time of a first touch: small, medium and huge pages, fresh and recycled, by threads and by processes",
         measure: faults::measure,
     },
     Benchmark {
         name: "stream",
-        about: "STREAM's copy, scale, add and triad by number of threads, on near cores first or over all nodes",
+        about: "STREAM's copy, scale, add and triad by number of threads, near ones, spread ones and with strides",
         measure: stream::measure,
     },
     Benchmark {
         name: "tlb",
         about: "How much memory the TLB reaches and what a miss costs, by size of pages",
         measure: tlb::measure,
+    },
+    Benchmark {
+        name: "assoc",
+        about: "Arrays at the same place of a cache's ways beside staggered ones, and pages that compete for a cache",
+        measure: assoc::measure,
+    },
+    Benchmark {
+        name: "alias",
+        about: "Time of a store and a load whose addresses have the same low 12 bits, by offset (4 KiB aliasing)",
+        measure: alias::measure,
+    },
+    Benchmark {
+        name: "barrier",
+        about: "Time in which all threads wait for each other, by kind of barrier and by number of threads",
+        measure: barrier::measure,
     },
 ];

@@ -189,6 +189,7 @@ impl Axis {
     pub fn place(&self, x: f64) -> String {
         match self.unit.as_str() {
             "bytes" => NumberStyle::Bytes.words(x),
+            unit if x == 1.0 => format!("{x} {}", unit.trim_end_matches('s')),
             unit if x.fract() == 0.0 => format!("{x} {unit}"),
             unit => format!("{x:.2} {unit}"),
         }

@@ -1,10 +1,11 @@
 //! STREAM by its rules: copy, scale, add and triad in turn over arrays that no cache holds, the best of at least ten, and
-//! the result checked; by numbers of threads, on near cores first or spread over the nodes.
+//! the result checked; by numbers of threads in several orders of the cores.
 
 use crate::ground::Ground;
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
-use crate::results::{BenchResult, NamedValue};
+use crate::results::{Axis, BenchResult, Curve, NamedValue};
+use crate::stream_orders::{Order, Thread, orders};
 use crate::team::{self, Rounds, Seat};
 use numakit_sys::kernels::{Advice, Region, stream_add, stream_copy, stream_scale, stream_triad};
 
@@ -93,65 +94,92 @@ impl Arrays {
 
 /// Measures it.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
-    let usable = ground.places.iter().filter(|place| ground.memories.contains(&place.node));
-    let places: Vec<(u32, &[u32])> = usable.map(|place| (place.node, place.cpus.as_slice())).collect();
-    if places.is_empty() {
+    let orders = orders(ground, result);
+    if orders.is_empty() {
         return result.leave_out("STREAM", "no node has both CPUs and memory that can be used");
     }
-    let caches = places.iter().map(|(node, _)| ground.caches_of(*node)).sum();
-    let array = ground.size_beyond(caches);
+    let places = ground.places.iter().filter(|place| ground.memories.contains(&place.node));
+    let array = ground.size_beyond(places.map(|place| ground.caches_of(place.node)).sum());
     result.remarks.push(format!(
         "each array has {} MiB over all threads, each piece is on its thread's node; the scalar is the root of 2, less 1, so \
          that values stay",
         array >> 20
     ));
-    let compact = compact(&places);
-    let mut orders = vec![("compact", compact.clone())];
-    let scatter = scatter(&places);
-    if scatter != compact {
-        orders.push(("scatter", scatter));
-    }
-    for (order, cpus) in orders {
-        for count in counts(cpus.len()) {
+    let mut measured = Vec::new();
+    for order in &orders {
+        let first = result.curves.len();
+        result.curves.extend(LOOPS.iter().map(|one| {
+            Curve::new(format!("{}, medians, {}", one.name, order.name), "GB/s", false, Axis::threads())
+        }));
+        for count in counts(order.threads.len()) {
             if ground.is_stopped() {
                 return;
             }
-            ground.now(format!("stream: {count} threads, {order}"));
-            let name = format!("{count} {}, {order}", if count == 1 { "thread" } else { "threads" });
-            if let Err(Misplaced(why)) = threads(ground, &cpus[..count], array, &name, result) {
-                result.leave_out(name, why);
+            let values = of_order(ground, order, count, array, &mut measured, result);
+            for (curve, value) in result.curves[first..].iter_mut().zip(values) {
+                curve.add(count as f64, value);
             }
         }
     }
 }
 
+/// The value of each loop.
+type Values = [Option<Quantiles>; LOOPS.len()];
+
+/// The first threads of an order; those that an earlier order had are not measured again.
+fn of_order(
+    ground: &Ground<'_>,
+    order: &Order,
+    count: usize,
+    array: u64,
+    measured: &mut Vec<(Vec<Thread>, Values)>,
+    result: &mut BenchResult,
+) -> Values {
+    let chosen = &order.threads[..count];
+    let mut key = chosen.to_vec();
+    key.sort_unstable();
+    if let Some((_, values)) = measured.iter().find(|(threads, _)| *threads == key) {
+        return *values;
+    }
+    let name = format!("{count} {}, {}", if count == 1 { "thread" } else { "threads" }, order.name);
+    ground.now(format!("stream: {name}"));
+    let values = threads(ground, chosen, array, &name, result).unwrap_or_else(|Misplaced(why)| {
+        result.leave_out(name, why);
+        Values::default()
+    });
+    measured.push((key, values));
+    values
+}
+
 /// All loops by threads on these nodes and CPUs.
 fn threads(
     ground: &Ground<'_>,
-    cpus: &[(u32, u32)],
+    chosen: &[Thread],
     array: u64,
     name: &str,
     result: &mut BenchResult,
-) -> Result<(), Misplaced> {
-    let piece = (array / cpus.len() as u64).max(1);
-    for (node, _) in cpus {
-        let here = cpus.iter().filter(|(other, _)| other == node).count() as u64;
+) -> Result<Values, Misplaced> {
+    let piece = (array / chosen.len() as u64).max(1);
+    for (node, _) in chosen {
+        let here = chosen.iter().filter(|(other, _)| other == node).count() as u64;
         if let Some(why) = ground.lacks(*node, 3 * piece * here) {
             return Err(Misplaced(why));
         }
     }
-    let seat = |&(node, cpu): &(u32, u32)| Ok(Seat { cpu, work: Arrays::on(ground, node, piece)? });
-    let mut seats = cpus.iter().map(seat).collect::<Result<Vec<_>, Misplaced>>()?;
+    let seat = |&(node, cpu): &Thread| Ok(Seat { cpu, work: Arrays::on(ground, node, piece)? });
+    let mut seats = chosen.iter().map(seat).collect::<Result<Vec<_>, Misplaced>>()?;
     let rounds = Rounds { least: LOOPS.len() * (TIMES + 1), ..Rounds::of(ground) };
     // The first turn is not counted; of the first loop team drops the rate already.
     let rates = team::rates(ground, &mut seats, rounds, |_| (), Arrays::next)?;
     let counted: Vec<(usize, f64)> = rates.into_iter().enumerate().map(|(at, rate)| (at + 1, rate)).collect();
     let counted = counted.get(LOOPS.len() - 1..).unwrap_or_default();
+    let mut values = Values::default();
     for (at, one) in LOOPS.iter().enumerate() {
         let of = counted.iter().filter(|(loops, _)| loops % LOOPS.len() == at).map(|(_, rate)| *rate);
         let rates: Vec<f64> = of.collect();
         let best = rates.iter().copied().reduce(f64::max);
-        result.values.extend(Quantiles::of(rates).map(|value| NamedValue {
+        values[at] = Quantiles::of(rates);
+        result.values.extend(values[at].map(|value| NamedValue {
             name: format!("{}, {name}", one.name),
             unit: "GB/s".to_owned(),
             value,
@@ -161,19 +189,7 @@ fn threads(
     if seats.iter().any(|seat| !seat.work.is_right()) {
         result.warnings.push(format!("{name}: an array has a wrong value; the memory or the CPU is faulty"));
     }
-    Ok(())
-}
-
-/// Node and CPU, node after node.
-fn compact(places: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
-    places.iter().flat_map(|(node, cpus)| cpus.iter().map(|cpu| (*node, *cpu))).collect()
-}
-
-/// Node and CPU, each from the next node.
-fn scatter(places: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
-    let most = places.iter().map(|(_, cpus)| cpus.len()).max().unwrap_or(0);
-    let turn = |at: usize| places.iter().filter_map(move |(node, cpus)| Some((*node, *cpus.get(at)?)));
-    (0..most).flat_map(turn).collect()
+    Ok(values)
 }
 
 /// 1, 2, 4, 8, and all.
@@ -206,11 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn threads_fill_nodes_or_spread_over_them() {
-        let places: [(u32, &[u32]); 2] = [(0, &[0, 1]), (3, &[6, 7, 8])];
-        assert_eq!(compact(&places), [(0, 0), (0, 1), (3, 6), (3, 7), (3, 8)]);
-        assert_eq!(scatter(&places), [(0, 0), (3, 6), (0, 1), (3, 7), (3, 8)]);
+    fn numbers_of_threads_double_up_to_all() {
         assert_eq!([counts(1), counts(5)], [vec![1], vec![1, 2, 4, 5]]);
+    }
+
+    #[test]
+    fn threads_that_were_measured_in_an_earlier_order_are_not_measured_again() {
+        on_this_machine(|ground| {
+            let thread = (ground.memories[0], ground.cpus.first().unwrap());
+            let order = |name: &str| Order { name: name.to_owned(), threads: vec![thread] };
+            let (mut result, mut measured) = (BenchResult::default(), Vec::new());
+            let mut values = |name| of_order(ground, &order(name), 1, 1 << 17, &mut measured, &mut result);
+            let (one, two) = (values("one"), values("two"));
+            assert!(one.iter().all(Option::is_some) && one == two, "{one:?} {two:?}");
+            assert_eq!((result.values.len(), measured.len()), (LOOPS.len(), 1));
+        });
     }
 
     #[test]
@@ -223,6 +249,13 @@ mod tests {
             for value in &result.values {
                 assert!(value.value.samples >= TIMES && value.best >= Some(value.value.high), "{value:?}");
             }
+            let curves: Vec<_> =
+                result.curves.iter().map(|curve| (&*curve.name, curve.points.len())).collect();
+            let compact = |one: &Loop| (format!("{}, medians, compact", one.name), counts(cpus).len());
+            for (name, points) in LOOPS.iter().map(compact) {
+                assert!(curves.contains(&(name.as_str(), points)), "{curves:?}");
+            }
+            assert_eq!(result.curves[0].points[0].value, result.values[0].value);
             assert_eq!(result.warnings, [""; 0]);
         });
     }

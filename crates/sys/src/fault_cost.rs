@@ -13,8 +13,8 @@ fn touch(memory: &mut Region, size: usize) -> (u64, u64) {
     (clock::thread_cpu() - begin, own_faults() - faults)
 }
 
-/// Page faults of this thread so far.
-fn own_faults() -> u64 {
+/// Page faults of the calling thread so far.
+pub fn own_faults() -> u64 {
     u64::try_from(clock::usage(libc::RUSAGE_THREAD).ru_minflt).unwrap_or(0)
 }
 

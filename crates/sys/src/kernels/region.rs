@@ -7,6 +7,9 @@ use std::io;
 /// The size of a huge page of x86-64, and of AArch64 with small pages of 4 KiB.
 pub const HUGE_PAGE: usize = 2 << 20;
 
+/// The size of a page between small and huge ones that some kernels have (Linux 6.8).
+pub const MEDIUM_PAGE: usize = 64 << 10;
+
 /// `MPOL_BIND` of the kernel.
 const BIND: i32 = 2;
 /// Room for 1024 nodes; the kernel uses one bit less than this number.
@@ -18,6 +21,8 @@ const BITS: libc::c_ulong = WORDS as libc::c_ulong * 64 + 1;
 pub enum Advice {
     /// Huge pages, if there are free ones.
     Huge,
+    /// Pages of [`MEDIUM_PAGE`], if the kernel gives such: no piece of the memory has room for larger ones.
+    Medium,
     /// Small pages.
     Small,
     /// Forget the content now.
@@ -31,7 +36,7 @@ pub enum Advice {
 impl Advice {
     fn number(self) -> i32 {
         match self {
-            Self::Huge => libc::MADV_HUGEPAGE,
+            Self::Huge | Self::Medium => libc::MADV_HUGEPAGE,
             Self::Small => libc::MADV_NOHUGEPAGE,
             Self::Drop => libc::MADV_DONTNEED,
             Self::Offer => libc::MADV_FREE,
@@ -106,8 +111,19 @@ impl Region {
 
     /// Tells the kernel about all of it.
     pub fn advise(&mut self, advice: Advice) -> io::Result<()> {
+        self.tell(0, self.length, advice.number())?;
+        if advice == Advice::Medium {
+            // Neighbours that differ in something harmless stay mappings of their own, and a page is within one.
+            for at in (0..self.length).step_by(2 * MEDIUM_PAGE) {
+                self.tell(at, MEDIUM_PAGE.min(self.length - at), libc::MADV_DONTDUMP)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, at: usize, bytes: usize, advice: i32) -> io::Result<()> {
         // SAFETY: the range is within this mapping, to which nobody else has a reference.
-        check(unsafe { libc::madvise(self.start.cast(), self.length, advice.number()) } as i64).map(drop)
+        check(unsafe { libc::madvise(self.start.add(at).cast(), bytes, advice) } as i64).map(drop)
     }
 
     /// Binds pages that are allocated from now on to a node (`mbind`).
@@ -224,6 +240,20 @@ mod tests {
                 numakit_skips::MACHINE.skip_part("no huge pages are reserved on this machine");
             }
         }
+    }
+
+    #[test]
+    fn medium_pages_are_mappings_of_their_own() {
+        let mut region = Region::map(4 * MEDIUM_PAGE).unwrap();
+        if region.advise(Advice::Medium).is_err() {
+            return numakit_skips::MACHINE.skip("this kernel has no huge pages");
+        }
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let starts: Vec<_> =
+            (0..4).map(|at| format!("{:x}-", region.start() as usize + at * MEDIUM_PAGE)).collect();
+        assert!(starts.iter().all(|start| maps.contains(start)), "{maps}");
+        region.advise(Advice::Populate).unwrap();
+        region.touch(4096);
     }
 
     #[test]

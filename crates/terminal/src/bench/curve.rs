@@ -27,11 +27,33 @@ pub fn text(curve: &Curve, width: usize) -> String {
     text
 }
 
+/// Values that differ by less are shown as equal.
+const EQUAL: f64 = 1.02;
+
 /// One character for the least value, all for the largest.
 fn length(value: f64, least: f64, most: f64, longest: usize) -> usize {
-    if most <= least || least <= 0.0 {
+    if most <= least * EQUAL || least <= 0.0 {
         return 1;
     }
     let share = (value / least).ln() / (most / least).max(FULL).ln();
     1 + (share.clamp(0.0, 1.0) * (longest - 1) as f64).round() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_hardly_differ_have_equal_bars() {
+        assert_eq!([length(1.38, 1.375, 1.385, 60), length(1.385, 1.375, 1.385, 60)], [1, 1]);
+        assert_eq!(
+            [length(1.0, 1.0, 4.0, 61), length(2.0, 1.0, 4.0, 61), length(4.0, 1.0, 4.0, 61)],
+            [1, 31, 61]
+        );
+    }
+
+    #[test]
+    fn one_thread_is_not_several() {
+        assert_eq!([1.0, 2.0].map(|x| numakit_bench::Axis::threads().place(x)), ["1 thread", "2 threads"]);
+    }
 }

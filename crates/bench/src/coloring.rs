@@ -1,0 +1,178 @@
+//! How much the physical pages decide: the time of a load in fresh memory that a cache could hold, again and again. The kernel
+//! takes any pages; where more of them than the cache has ways compete for the same sets, the cache does not hold them.
+
+use crate::ground::Ground;
+use crate::latency::chase;
+use crate::placed::{self, Misplaced};
+use crate::quantiles::Quantiles;
+use crate::results::{Axis, BenchResult, Curve};
+use crate::sampled;
+use numakit_model::numbers::NumberStyle;
+use numakit_sys::kernels::{Advice, Chain, HUGE_PAGE};
+use std::collections::VecDeque;
+
+/// Runs at most, and the times of a value that they take together.
+const RUNS: usize = 40;
+const TIMES: u32 = 10;
+/// Memory of earlier runs that is kept, so that the kernel does not give the same pages again.
+const KEPT: usize = 128 << 20;
+const SEED: u64 = 0xb529_7a4d_9f3b_1c63;
+/// The shares of the runs that are points of the curve: tenths.
+const SHARES: usize = 10;
+/// A smaller factor between the slowest and the fastest tenth is not worth a word.
+const WORTH: f64 = 1.1;
+
+const PAGES: [(&str, Advice); 2] = [("small pages", Advice::Small), ("huge pages", Advice::Huge)];
+
+/// Measures it for each cache from the second on.
+pub(crate) fn measure(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut BenchResult) {
+    for level in 2..=4 {
+        let cache = ground.topology.caches_of_level(level).find(|cache| cache.cpus.contains(cpu));
+        let Some((size, cpus)) = cache.and_then(|cache| Some((cache.size?, &cache.cpus))) else { continue };
+        let (bytes, share) = part(size, cpus.iter().any(|other| !is_of_core(ground, cpu, other)));
+        let words = NumberStyle::Bytes.words(bytes as f64);
+        let what = format!("{words}, {share} of L{level}");
+        if ground.settings.size.is_some_and(|most| most < bytes) {
+            result.leave_out(format!("pages of {what}"), format!("give --size {words} or more"));
+            continue;
+        }
+        for (pages, advice) in PAGES {
+            if ground.is_stopped() {
+                return;
+            }
+            ground.now(format!("assoc: {what} in {pages}"));
+            let (runs, refused) = runs(ground, node, cpu, bytes as usize, advice);
+            let count = runs.len();
+            add(&format!("{what}, in fresh {pages}"), runs, result);
+            if let Some(Misplaced(why)) = refused {
+                result.leave_out(format!("more than {count} runs of {what} in {pages}"), why);
+            }
+        }
+    }
+}
+
+/// The part of a cache that is used: less of one that others use as well.
+fn part(size: u64, is_shared: bool) -> (u64, &'static str) {
+    if is_shared { (size / 2, "half") } else { (size / 4 * 3, "3/4") }
+}
+
+fn is_of_core(ground: &Ground<'_>, cpu: u32, other: u32) -> bool {
+    cpu == other
+        || ground.topology.cores.iter().any(|core| core.cpus.contains(cpu) && core.cpus.contains(other))
+}
+
+/// The time of a load in each run, in ns; and why there are no more of them.
+fn runs(
+    ground: &Ground<'_>,
+    node: u32,
+    cpu: u32,
+    bytes: usize,
+    advice: Advice,
+) -> (Vec<Quantiles>, Option<Misplaced>) {
+    let whole = if advice == Advice::Huge { bytes.next_multiple_of(HUGE_PAGE) } else { bytes };
+    let mut kept = VecDeque::new();
+    let (mut refused, mut left) = (None, RUNS);
+    let mut once = || {
+        let mut region = placed::memory(ground, node, whole as u64, advice)?;
+        if advice == Advice::Huge && region.huge_bytes().is_some_and(|huge| huge < whole as u64) {
+            return Err(Misplaced("the kernel gives no huge pages for it".to_owned()));
+        }
+        let chain = placed::beside(ground, node, || Chain::over(region, bytes, SEED))?;
+        let loads = placed::on_cpu(cpu, || chase(ground, &chain, ground.time() / 50))?;
+        region = chain.into_region();
+        kept.push_back(region);
+        if kept.len() * whole > KEPT {
+            kept.pop_front();
+        }
+        Ok(sampled::quantiles(&loads, |load| load.ns))
+    };
+    let runs = sampled::repeat(ground.time() * TIMES, || {
+        left = left.checked_sub(1).filter(|_| !ground.is_stopped())?;
+        once().map_err(|error| refused = Some(error)).ok()?
+    });
+    (runs, refused)
+}
+
+/// The distribution of runs as a curve, and what it says.
+fn add(name: &str, mut runs: Vec<Quantiles>, result: &mut BenchResult) {
+    runs.sort_by(|one, other| one.median.total_cmp(&other.median));
+    let Some(all) = Quantiles::of(runs.iter().map(|run| run.median).collect()) else { return };
+    let axis = Axis { name: "share of runs".to_owned(), unit: "%".to_owned(), logarithmic: false };
+    let mut curve = Curve::new(format!("load latency, {name}"), "ns", true, axis);
+    for share in 0..=SHARES {
+        let at = (share * (runs.len() - 1)).div_ceil(SHARES);
+        curve.add((100 * share / SHARES) as f64, runs.get(at).copied());
+    }
+    result.curves.push(curve);
+    let factor = all.high / all.low;
+    let about = match factor >= WORTH {
+        true => format!("where its pages lie, or what else ran, makes a factor of {factor:.2}"),
+        false => "it does not matter where its pages lie".to_owned(),
+    };
+    result.remarks.push(format!(
+        "{name}: of {} runs a tenth took less than {:.1} ns a load and a tenth more than {:.1}: {about}",
+        all.samples, all.low, all.high
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ground::on_this_machine;
+
+    fn run(median: f64) -> Quantiles {
+        Quantiles { median, low: median, high: median, samples: 1 }
+    }
+
+    #[test]
+    fn runs_are_sorted_and_their_shares_are_points() {
+        let mut result = BenchResult::default();
+        add("it", (0..11).rev().map(|at| run(f64::from(at) + 1.0)).collect(), &mut result);
+        let points: Vec<_> = result.curves[0].points.iter().map(|p| (p.x, p.value.median)).collect();
+        assert_eq!(points.len(), 11);
+        assert!(points.iter().enumerate().all(|(at, point)| *point == (10.0 * at as f64, at as f64 + 1.0)));
+        assert!(
+            result.remarks[0].contains("of 11 runs a tenth took less than 2.0 ns"),
+            "{}",
+            result.remarks[0]
+        );
+        assert!(result.remarks[0].contains("a factor of 5.00"));
+        add("two", vec![run(2.0); 2], &mut result);
+        assert!(result.remarks[1].contains("it does not matter"));
+        add("none", Vec::new(), &mut result);
+        assert_eq!(result.curves.len(), 2);
+    }
+
+    #[test]
+    fn half_of_a_shared_cache_is_used() {
+        assert_eq!([part(1 << 20, false), part(32 << 20, true)], [(768 << 10, "3/4"), (16 << 20, "half")]);
+        on_this_machine(|ground| {
+            let cpu = ground.cpus.first().unwrap();
+            assert!(is_of_core(ground, cpu, cpu) && !is_of_core(ground, cpu, 9999));
+        });
+    }
+
+    #[test]
+    fn every_cache_that_may_be_filled_is_measured_in_fresh_memory() {
+        on_this_machine(|ground| {
+            let (node, cpu) = (ground.memories[0], ground.cpus.first().unwrap());
+            let (runs, refused) = runs(ground, node, cpu, 256 << 10, Advice::Small);
+            assert_eq!(refused, None);
+            assert!((sampled::MIN_SAMPLES..=RUNS).contains(&runs.len()), "{}", runs.len());
+            assert!(runs.iter().all(|run| run.median > 0.0));
+            let mut result = BenchResult::default();
+            measure(ground, node, cpu, &mut result);
+            let caches = (2..=4).filter(|level| {
+                ground
+                    .topology
+                    .caches_of_level(*level)
+                    .any(|cache| cache.cpus.contains(cpu) && cache.size.is_some())
+            });
+            let caches = caches.count();
+            let none =
+                result.left_out.iter().filter(|left| left.what.starts_with("more than 0 runs")).count();
+            let small = result.left_out.iter().filter(|left| left.why.contains("--size")).count();
+            assert_eq!(result.curves.len() + none + 2 * small, 2 * caches, "{result:?}");
+        });
+    }
+}
