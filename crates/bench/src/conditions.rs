@@ -75,6 +75,11 @@ fn field<'a>(cpus: &'a str, name: &str) -> Option<&'a str> {
     Some(line.split_once(':')?.1.trim())
 }
 
+/// The name of the processor of a machine.
+pub(crate) fn processor_of(root: &SysRoot) -> String {
+    processor(&root.text("/proc/cpuinfo").unwrap_or_default())
+}
+
 fn processor(cpus: &str) -> String {
     // AArch64 has numbers where x86 has a name.
     let parts =

@@ -1,7 +1,8 @@
 //! The results of a machine, kept where other programs of numakit find them.
 
+use crate::conditions;
 use numakit_model::Topology;
-use numakit_sys::{cache, user};
+use numakit_sys::{SysRoot, cache, user};
 use std::fmt::Write;
 use std::io;
 use std::path::PathBuf;
@@ -22,6 +23,11 @@ pub(crate) fn machine_key(processor: &str, topology: &Topology) -> String {
     }
     let hash = text.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
     format!("{hash:016x}")
+}
+
+/// The name of the machine with this root.
+pub fn key_of(root: &SysRoot, topology: &Topology) -> String {
+    machine_key(&conditions::processor_of(root), topology)
 }
 
 /// The folder of results: `numakit/bench` in XDG_STATE_HOME, of root /var/lib, of others .local/state in their home.

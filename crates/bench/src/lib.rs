@@ -8,6 +8,7 @@ mod c2c;
 mod c2c_groups;
 pub mod compare;
 mod conditions;
+pub mod distances;
 mod faults;
 mod ground;
 mod interruptible;
@@ -25,7 +26,7 @@ mod team;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, run, select};
-pub use kept::keep;
+pub use kept::{keep, key_of};
 pub use quantiles::Quantiles;
 pub use read::{BenchContentError, BenchReadError};
 pub use results::{
