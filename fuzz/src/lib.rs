@@ -5,6 +5,7 @@
 
 mod allocation_counts;
 mod allocation_log;
+mod bench;
 mod control;
 mod elf;
 mod files;
@@ -76,6 +77,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "allocation_slot", run: allocation_log::slot },
     Target { name: "allocation_log", run: allocation_log::log },
     Target { name: "allocation_counts", run: allocation_counts::words },
+    Target { name: "bench_results", run: bench::results },
     Target { name: "debug_members", run: elf::members },
     Target { name: "unwind_tables", run: elf::unwind_tables },
 ];

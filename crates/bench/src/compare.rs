@@ -171,9 +171,10 @@ fn values(results: &BenchResults) -> FoundValues<'_> {
 
 /// Whether less of this unit is better: of times it is, of rates it is not.
 fn less_is_better(unit: &str) -> Option<bool> {
-    match unit {
+    // A time may be that of something: `ns a page`.
+    match unit.split(' ').next().unwrap_or_default() {
         "ns" | "us" | "ms" | "s" | "cycles" => Some(true),
-        _ if unit.ends_with("/s") => Some(false),
+        rate if rate.ends_with("/s") => Some(false),
         _ => None,
     }
 }

@@ -34,6 +34,11 @@ pub(crate) fn machine_key(processor: &str, topology: &Topology) -> String {
     format!("{hash:016x}")
 }
 
+/// The name of the machine with this root.
+pub fn key_of(root: &SysRoot, topology: &Topology) -> String {
+    machine_key(&Processor::read(root).name, topology)
+}
+
 /// The folder of results: `numakit/bench` in XDG_STATE_HOME, of root /var/lib, of others .local/state in their home.
 fn folder() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

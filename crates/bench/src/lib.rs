@@ -15,6 +15,7 @@ pub mod compare;
 mod conditions;
 mod curve;
 mod curve_knee;
+pub mod distances;
 mod faults;
 mod faults_zeroing;
 mod generators;
@@ -41,7 +42,7 @@ mod tlb_levels;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
-pub use kept::keep;
+pub use kept::{keep, key_of};
 pub use overhead::{Overhead, OverheadError, measure as measure_overhead};
 pub use quantiles::Quantiles;
 pub use read::{BenchContentError, BenchReadError};

@@ -2,7 +2,7 @@
 
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, BenchResults, Curve, PairMatrix, VERSION};
-use numakit_topology::json::{self, ContentError};
+use numakit_topology::json::{self, ContentError, MAX_CPUS};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;
@@ -72,6 +72,9 @@ pub enum BenchContentError {
     /// A value that no measurement has.
     #[error("'{0}' has a value that is no measurement: {1}; do not edit results")]
     Value(String, String),
+    /// Letters that would command a terminal.
+    #[error("a text has control characters: '{0}'; do not edit results")]
+    Control(String),
     /// A machine that cannot be.
     #[error("its topology: {0}")]
     Topology(#[from] ContentError),
@@ -113,7 +116,13 @@ impl BenchResults {
         at_most("benchmarks", self.benchmarks.len(), MAX_BENCHMARKS)?;
         let conditions = &self.conditions;
         let texts = [&self.machine_key, &conditions.processor, &conditions.kernel, &conditions.machine];
-        texts.into_iter().try_for_each(|text| short(text))?;
+        let others = [
+            &conditions.governor,
+            &conditions.huge_pages,
+            &conditions.policies_refused,
+            &conditions.unverified,
+        ];
+        texts.into_iter().chain(others.into_iter().flatten()).try_for_each(|text| plain(text))?;
         let of = |result: &BenchResult| {
             let cells = |matrix: &PairMatrix| matrix.rows.len().saturating_mul(matrix.columns.len());
             let cells = result.matrices.iter().map(cells).fold(0, usize::saturating_add);
@@ -132,11 +141,11 @@ fn check_result(result: &BenchResult) -> Result<(), BenchContentError> {
     let sentences = result.remarks.iter().chain(&result.warnings).chain(left_out);
     at_most("sentences", sentences.clone().count(), MAX_PARTS)?;
     at_most("matrices and curves", result.matrices.len() + result.curves.len(), MAX_PARTS)?;
-    std::iter::once(&result.name).chain(sentences).try_for_each(|text| short(text))?;
+    std::iter::once(&result.name).chain(sentences).try_for_each(|text| plain(text))?;
     result.matrices.iter().try_for_each(check_matrix)?;
     result.curves.iter().try_for_each(check_curve)?;
     for value in &result.values {
-        [&value.name, &value.unit].into_iter().try_for_each(|text| short(text))?;
+        [&value.name, &value.unit].into_iter().try_for_each(|text| plain(text))?;
         check_value(&value.name, &value.value)?;
         value.best.map_or(Ok(()), |best| check_number(&value.name, best))?;
     }
@@ -145,7 +154,9 @@ fn check_result(result: &BenchResult) -> Result<(), BenchContentError> {
 
 fn check_matrix(matrix: &PairMatrix) -> Result<(), BenchContentError> {
     let texts = [&matrix.name, &matrix.unit, &matrix.row, &matrix.column];
-    texts.into_iter().try_for_each(|text| short(text))?;
+    texts.into_iter().try_for_each(|text| plain(text))?;
+    let largest = matrix.rows.iter().chain(&matrix.columns).max().map_or(0, |largest| *largest as usize);
+    at_most("the largest number of a row or column", largest, MAX_CPUS as usize)?;
     let (rows, columns) = (matrix.rows.len(), matrix.columns.len());
     if matrix.cells.len() != rows || matrix.cells.iter().any(|row| row.len() != columns) {
         return Err(BenchContentError::Shape(matrix.name.clone(), rows, columns));
@@ -155,7 +166,7 @@ fn check_matrix(matrix: &PairMatrix) -> Result<(), BenchContentError> {
 
 fn check_curve(curve: &Curve) -> Result<(), BenchContentError> {
     let texts = [&curve.name, &curve.unit, &curve.x.name, &curve.x.unit];
-    texts.into_iter().chain(curve.marks.iter().map(|mark| &mark.name)).try_for_each(|text| short(text))?;
+    texts.into_iter().chain(curve.marks.iter().map(|mark| &mark.name)).try_for_each(|text| plain(text))?;
     let places = curve.points.iter().map(|point| point.x).chain(curve.marks.iter().map(|mark| mark.x));
     places.into_iter().try_for_each(|x| check_number(&curve.name, x))?;
     curve.points.iter().try_for_each(|point| check_value(&curve.name, &point.value))
@@ -178,8 +189,13 @@ fn check_number(name: &str, number: f64) -> Result<(), BenchContentError> {
     Err(BenchContentError::Value(name.to_owned(), number.to_string()))
 }
 
-fn short(text: &str) -> Result<(), BenchContentError> {
-    at_most("bytes of a text", text.len(), MAX_TEXT)
+/// A text that can be printed.
+fn plain(text: &str) -> Result<(), BenchContentError> {
+    at_most("bytes of a text", text.len(), MAX_TEXT)?;
+    if text.chars().any(char::is_control) {
+        return Err(BenchContentError::Control(text.escape_debug().to_string()));
+    }
+    Ok(())
 }
 
 fn at_most(what: &'static str, count: usize, most: usize) -> Result<(), BenchContentError> {

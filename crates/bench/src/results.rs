@@ -160,6 +160,12 @@ impl PairMatrix {
         }
     }
 
+    /// The value of a pair, by the kernel's numbers.
+    pub fn of(&self, row: u32, column: u32) -> Option<&Quantiles> {
+        let at = |numbers: &[u32], wanted| numbers.iter().position(|number| *number == wanted);
+        self.cells.get(at(&self.rows, row)?)?.get(at(&self.columns, column)?)?.as_ref()
+    }
+
     /// All values.
     pub fn values(&self) -> impl Iterator<Item = &Quantiles> {
         self.cells.iter().flatten().flatten()

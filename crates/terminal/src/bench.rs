@@ -8,6 +8,7 @@ mod matrix;
 
 pub use csv::csv;
 pub use html::html;
+pub(crate) use matrix::text as matrix_text;
 
 use crate::table::page_table;
 use crate::wrap::wrap;
@@ -121,11 +122,11 @@ fn lines(text: &str, indent: &str, width: usize) -> String {
     lines.iter().enumerate().map(with).collect()
 }
 
-/// A value with three digits or more.
-fn number(value: f64) -> String {
+/// A value with three digits or more, after rounding too.
+pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
-        v if v >= 100.0 => 0,
-        v if v >= 10.0 => 1,
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
         _ => 2,
     };
     format!("{value:.digits$}")

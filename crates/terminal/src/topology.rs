@@ -3,12 +3,14 @@
 mod hardware;
 mod homes;
 mod matrix;
+mod measured;
 mod outline;
 mod phrases;
 mod svg;
 mod tree;
 
 pub use hardware::hardware;
+pub use measured::measured;
 pub use svg::{Overlay, PuOverlay, svg, svg_with};
 pub(crate) use svg::{svg_in_page, svg_style};
 pub use tree::{TreeStyle, tree};

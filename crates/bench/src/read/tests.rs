@@ -56,7 +56,7 @@ fn other_files_are_refused_with_the_reason() {
         (r#"{"version": 2}"#, "version 2, and this numa reads version 1"),
         (r#"{"version": -1}"#, "no results of numa bench"),
         (r#"{"version": 1}"#, "missing field `machine_key`"),
-        (&"[".repeat(1000), "recursion limit"),
+        (&format!(r#"{{"version": 1, "more": {}"#, "[".repeat(1000)), "EOF while parsing a list"),
     ] {
         let error = refused_text(text);
         assert!(error.contains(part), "{text:.30}: {error}");
@@ -79,8 +79,12 @@ fn values_that_nothing_measures_are_refused() {
     assert!(value(|v| v.high = 1e300).contains("no measurement"));
     let shape = refused(|results| results.benchmarks[0].matrices[0].columns.push(1));
     assert!(shape.contains("'load latency': its cells do not have 2 rows and 2 columns"), "{shape}");
+    let number = refused(|results| results.benchmarks[0].matrices[0].columns[0] = u32::MAX);
+    assert!(number.contains("row or column: 4294967295 are more than 65536"), "{number}");
     let text = refused(|results| results.benchmarks[0].remarks.push("x".repeat(5000)));
     assert!(text.contains("bytes of a text: 5000 are more than 4096"), "{text}");
+    let control = refused(|results| results.conditions.governor = Some("\u{1b}[2J".into()));
+    assert!(control.contains("control characters: '\\u{1b}[2J'"), "{control}");
     let many = refused(|results| results.benchmarks = vec![BenchResult::default(); 257]);
     assert!(many.contains("benchmarks: 257 are more than 256"), "{many}");
     let wide = refused(|results| {
@@ -88,6 +92,9 @@ fn values_that_nothing_measures_are_refused() {
         results.benchmarks[0].matrices[0].columns = vec![0; 1 << 10];
     });
     assert!(wide.contains("values: 1048578 are more than 524288"), "{wide}");
-    let machine = refused(|results| results.topology.as_mut().unwrap().nodes.clear());
+    let machine = refused(|results| {
+        let topology = results.topology.as_mut().unwrap();
+        (topology.nodes, topology.distances) = (Vec::new(), None);
+    });
     assert!(machine.contains("its topology: there are no nodes"), "{machine}");
 }

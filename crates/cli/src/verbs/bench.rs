@@ -29,11 +29,12 @@ use std::time::Duration;
 /// keeps what was measured so far, and the exit code is 130. 'all' without --cpus, --nodes and --size keeps its
 /// results as JSON in a file of this machine below numakit/bench in XDG_STATE_HOME (/var/lib for root).
 ///
-/// --json writes {version, machine_key, conditions, topology (as 'numa topo --json'), benchmarks: [{name, matrices: [{name, unit, less_is_better, row, column,
-/// rows, columns, cells}], curves: [{name, unit, less_is_better, x: {name, unit, logarithmic}, points: [{x, value}],
-/// marks: [{x, name}]}], values: [{name, unit, value, best}], remarks, left_out: [{what, why}], warnings}],
-/// complete}. A value and a cell are {median, low, high, samples}, low and high being the quantiles of 10 and
-/// 90 %; a cell that was not measured is null. best is there only where it is what counts. version is 1.
+/// --json writes {version, machine_key, conditions, topology (as 'numa topo --json'), benchmarks: [{name, matrices:
+/// [{name, unit, less_is_better, row, column, rows, columns, cells}], curves: [{name, unit, less_is_better, x: {name,
+/// unit, logarithmic}, points: [{x, value}], marks: [{x, name}]}], values: [{name, unit, value, best}], remarks,
+/// left_out: [{what, why}], warnings}], complete}. A value and a cell are {median, low, high, samples}, low and high
+/// being the quantiles of 10 and 90 %; a cell that was not measured is null. best is there only where it is what
+/// counts. version is 1. --csv writes a line for each value.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,

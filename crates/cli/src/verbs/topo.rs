@@ -4,9 +4,12 @@ use crate::GlobalArgs;
 use crate::to_file::{self, Existing};
 use anyhow::{Context, bail};
 use clap::Args;
+use numakit_bench::distances::measured_distances;
+use numakit_bench::{BenchConditions, BenchResults};
 use numakit_model::Topology;
-use numakit_sys::stdio::print;
-use numakit_terminal::topology::{TreeStyle, hardware, in_ascii, svg, tree};
+use numakit_sys::stdio::{note, print};
+use numakit_terminal::bench::BenchStyle;
+use numakit_terminal::topology::{TreeStyle, hardware, in_ascii, measured, svg, tree};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,6 +20,10 @@ const WIDTH: usize = 100;
 ///
 /// Without an option, it is printed as a tree. --sysroot shows another machine from a capture,
 /// --synthetic a machine from a description.
+///
+/// --measured shows results of 'numa bench latency' beside the distances that the firmware states (ACPI SLIT), both with 10
+/// for local memory, and says which pairs differ by more than 25 %, and whether another node is nearer. Results of another
+/// machine are compared if this one has their nodes.
 #[derive(Debug, Args)]
 pub struct TopoArgs {
     /// Write JSON
@@ -28,6 +35,9 @@ pub struct TopoArgs {
     /// Draw the machine to an SVG file; '-' is standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Show the distances beside those in this file, which 'numa bench --json' wrote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "hardware", "svg"])]
+    measured: Option<PathBuf>,
     /// Show this machine description, as in 'package:2 node:2(mem=32G) core:4 pu:2', or the machine
     /// in a .json file
     #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with = "sysroot")]
@@ -44,12 +54,27 @@ impl TopoArgs {
             print(hardware(&topology))?;
         } else if let Some(path) = &self.svg {
             write_drawing(path, &svg(&topology))?;
+        } else if let Some(path) = &self.measured {
+            self.print_measured(path, &topology, global)?;
         } else {
             let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
             let tree = tree(&topology, TreeStyle { color: global.color(), width });
             print(if global.unicode() { tree } else { in_ascii(&tree) })?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn print_measured(&self, path: &Path, topology: &Topology, global: &GlobalArgs) -> anyhow::Result<()> {
+        let results = BenchResults::read(path)?;
+        let distances = measured_distances(topology, &results).with_context(|| path.display().to_string())?;
+        // A description has no processor by which it could be told from others.
+        if self.synthetic.is_none() && results.machine_key != numakit_bench::key_of(&global.root()?, topology)
+        {
+            let BenchConditions { processor, machine, .. } = &results.conditions;
+            note(format_args!("the results are of another machine: {processor}, {machine}"));
+        }
+        let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
+        Ok(print(measured(topology, &results, &distances, BenchStyle { color: global.color(), width }))?)
     }
 }
 

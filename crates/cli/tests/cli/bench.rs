@@ -147,3 +147,138 @@ fn an_interrupt_keeps_what_was_measured() {
     let results = results(&done);
     assert!(!results.complete && results.version == 1, "{}", done.out);
 }
+
+/// Results of this machine in a file.
+fn measured(folder: &Folder, name: &str) {
+    let done = folder.run(&format!("bench latency --json {SHORT}"));
+    assert_eq!(done.code, 0, "{}", done.err);
+    std::fs::write(folder.path(name), done.out).unwrap();
+}
+
+#[test]
+fn results_are_shown_from_a_file_in_every_form() {
+    let folder = Folder::new("benchshow");
+    measured(&folder, "a.json");
+    let text = folder.run("bench show a.json --html a.html");
+    assert!(text.code == 0 && text.out.contains("load latency, idle in ns\n"), "{} {}", text.out, text.err);
+    let page = std::fs::read_to_string(folder.path("a.html")).unwrap();
+    for part in
+        ["<!doctype html>", "<svg class=\"machine\"", "<svg class=\"plot\"", "class=\"heat\"", "</html>\n"]
+    {
+        assert!(page.contains(part), "no '{part}' in\n{page}");
+    }
+    let printed = folder.run("bench show a.json --html -");
+    assert_eq!((printed.code, printed.out == page), (0, true));
+    let json = folder.run("bench show a.json --json");
+    assert_eq!(json.out.trim(), std::fs::read_to_string(folder.path("a.json")).unwrap().trim());
+    folder.run("bench show a.json --csv --json").says(2, "cannot be used with");
+    let direct = folder.run(&format!("bench latency --html - {SHORT}"));
+    assert!(direct.code == 0 && direct.out.starts_with("<!doctype html>"), "{} {}", direct.out, direct.err);
+    folder
+        .run(&format!("bench latency --html nowhere/a.html {SHORT}"))
+        .says(2, "cannot write nowhere/a.html");
+}
+
+#[test]
+fn comma_separated_values_are_read_by_python() {
+    let folder = Folder::new("benchcsv");
+    measured(&folder, "a.json");
+    let done = folder.run("bench show a.json --csv");
+    std::fs::write(folder.path("a.csv"), &done.out).unwrap();
+    let read = "import csv\nrows = list(csv.DictReader(open('a.csv', newline='')))\n\
+                assert all(None not in row and None not in row.values() for row in rows)\n\
+                print(len(rows), all(float(row['low']) <= float(row['median']) for row in rows), rows[0]['name'])";
+    let python = std::process::Command::new("python3").args(["-c", read]).current_dir(&folder.0).output();
+    let Ok(python) = python else {
+        return numakit_skips::PYTHON.skip("there is no python3, which reads such values");
+    };
+    let python = Done::of(python);
+    let values = results(&folder.run("bench show a.json --json")).benchmarks[0].all().count();
+    assert_eq!(python.out, format!("{values} True load latency, idle\n"), "{}", python.err);
+}
+
+#[test]
+fn two_results_are_compared() {
+    let folder = Folder::new("benchcompare");
+    measured(&folder, "a.json");
+    let same = folder.run("bench compare a.json a.json");
+    assert!(
+        same.code == 0 && same.out.contains("no change beyond noise: the intervals of all"),
+        "{}",
+        same.out
+    );
+    let mut other = BenchResults::read(&folder.path("a.json")).unwrap();
+    other.machine_key = "other".into();
+    other.conditions.kernel = "2.6".into();
+    let value = other.benchmarks[0].curves[0].points.last_mut().unwrap();
+    for part in [&mut value.value.low, &mut value.value.median, &mut value.value.high] {
+        *part *= 1e6;
+    }
+    other.benchmarks[0].matrices.clear();
+    std::fs::write(folder.path("b.json"), serde_json::to_string(&other).unwrap()).unwrap();
+    let text = folder.run("bench compare a.json b.json").out;
+    for part in [
+        "the results are of two machines\n",
+        "kernel differs: ",
+        ", 2.6 after",
+        "  worse\n",
+        "1 of ",
+        "only before: latency: load latency, idle\n",
+    ] {
+        assert!(text.contains(part), "no '{part}' in\n{text}");
+    }
+    let json = folder.run("bench compare a.json b.json --json");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!((&json["version"], &json["same_machine"]), (&1.into(), &false.into()));
+    assert_eq!(
+        (json["changes"].as_array().map(Vec::len), &json["changes"][0]["is_better"]),
+        (Some(1), &false.into())
+    );
+}
+
+#[test]
+fn files_without_results_are_refused() {
+    let folder = Folder::new("benchother");
+    measured(&folder, "a.json");
+    std::fs::write(folder.path("new.json"), r#"{"version": 2}"#).unwrap();
+    std::fs::write(folder.path("other.json"), r#"{"schema": 1}"#).unwrap();
+    std::fs::write(folder.path("text.json"), "latency: 80 ns").unwrap();
+    for (file, part) in [
+        ("new.json", "version 2, and this numa reads version 1"),
+        ("other.json", "no results of numa bench"),
+        ("text.json", "no results of numa bench"),
+        ("none.json", "No such file"),
+        (".", "directory"),
+    ] {
+        for line in
+            [format!("show {file}"), format!("compare a.json {file}"), format!("compare {file} a.json")]
+        {
+            let done = folder.run(&format!("bench {line}"));
+            assert!(done.code == 2 && done.out.is_empty(), "{line}: {} {}", done.code, done.out);
+            assert!(done.err.contains(part) && done.err.contains(file), "{line}: {}", done.err);
+        }
+        folder.run(&format!("topo --measured {file}")).says(2, part);
+    }
+    folder.run("bench show a.json --sysroot /").says(2, "omit --sysroot");
+    folder.run("bench compare a.json a.json --sysroot /").says(2, "omit --sysroot");
+    folder.run("bench latency show a.json").says(2, "cannot be used with");
+}
+
+#[test]
+fn measured_distances_are_shown_beside_those_of_the_firmware() {
+    let folder = Folder::new("benchtopo");
+    measured(&folder, "a.json");
+    let done = folder.run("topo --measured a.json");
+    assert_eq!((done.code, done.err.as_str()), (0, ""));
+    assert!(done.out.starts_with("distances that the firmware states\n"), "{}", done.out);
+    assert!(done.out.contains("CPUs of node, memory of node  firmware  measured"), "{}", done.out);
+    let mut other = BenchResults::read(&folder.path("a.json")).unwrap();
+    other.machine_key = "other".into();
+    std::fs::write(folder.path("b.json"), serde_json::to_string(&other).unwrap()).unwrap();
+    folder.run("topo --measured b.json").says(0, "the results are of another machine: ");
+    let matrix = &mut other.benchmarks[0].matrices[0];
+    matrix.columns[0] = 900;
+    std::fs::write(folder.path("c.json"), serde_json::to_string(&other).unwrap()).unwrap();
+    folder.run("topo --measured c.json").says(2, "give results of a machine with these nodes");
+    folder.run("topo --measured a.json --json").says(2, "cannot be used with");
+}

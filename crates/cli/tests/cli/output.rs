@@ -89,6 +89,9 @@ fn fails_to_print(name: &str, redirection: &str, reason: &str) {
     }
     check("plan --for gomp -c 1", true);
     check("topo --svg -", true);
+    for form in ["--json", "--csv", "--html -"] {
+        check(&format!("bench latency --cpus 0 --size 1M --time 1ms {form}"), true);
+    }
     check("stat -i 10ms -n 2 --csv", true);
     check("--version", true);
     for format in numakit_export::FORMATS {

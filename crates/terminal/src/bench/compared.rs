@@ -29,14 +29,14 @@ pub fn text(comparison: &BenchComparison, rows: usize, width: usize) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
-    text += &changes(comparison, rows);
+    text += &changes(comparison, rows, width);
     for (when, only) in [("before", &comparison.only_first), ("after", &comparison.only_second)] {
         only.iter().for_each(|one| text += &lines(&unmatched(one, when), "", width));
     }
     text
 }
 
-fn changes(comparison: &BenchComparison, rows: usize) -> String {
+fn changes(comparison: &BenchComparison, rows: usize, width: usize) -> String {
     let compared = grouped(comparison.compared as f64);
     if comparison.changes.is_empty() {
         return match comparison.compared {
@@ -54,14 +54,15 @@ fn changes(comparison: &BenchComparison, rows: usize) -> String {
         );
     }
     let count = |is: Option<bool>| comparison.changes.iter().filter(|change| change.is_better == is).count();
-    _ = writeln!(
-        text,
-        "\n{} of {compared} compared values changed beyond noise ({} better, {} worse): their intervals from the 10 % to the \
+    let summary = format!(
+        "{} of {compared} compared values changed beyond noise ({} better, {} worse): their intervals from the 10 % to the \
          90 % quantile do not overlap",
         comparison.changes.len(),
         count(Some(true)),
         count(Some(false))
     );
+    text.push('\n');
+    text += &lines(&summary, "", width);
     text
 }
 

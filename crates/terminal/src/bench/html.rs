@@ -26,7 +26,7 @@ pub fn html(results: &BenchResults) -> String {
     }
     for (at, result) in results.benchmarks.iter().enumerate() {
         // Writing to a string cannot fail.
-        _ = write!(page, "<section id=\"b{at}\">\n");
+        _ = writeln!(page, "<section id=\"b{at}\">");
         one(&mut page, result);
         page.push_str("</section>\n");
     }
@@ -114,7 +114,7 @@ fn curves(page: &mut String, group: &[&Curve]) {
     };
     put(page, "<figure>\n<figcaption>", &heading, "</figcaption>\n");
     match plot::svg(group) {
-        Some(svg) => _ = write!(page, "<div class=\"wide\">{svg}</div>\n"),
+        Some(svg) => _ = writeln!(page, "<div class=\"wide\">{svg}</div>"),
         None => page.push_str("<p class=\"quiet\">nothing was measured</p>\n"),
     }
     if group.len() > 1 {

@@ -51,9 +51,9 @@ pub fn text(matrix: &PairMatrix, style: BenchStyle) -> String {
 
 /// How far measurements were from the medians.
 pub(super) fn spread(matrix: &PairMatrix) -> Option<String> {
-    let widest = matrix.values().max_by(|a, b| a.spread().total_cmp(&b.spread()))?;
-    let [low, high] =
-        [widest.low, widest.high].map(|v| 100.0 * (v / widest.median.max(f64::MIN_POSITIVE) - 1.0));
+    let values = matrix.values().filter(|value| value.median > 0.0);
+    let widest = values.max_by(|a, b| a.spread().total_cmp(&b.spread()))?;
+    let [low, high] = [widest.low, widest.high].map(|v| 100.0 * (v / widest.median - 1.0));
     Some(format!("medians; the 10 % and 90 % quantiles are at most {low:+.0} % and {high:+.0} % away"))
 }
 

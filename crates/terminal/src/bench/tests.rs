@@ -11,7 +11,9 @@ pub(super) fn results() -> BenchResults {
     matrix.set(0, 1, Some(around(143.4)));
     matrix.set(1, 0, Some(around(260.0)));
     let mut curve = Curve::new("load latency", "ns", true, Axis::size());
-    [(4096.0, 1.0), (65536.0, 10.0), (1048576.0, 100.0)].map(|(size, ns)| curve.add(size, Some(around(ns))));
+    [(4096.0, 1.0), (65536.0, 10.0), (1048576.0, 100.0)]
+        .into_iter()
+        .for_each(|(size, ns)| curve.add(size, Some(around(ns))));
     curve.marks = vec![
         CurveMark { x: 32768.0, name: "L1".into() },
         CurveMark { x: f64::from(1 << 24), name: "L3".into() },
@@ -95,6 +97,14 @@ fn a_wide_matrix_is_broken_into_parts() {
     let text = matrix::text(&matrix, BenchStyle { color: false, width: 80 });
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     assert_eq!(text.matches("131").count(), 1);
+}
+
+#[test]
+fn numbers_have_three_digits_after_rounding_too() {
+    assert_eq!(
+        [0.5, 9.994, 9.996, 99.94, 99.96, 1234.0].map(number),
+        ["0.50", "9.99", "10.0", "99.9", "100", "1234"]
+    );
 }
 
 #[test]

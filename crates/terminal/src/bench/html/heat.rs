@@ -24,8 +24,8 @@ pub fn table(page: &mut String, matrix: &PairMatrix) {
     };
     // Writing to a string cannot fail.
     _ = write!(page, "<div class=\"wide\"><table class=\"heat{dense}\">\n<thead><tr>");
-    put(page, "<th>", &format!("{} \u{2192}", matrix.column), "<br>");
-    put(page, "", &format!("{} \u{2193}", matrix.row), "</th>");
+    put(page, "<th>", &format!("{}\u{a0}\u{2192}", matrix.column), "<br>");
+    put(page, "", &format!("{}\u{a0}\u{2193}", matrix.row), "</th>");
     matrix.columns.iter().for_each(|column| _ = write!(page, "<th scope=\"col\">{column}</th>"));
     page.push_str("</tr></thead>\n<tbody>\n");
     let bounds = matrix::bounds(matrix);

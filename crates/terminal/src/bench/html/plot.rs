@@ -9,11 +9,11 @@ use std::fmt::Write;
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 52.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 24.0;
 /// Above the curves: the unit, and the names of marks.
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 40.0;
-/// Curves that can be told apart in one drawing.
+/// Curves that can be distinguished in one drawing.
 const MOST: usize = 8;
 /// A ratio of the largest to the least value beyond which the least could not be read from the top of an even axis.
 const WIDE: f64 = 10.0;
@@ -49,7 +49,7 @@ pub fn svg(group: &[&Curve]) -> Option<String> {
     let x = Scale::over(points().map(|point| point.x), axis.logarithmic, (LEFT + 8.0, WIDTH - RIGHT))?;
     let medians = points().map(|point| point.value.median);
     let (least, most) = (medians.clone().fold(f64::MAX, f64::min), medians.clone().fold(0.0, f64::max));
-    let y = Scale::over(medians, most > WIDE * least, (HEIGHT - BOTTOM, TOP))?.from_zero();
+    let y = Scale::over(medians, most > WIDE * least, (HEIGHT - BOTTOM, TOP))?.with_room();
     let name = group.iter().map(|curve| curve.name.as_str()).collect::<Vec<_>>().join("; ");
     let mut svg = format!(
         "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
@@ -76,10 +76,10 @@ fn axes(svg: &mut String, axis: &Axis, unit: &str, x: &Scale, y: &Scale) {
     // Writing to a string cannot fail.
     for value in y.ticks(10.0) {
         let at = y.at(value);
-        _ = write!(
+        _ = writeln!(
             svg,
             "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             WIDTH - RIGHT,
             LEFT - 6.0,
             at + 4.0,
@@ -94,10 +94,10 @@ fn axes(svg: &mut String, axis: &Axis, unit: &str, x: &Scale, y: &Scale) {
         } else {
             tick(value)
         };
-        _ = write!(
+        _ = writeln!(
             svg,
             "<line class=\"axis\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{from}\" y2=\"{to}\"/>\
-             <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>\n",
+             <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>",
             to + 11.0
         );
     }
@@ -106,11 +106,11 @@ fn axes(svg: &mut String, axis: &Axis, unit: &str, x: &Scale, y: &Scale) {
         true => axis.name.clone(),
         false => format!("{} in {}", axis.name, axis.unit),
     };
-    _ = write!(
+    _ = writeln!(
         svg,
         "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\
          <text class=\"what\" x=\"4\" y=\"12\">{}{}</text>\
-         <text class=\"what\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}{}</text>\n",
+         <text class=\"what\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}{}</text>",
         WIDTH - RIGHT,
         HEIGHT - BOTTOM,
         HEIGHT - BOTTOM,
@@ -137,10 +137,10 @@ fn marks(svg: &mut String, group: &[&Curve], x: &Scale) {
         is_low = at - before < 36.0 && !is_low;
         before = at;
         let y = if is_low { TOP + 8.0 } else { TOP - 5.0 };
-        _ = write!(
+        _ = writeln!(
             svg,
             "<line class=\"mark\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{}\"/>\
-             <text x=\"{at:.1}\" y=\"{y}\" text-anchor=\"middle\">{}</text>\n",
+             <text x=\"{at:.1}\" y=\"{y}\" text-anchor=\"middle\">{}</text>",
             HEIGHT - BOTTOM,
             escaped(name)
         );
@@ -156,9 +156,9 @@ fn line(svg: &mut String, curve: &Curve, at: usize, x: &Scale, y: &Scale) {
     svg.push_str("\"/>\n");
     for point in &curve.points {
         let (px, py) = (x.at(point.x), y.at(point.value.median));
-        _ = write!(
+        _ = writeln!(
             svg,
-            "<g><title>{}</title><line x1=\"{px:.1}\" x2=\"{px:.1}\" y1=\"{:.1}\" y2=\"{:.1}\"/>{}</g>\n",
+            "<g><title>{}</title><line x1=\"{px:.1}\" x2=\"{px:.1}\" y1=\"{:.1}\" y2=\"{:.1}\"/>{}</g>",
             escaped(&format!(
                 "{}: {} {}, from {} to {}",
                 curve.x.place(point.x),

@@ -36,7 +36,7 @@ impl Scale {
     }
 
     /// The same with room above the largest value, from 0 on if no value is below.
-    pub fn from_zero(self) -> Self {
+    pub fn with_room(self) -> Self {
         match self.logarithmic {
             true => Self { from: self.from / 1.2, to: self.to * 1.2, ..self },
             false => {
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(over(&[0.0, 12.0], false).ticks(10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
         for (from, to) in [(1e-300, 1e30), (1.0, 1.0), (0.0, 0.0), (-5.0, 1e-9), (1e30, 1e30), (3.0, 3.1)] {
             for logarithmic in [false, true] {
-                let scale = over(&[from, to], logarithmic).from_zero();
+                let scale = over(&[from, to], logarithmic).with_room();
                 let ticks = scale.ticks(10.0);
                 assert!(ticks.len() <= 2 * TICKS, "{from} {to}: {ticks:?}");
                 assert!(ticks.iter().all(|tick| scale.at(*tick).is_finite()), "{from} {to}: {ticks:?}");

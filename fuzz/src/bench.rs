@@ -1,0 +1,26 @@
+//! Results of `numa bench` from a stranger's file.
+
+use numakit_bench::BenchResults;
+use numakit_bench::compare::compare;
+use numakit_bench::distances::measured_distances;
+use numakit_terminal::bench::{BenchStyle, compared, csv, html, page};
+use numakit_terminal::topology::measured;
+
+/// Everything that is shown of results that are not refused.
+pub fn results(input: &[u8]) {
+    let Ok(results) = BenchResults::parse(input) else { return };
+    let style = BenchStyle { color: true, width: 80 };
+    let text = html(&results);
+    assert!(!text.contains("<script") && text.matches("</style>").count() == 1, "{text}");
+    let values: usize = results.benchmarks.iter().map(|result| result.all().count()).sum();
+    assert!(csv(&results).matches("\r\n").count() > values);
+    assert!(!page(&results, style).is_empty());
+    let same = compare(&results, &results);
+    assert!(same.changes.is_empty() && same.only_first.is_empty(), "{same:?}");
+    assert!(!compared::text(&same, 10, 80).is_empty());
+    if let Some(topology) = &results.topology
+        && let Ok(distances) = measured_distances(topology, &results)
+    {
+        assert!(!measured(topology, &results, &distances, style).is_empty());
+    }
+}
