@@ -59,7 +59,7 @@ fn of_place(facts: &Facts<'_>, place: Instance, per_second: Option<f64>, is_of_c
     let load = || load_seconds(topology, place, per_second?);
     let idle = || {
         let Instance::Node(node) = place else { return None };
-        Some(topology?.measured.as_ref()?.nearest_ns(node)? * NS)
+        Some(topology?.measured.as_ref()?.latency.nearest(node)? * NS)
     };
     PlaceTraffic {
         who: place_words(place),

@@ -21,6 +21,7 @@ mod sampled;
 mod settings;
 mod stream;
 mod team;
+mod weights;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, run, select};
@@ -31,6 +32,7 @@ pub use results::{
     VERSION,
 };
 pub use settings::{BenchError, BenchSettings};
+pub use weights::{InterleaveWeights, NodeWeight, WeightsError};
 
 use ground::Ground;
 

@@ -2,6 +2,9 @@
 
 mod curve;
 mod matrix;
+mod weights;
+
+pub use weights::weights_page;
 
 use crate::table::page_table;
 use crate::wrap::wrap;

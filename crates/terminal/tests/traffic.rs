@@ -8,7 +8,7 @@ use machines::{MS, Machine, of};
 use numakit_analysis::analyse;
 use numakit_analysis::report::Report;
 use numakit_derived::Catalog;
-use numakit_model::measured::{LoadPoint, MeasuredLatency, MeasuredNode};
+use numakit_model::measured::{LatencyMatrix, LoadPoint, MeasuredNode};
 use numakit_model::{Instance, MeasuredMemory};
 use numakit_terminal::report::{PageStyle, page};
 
@@ -24,10 +24,12 @@ fn measured(nodes: u32) -> MeasuredMemory {
         _ => Vec::new(),
     };
     let node = |node| MeasuredNode { node, bandwidth: Some(65e9), curve: curve(node) };
-    let pair = |node| MeasuredLatency { from: node, to: node, ns: 82.0 };
+    let all: Vec<u32> = (0..nodes).collect();
+    let row = |from: &u32| all.iter().map(|to| Some(if from == to { 82.0 } else { 140.0 })).collect();
+    let ns = all.iter().map(row).collect();
     MeasuredMemory {
         nodes: (0..nodes).map(node).collect(),
-        latency: (0..nodes).map(pair).collect(),
+        latency: LatencyMatrix { from: all.clone(), to: all.clone(), ns },
         doubts: Vec::new(),
     }
 }

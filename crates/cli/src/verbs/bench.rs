@@ -1,9 +1,11 @@
 //! `numa bench`.
 
+mod weights;
+
 use crate::{GlobalArgs, observe};
 use anyhow::Context;
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand};
 use numakit_bench::{ALL, BENCHMARKS, BenchSettings};
 use numakit_model::CpuSet;
 use numakit_placement::lists::KnownNumbers;
@@ -32,10 +34,18 @@ const WIDTH: usize = 100;
 /// complete}. A value and a cell are {median, low, high, samples}, low and high being the quantiles of 10 and
 /// 90 %; a cell that was not measured is null. best is there only where it is what counts. version is 1.
 #[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true
+)]
+#[command(subcommand_value_name = "TASK", subcommand_help_heading = "Tasks")]
 pub struct BenchArgs {
+    #[command(subcommand)]
+    task: Option<BenchTask>,
     /// What to measure
-    #[arg(value_name = "BENCHMARK", value_parser = names())]
-    benchmark: String,
+    #[arg(value_name = "BENCHMARK", value_parser = names(), required = true)]
+    benchmark: Option<String>,
     /// Use only these CPUs [default: all that this process may use]
     #[arg(long, value_name = "LIST")]
     cpus: Option<NumberList>,
@@ -54,6 +64,12 @@ pub struct BenchArgs {
     /// Write JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What to do with results.
+#[derive(Debug, Subcommand)]
+enum BenchTask {
+    Weights(weights::BenchWeightsArgs),
 }
 
 /// The words for benchmarks.
@@ -78,6 +94,12 @@ fn numbers(
 impl BenchArgs {
     /// Measures and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        if let Some(task) = self.task {
+            return match task {
+                BenchTask::Weights(args) => args.run(global),
+            };
+        }
+        let benchmark = self.benchmark.unwrap_or_default();
         global.only_here("it measures the memory of this machine")?;
         let topology = numakit_topology::read(&global.root()?).context("cannot read the topology")?;
         let nodes = topology.node_ids();
@@ -90,7 +112,7 @@ impl BenchArgs {
             quick: self.quick,
         };
         settings.check()?;
-        let chosen = numakit_bench::select(&self.benchmark)?;
+        let chosen = numakit_bench::select(&benchmark)?;
         let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
             .context("cannot collect signals")?;
         let shows = tty::is_error();
@@ -104,7 +126,7 @@ impl BenchArgs {
             replace_line(None);
         }
         let text = json(&results)?;
-        if self.benchmark == ALL && results.complete && settings.is_of_machine() {
+        if benchmark == ALL && results.complete && settings.is_of_machine() {
             match numakit_bench::keep(&results.machine_key, &text) {
                 Ok(path) => note(format_args!("results of this machine are kept in {}", path.display())),
                 Err(error) => note(format_args!("results of this machine are not kept: {error}")),
