@@ -55,9 +55,9 @@ fn file_name(machine_key: &str) -> String {
     format!("{machine_key}.json")
 }
 
-/// The key of a machine with the processor of this one.
-pub fn key_here(topology: &Topology) -> String {
-    machine_key(&Processor::read(&SysRoot::host()).name, topology)
+/// The key of a machine with the processor of this root.
+pub fn key_of(root: &SysRoot, topology: &Topology) -> String {
+    machine_key(&Processor::read(root).name, topology)
 }
 
 /// The results that were kept of a machine with the processor of this one: by this user, else by root. With
@@ -66,7 +66,7 @@ pub fn find(topology: &Topology) -> Result<BenchResults, NoPeak> {
     let is_chosen = std::env::var_os("XDG_STATE_HOME").is_some();
     let system = Some(Path::new(SYSTEM).join(BELOW)).filter(|_| !is_chosen);
     let folders: Vec<PathBuf> = folder().into_iter().chain(system).collect();
-    find_in(&folders, &key_here(topology))
+    find_in(&folders, &key_of(&SysRoot::host(), topology))
 }
 
 fn find_in(folders: &[PathBuf], key: &str) -> Result<BenchResults, NoPeak> {

@@ -93,6 +93,8 @@ impl InterleaveWeights {
         let is_other = same == Some(false);
         let (automatic, file) =
             here.map_or((None, None), |(topology, file)| (topology.weights_auto, file.map(str::to_owned)));
+        let bandwidth = results.benchmarks.iter().filter(|result| result.name == "bandwidth");
+        let doubts = bandwidth.flat_map(|result| result.warnings.clone()).collect();
         let node = |((node, peak), measured): ((&u32, &f64), &u32)| NodeWeight {
             node: *node,
             bandwidth: peak / GIGABYTE,
@@ -111,7 +113,7 @@ impl InterleaveWeights {
             undo: file
                 .filter(|_| is_other && automatic == Some(true))
                 .map(|file| format!("echo true > {file}")),
-            doubts: memory.doubts,
+            doubts,
         })
     }
 }

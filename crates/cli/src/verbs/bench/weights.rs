@@ -54,7 +54,7 @@ impl BenchWeightsArgs {
 
 /// Whether results are of this machine.
 fn is_here(results: &BenchResults, topology: &Topology) -> Result<(), String> {
-    match results.machine_key == kept::key_here(topology) {
+    match results.machine_key == kept::key_of(&SysRoot::host(), topology) {
         true => Ok(()),
         false => Err("the results are of another machine".to_owned()),
     }
