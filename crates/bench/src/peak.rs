@@ -110,9 +110,12 @@ mod tests {
         let read = matrix("bandwidth, read", "GB/s", [[65.0, 30.0, 9.0], [31.0, 64.0, 11.0]]);
         let write = matrix("bandwidth, write", "GB/s", [[95.0; 3]; 2]);
         let curves = vec![
-            curve("loads by bandwidth, CPUs of node 0, memory of node 12", &[(1.0, 290.0)]),
-            curve("loads by bandwidth, CPUs of node 0, memory of node 1", &[(1.0, 139.0)]),
-            curve("loads by bandwidth, CPUs of node 1, memory of node 1", &[(1.0, 82.0), (60.0, 200.0)]),
+            curve("load latency, 100 % reads, CPUs of node 0 with memory of node 12", &[(1.0, 290.0)]),
+            curve("load latency, 100 % reads, CPUs of node 0 with memory of node 1", &[(1.0, 139.0)]),
+            curve(
+                "load latency, 100 % reads, CPUs of node 1 with memory of node 1",
+                &[(1.0, 82.0), (60.0, 200.0)],
+            ),
         ];
         let one = |name: &str, matrices, curves| BenchResult {
             name: name.into(),

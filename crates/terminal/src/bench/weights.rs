@@ -64,8 +64,8 @@ mod tests {
         let text = weights_page(&weights(), 80);
         assert_eq!(
             text,
-            "Some CPU; 2 nodes\n  node  read GB/s  weight  kernel's\n     0       60.0       3         1\n     \
-             1       20.5       1         1\nThe kernel has other weights, which it sets automatically\n\
+            "Some CPU; 2 nodes\n  node  read GB/s  weight  kernel's\n  0          60.0       3         1\n  \
+             1          20.5       1         1\nThe kernel has other weights, which it sets automatically\n\
              Set the weights, as root:\n  echo 3 > node0\n  echo 1 > node1\n\
              Let the kernel set them again:\n  echo true > auto\nwarning: bandwidth: busy\n"
         );
