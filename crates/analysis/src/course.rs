@@ -112,7 +112,7 @@ impl<'a> Watching<'a> {
 }
 
 /// The instances of a scope in the header's series and topology.
-fn places(header: &Header, scope: Scope) -> Vec<Instance> {
+pub(crate) fn places(header: &Header, scope: Scope) -> Vec<Instance> {
     if scope == Scope::Machine {
         return vec![Instance::Machine];
     }

@@ -1,10 +1,11 @@
 //! The sums and rates of one phase, by formula and place.
 
+use crate::course::places;
 use crate::series::bind_metric;
 use crate::tally::Phase;
 use numakit_derived::{BoundFormula, Catalog, Index, Missing};
 use numakit_model::numbers::NumberStyle;
-use numakit_model::{CpuSet, Instance, Kind, Topology};
+use numakit_model::{CpuSet, Instance, Kind, Scope, Topology};
 use numakit_recording::Header;
 use std::collections::BTreeSet;
 
@@ -102,6 +103,11 @@ impl<'a> Facts<'a> {
     /// The machine, if the recording has it.
     pub(crate) fn topology(&self) -> Option<&'a Topology> {
         self.header.topology.as_ref()
+    }
+
+    /// The places of a scope.
+    pub(crate) fn places(&self, scope: Scope) -> Vec<Instance> {
+        places(self.header, scope)
     }
 
     /// The observed command.

@@ -28,6 +28,7 @@ pub mod series;
 mod spread;
 mod summary;
 mod tally;
+mod traffic;
 mod trend;
 
 pub use guide::{criteria_guide, findings_guide, shares_guide};

@@ -20,6 +20,8 @@ pub struct Report {
     /// Remote accesses, and links or memory that are nearly saturated.
     #[serde(rename = "suffering")]
     pub bottlenecks: Bottlenecks,
+    /// Memory traffic, and what the memory was measured to do.
+    pub traffic: MemoryTraffic,
     /// The labelled phases, in the order in which they first began.
     pub phases: Vec<PhaseReport>,
     /// Labels beyond the maximum number of phases.
@@ -262,6 +264,38 @@ pub struct Bottleneck {
     pub until_seconds: Option<f64>,
     /// The amount, in bytes per second.
     pub per_second: Option<f64>,
+}
+
+/// Memory traffic, and what the memory was measured to do.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct MemoryTraffic {
+    /// Whether `numa bench all` had measured the machine.
+    pub is_measured: bool,
+    /// Nodes with memory; packages or the machine if only these have counters.
+    pub places: Vec<PlaceTraffic>,
+    /// Why the traffic is unknown, if it is.
+    pub unknown: Option<String>,
+    /// Why the measured values should not be believed.
+    pub doubts: Vec<String>,
+}
+
+/// The traffic of a node's memory.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlaceTraffic {
+    /// The place, in words.
+    pub who: String,
+    /// Bytes per second over the whole time.
+    pub per_second: Option<f64>,
+    /// Whether it is what the caches of its CPUs transfer, from and to all nodes.
+    pub is_of_caches: bool,
+    /// The measured peak, in bytes per second.
+    pub peak_per_second: Option<f64>,
+    /// The traffic as a share of it.
+    pub percent: Option<f64>,
+    /// How long a load took at this traffic, by the measured curve of the node.
+    pub load_seconds: Option<f64>,
+    /// How long a load from the nearest CPUs took while nothing else used the memory.
+    pub idle_load_seconds: Option<f64>,
 }
 
 /// One phase: from its label to the next one.

@@ -9,6 +9,7 @@ use crate::movers::movers;
 use crate::profile::Profile;
 use crate::report::*;
 use crate::tally::{Phase, Tally};
+use crate::traffic::traffic;
 use numakit_derived::{Catalog, Index};
 use numakit_model::Instance;
 use numakit_recording::Header;
@@ -28,6 +29,7 @@ pub(crate) fn report(
         losses: losses(header, tally),
         locality: locality(&facts),
         bottlenecks: bottlenecks(&facts, tally),
+        traffic: traffic(&facts),
         phases: tally.phases.iter().skip(1).map(|p| phase_report(header, index, formulas, p)).collect(),
         more_phases: tally.notes.more_phases,
         faults: faults(&facts),

@@ -1,11 +1,11 @@
 //! The results of a machine, kept where other programs of numakit find them.
 
 use crate::conditions::BenchConditions;
-use crate::results::{BenchResults, VERSION};
+use crate::read::BenchReadError;
+use crate::results::BenchResults;
 use numakit_model::Topology;
 use numakit_sys::proc::Processor;
 use numakit_sys::{SysRoot, cache, user};
-use serde::Deserialize;
 use std::fmt::Write;
 use std::fs::DirEntry;
 use std::io;
@@ -34,11 +34,6 @@ pub(crate) fn machine_key(processor: &str, topology: &Topology) -> String {
     format!("{hash:016x}")
 }
 
-/// The name of the machine with this root.
-pub fn key_of(root: &SysRoot, topology: &Topology) -> String {
-    machine_key(&Processor::read(root).name, topology)
-}
-
 /// The folder of results: `numakit/bench` in XDG_STATE_HOME, of root /var/lib, of others .local/state in their home.
 fn folder() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -60,9 +55,9 @@ fn file_name(machine_key: &str) -> String {
     format!("{machine_key}.json")
 }
 
-/// The key of a machine with the processor of this one.
-pub fn key_here(topology: &Topology) -> String {
-    machine_key(&Processor::read(&SysRoot::host()).name, topology)
+/// The key of a machine with the processor of this root.
+pub fn key_of(root: &SysRoot, topology: &Topology) -> String {
+    machine_key(&Processor::read(root).name, topology)
 }
 
 /// The results that were kept of a machine with the processor of this one: by this user, else by root. With
@@ -71,7 +66,7 @@ pub fn find(topology: &Topology) -> Result<BenchResults, NoPeak> {
     let is_chosen = std::env::var_os("XDG_STATE_HOME").is_some();
     let system = Some(Path::new(SYSTEM).join(BELOW)).filter(|_| !is_chosen);
     let folders: Vec<PathBuf> = folder().into_iter().chain(system).collect();
-    find_in(&folders, &key_here(topology))
+    find_in(&folders, &key_of(&SysRoot::host(), topology))
 }
 
 fn find_in(folders: &[PathBuf], key: &str) -> Result<BenchResults, NoPeak> {
@@ -92,8 +87,9 @@ fn find_in(folders: &[PathBuf], key: &str) -> Result<BenchResults, NoPeak> {
 
 /// Results of the machine with this key.
 fn peak(path: &Path, text: &str, key: &str) -> Result<BenchResults, NoPeak> {
-    let results = parse(path, text)?;
     let path = || path.display().to_string();
+    let results = BenchResults::parse(text.as_bytes())
+        .map_err(|error| BenchReadError::Content { path: path(), error })?;
     match results.machine_key == key {
         false => {
             let BenchConditions { processor, machine, .. } = results.conditions;
@@ -102,28 +98,6 @@ fn peak(path: &Path, text: &str, key: &str) -> Result<BenchResults, NoPeak> {
         true if !results.complete => Err(NoPeak::Incomplete { path: path() }),
         true => Ok(results),
     }
-}
-
-/// Reads results of any machine, also of an interrupted run.
-pub fn read(path: &Path) -> Result<BenchResults, NoPeak> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| NoPeak::Unreadable { path: path.display().to_string(), error })?;
-    parse(path, &text)
-}
-
-fn parse(path: &Path, text: &str) -> Result<BenchResults, NoPeak> {
-    let damaged = |error| NoPeak::Damaged { path: path.display().to_string(), error };
-    let AnyVersion { version } = serde_json::from_str(text).map_err(damaged)?;
-    if version != u64::from(VERSION) {
-        return Err(NoPeak::Version { path: path.display().to_string(), version });
-    }
-    serde_json::from_str(text).map_err(damaged)
-}
-
-/// What all versions have.
-#[derive(Deserialize)]
-struct AnyVersion {
-    version: u64,
 }
 
 /// Why there is nothing to compare with.
@@ -158,37 +132,15 @@ pub enum NoPeak {
         /// The file.
         path: String,
     },
-    /// Of another version.
-    #[error(
-        "{path}: its results have version {version}, and this numa reads version {VERSION}; 'numa bench all' writes such"
-    )]
-    Version {
-        /// The file.
-        path: String,
-        /// Its version.
-        version: u64,
-    },
-    /// No results.
-    #[error("{path}: it has no results of numa bench: {error}; 'numa bench all --json > FILE' writes them")]
-    Damaged {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        error: serde_json::Error,
-    },
-    /// It cannot be read.
-    #[error("{path}: {error}; give a file that 'numa bench all --json' wrote")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// What the system says.
-        error: io::Error,
-    },
+    /// It cannot be read, or has something else.
+    #[error(transparent)]
+    Unreadable(#[from] BenchReadError),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::VERSION;
 
     /// A folder that is removed at the end.
     struct Folder(PathBuf);
@@ -248,8 +200,6 @@ mod tests {
             cache::store(&own.0, "bb.json", &text).unwrap();
             assert!(refused("bb").contains(part), "{part}: {}", refused("bb"));
         }
-        let missing = read(Path::new("/nowhere/a.json")).unwrap_err().to_string();
-        assert!(missing.starts_with("/nowhere/a.json: No such file"), "{missing}");
     }
 
     #[test]

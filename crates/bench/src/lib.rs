@@ -39,6 +39,7 @@ mod stream_orders;
 mod team;
 mod tlb;
 mod tlb_levels;
+mod weights;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
@@ -51,6 +52,7 @@ pub use results::{
     VERSION,
 };
 pub use settings::{BenchError, BenchSettings};
+pub use weights::{InterleaveWeights, NodeWeight, WeightsError};
 
 use ground::Ground;
 

@@ -1,8 +1,9 @@
 //! What results say of a machine's memory in general: the 100 % of its traffic, and the time of a load.
 
+use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, BenchResults, Curve, PairMatrix};
 use numakit_model::MeasuredMemory;
-use numakit_model::measured::{LoadPoint, MeasuredLatency, MeasuredNode};
+use numakit_model::measured::{LatencyMatrix, LoadPoint, MeasuredNode};
 use std::collections::BTreeMap;
 
 /// Bytes per second.
@@ -33,30 +34,28 @@ impl BenchResults {
         };
         MeasuredMemory {
             nodes: peaks.into_iter().map(node).collect(),
-            latency: times.iter().flat_map(pairs).collect(),
+            latency: times.map(latencies).unwrap_or_default(),
             doubts: [latency, bandwidth].into_iter().flatten().flat_map(doubt).collect(),
         }
     }
 }
 
-/// The pairs of nodes that have a value.
-fn pairs(matrix: &PairMatrix) -> Vec<MeasuredLatency> {
-    let rows = matrix.rows.iter().zip(&matrix.cells);
-    let cells = rows.flat_map(|(from, cells)| {
-        let value = |(to, cell): (&u32, &Option<crate::Quantiles>)| {
-            Some(MeasuredLatency { from: *from, to: *to, ns: cell.as_ref()?.median })
-        };
-        matrix.columns.iter().zip(cells).filter_map(value)
-    });
-    cells.collect()
+/// Medians, to a tenth of a nanosecond.
+fn latencies(times: PairMatrix) -> LatencyMatrix {
+    let ns = |cell: &Option<Quantiles>| cell.map(|cell| (10.0 * cell.median).round() / 10.0);
+    let cells = times.cells.iter().map(|row| row.iter().map(ns).collect()).collect();
+    LatencyMatrix { from: times.rows, to: times.columns, ns: cells }
 }
 
 /// The most that the CPUs of a node get of each memory.
 fn best(matrix: Option<&PairMatrix>) -> BTreeMap<u32, f64> {
     let mut best = BTreeMap::new();
-    for pair in matrix.into_iter().flat_map(pairs) {
-        let most = best.entry(pair.to).or_insert(pair.ns);
-        *most = pair.ns.max(*most);
+    for row in matrix.into_iter().flat_map(|matrix| &matrix.cells) {
+        let columns = matrix.into_iter().flat_map(|matrix| &matrix.columns);
+        for (node, cell) in columns.zip(row).filter_map(|(node, cell)| Some((*node, (*cell)?))) {
+            let most = best.entry(node).or_insert(cell.median);
+            *most = cell.median.max(*most);
+        }
     }
     best
 }
@@ -85,7 +84,6 @@ fn points(curve: &Curve) -> Vec<LoadPoint> {
 mod tests {
     use super::*;
     use crate::conditions::BenchConditions;
-    use crate::quantiles::Quantiles;
     use crate::results::{Axis, VERSION};
 
     fn value(median: f64) -> Option<Quantiles> {
@@ -112,9 +110,12 @@ mod tests {
         let read = matrix("bandwidth, read", "GB/s", [[65.0, 30.0, 9.0], [31.0, 64.0, 11.0]]);
         let write = matrix("bandwidth, write", "GB/s", [[95.0; 3]; 2]);
         let curves = vec![
-            curve("loads by bandwidth, CPUs of node 0, memory of node 12", &[(1.0, 290.0)]),
-            curve("loads by bandwidth, CPUs of node 0, memory of node 1", &[(1.0, 139.0)]),
-            curve("loads by bandwidth, CPUs of node 1, memory of node 1", &[(1.0, 82.0), (60.0, 200.0)]),
+            curve("load latency, 100 % reads, CPUs of node 0 with memory of node 12", &[(1.0, 290.0)]),
+            curve("load latency, 100 % reads, CPUs of node 0 with memory of node 1", &[(1.0, 139.0)]),
+            curve(
+                "load latency, 100 % reads, CPUs of node 1 with memory of node 1",
+                &[(1.0, 82.0), (60.0, 200.0)],
+            ),
         ];
         let one = |name: &str, matrices, curves| BenchResult {
             name: name.into(),
@@ -142,7 +143,10 @@ mod tests {
         let memory = results().memory();
         let peaks: Vec<_> = memory.nodes.iter().map(|node| (node.node, node.peak())).collect();
         assert_eq!(peaks, [(0, Some(65e9)), (1, Some(64e9)), (12, Some(11e9))]);
-        assert_eq!((memory.ns(0, 1), memory.ns(1, 12), memory.ns(12, 0)), (Some(140.0), Some(350.0), None));
+        assert_eq!(
+            (memory.latency.ns(0, 1), memory.latency.ns(1, 12), memory.latency.ns(12, 0)),
+            (Some(140.0), Some(350.0), None)
+        );
         assert_eq!(memory.doubts, ["latency: busy", "bandwidth: busy"]);
     }
 

@@ -14,6 +14,7 @@ mod numascope;
 mod observe;
 pub mod originals;
 mod page;
+mod peaks;
 mod placement;
 mod processes;
 mod progress;

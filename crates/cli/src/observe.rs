@@ -1,6 +1,7 @@
 //! The options that `stat` and `record` share, and the observation that they describe.
 
 use crate::GlobalArgs;
+use crate::peaks;
 use crate::sampled_command::{self, CommandSamples, SampledForSeries};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -113,7 +114,11 @@ impl ObserveArgs {
         command: &[OsString],
     ) -> anyhow::Result<Prepared> {
         let root = global.root()?;
-        let topology = numakit_topology::read(&root)?;
+        let mut topology = numakit_topology::read(&root)?;
+        let unmeasured = peaks::add(&root, &mut topology);
+        if let Some(why) = unmeasured.filter(|_| self.verbose) {
+            note(format_args!("no measured peaks of the memory: {why}"));
+        }
         let line = (!command.is_empty()).then(|| quoted(command));
         let selection = self.events.as_ref().unwrap_or(default);
         let started_later = || (!command.is_empty()).then(Target::awaited);

@@ -39,11 +39,18 @@ pub static FACTS: &[Fact] = &[
         bytes: true,
         of: |topology, place| bandwidth(topology, place, |a| a.write_bandwidth),
     },
+    Fact {
+        name: "topology.measured_bandwidth",
+        help: "Memory that was read per second from the nearest CPUs, as 'numa bench all' measured it.",
+        per_second: true,
+        bytes: true,
+        of: measured,
+    },
 ];
 
 impl Fact {
     /// The fact of that name.
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+    pub fn named(name: &str) -> Option<&'static Self> {
         FACTS.iter().find(|fact| fact.name == name)
     }
 
@@ -54,7 +61,7 @@ impl Fact {
     }
 
     /// In bytes, bytes per second or a count; CPUs have none.
-    pub(crate) fn value(&self, topology: &Topology, place: Instance) -> Option<f64> {
+    pub fn value(&self, topology: &Topology, place: Instance) -> Option<f64> {
         (self.of)(topology, place)
     }
 }
@@ -124,6 +131,14 @@ fn bandwidth(
     positive(with_memory.map(of_node).sum::<Option<f64>>()?)
 }
 
+/// The sum of what was measured of the nodes with memory; `None` where one of them was not.
+fn measured(topology: &Topology, place: Instance) -> Option<f64> {
+    let memory = topology.measured.as_ref()?;
+    let of_node = |node: &Node| memory.node(node.os_index)?.peak();
+    let with_memory = nodes(topology, place).into_iter().filter(|n| n.memory_kb != Some(0));
+    positive(with_memory.map(of_node).sum::<Option<f64>>()?)
+}
+
 fn positive(value: f64) -> Option<f64> {
     Some(value).filter(|v| *v > 0.0)
 }
@@ -131,6 +146,8 @@ fn positive(value: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_model::MeasuredMemory;
+    use numakit_model::measured::MeasuredNode;
     use numakit_model::topology::{Access, Package};
 
     fn two_packages() -> Topology {
@@ -170,5 +187,22 @@ mod tests {
         assert_eq!(value("topology.write_bandwidth", Instance::Node(0)), None);
         assert_eq!(value("topology.cores", Instance::Node(0)), None, "no core is described");
         assert_eq!(value("topology.cpus", Instance::Cpu(0)), None);
+    }
+
+    #[test]
+    fn the_measured_peak_of_a_place_is_that_of_its_nodes() {
+        let mut machine = two_packages();
+        let value = |machine: &Topology, place| {
+            Fact::named("topology.measured_bandwidth").unwrap().value(machine, place)
+        };
+        assert_eq!(value(&machine, Instance::Machine), None, "it was not measured");
+        let node = |(node, peak)| MeasuredNode { node, bandwidth: Some(peak), ..MeasuredNode::default() };
+        let nodes = [(0, 60e9), (1, 40e9)].map(node).to_vec();
+        machine.measured = Some(MeasuredMemory { nodes, ..MeasuredMemory::default() });
+        assert_eq!(value(&machine, Instance::Node(1)), Some(40e9));
+        assert_eq!(value(&machine, Instance::Package(0)), Some(60e9));
+        assert_eq!(value(&machine, Instance::Machine), None, "node 2 was not measured");
+        machine.nodes[2].memory_kb = Some(0);
+        assert_eq!(value(&machine, Instance::Machine), Some(100e9));
     }
 }

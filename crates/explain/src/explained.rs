@@ -10,9 +10,8 @@ use crate::memory_policies::MemoryBinding;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
 use crate::share::ShareEstimate;
-use crate::verdict::{self, ObjectEvidence, ObjectVerdict, ProgramRuntime, Worth};
+use crate::verdict::{self, FarCosts, ObjectEvidence, ObjectVerdict, ProgramRuntime, Worth};
 use crate::walk::MemoryWalk;
-use numakit_model::topology::Distances;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -101,8 +100,8 @@ pub struct ObjectContext<'a> {
     pub runtimes: HashMap<u32, ProgramRuntime>,
     /// How to start the program again.
     pub command: &'a str,
-    /// Of the machine.
-    pub distances: Option<&'a Distances>,
+    /// What far memory costs on the machine.
+    pub costs: &'a FarCosts,
 }
 
 impl Explanation {
@@ -203,7 +202,7 @@ fn explained(
         runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
         command: context.command,
     };
-    let (verdict, remedy) = verdict::of(&evidence, context.distances).unzip();
+    let (verdict, remedy) = verdict::of(&evidence, context.costs).unzip();
     let PlaceTimes { private_cache, shared_cache, contended, .. } = used.time;
     let part = |time: u64| time as f64 / used.time.total().max(1) as f64;
     let code = |code: &crate::code::CodeTime| CodeShare {

@@ -1,17 +1,19 @@
 //! What is wrong with how an object is used, and what to do about it: a table of rules.
 
 mod far;
+mod far_costs;
 mod layout;
 mod remedy;
 
+pub use self::far_costs::FarCosts;
 pub use self::remedy::ProgramRuntime;
 
+use self::far_costs::Slowdown;
 use crate::contended::Sharing;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::ObjectUse;
 use crate::report::SampledObject;
 use crate::walk::MemoryWalk;
-use numakit_model::topology::Distances;
 use serde::Serialize;
 
 /// Objects with less of the time at memory are not worth a verdict.
@@ -119,8 +121,8 @@ pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
     RULES.into_iter().flatten().map(|rule| (rule.word, rule.seen))
 }
 
-/// The verdict on an object; `None` where nothing is wrong, or too little is known. Distances are those of the machine.
-pub fn of(evidence: &ObjectEvidence<'_>, distances: Option<&Distances>) -> Option<(ObjectVerdict, Remedy)> {
+/// The verdict on an object; `None` where nothing is wrong, or too little is known.
+pub fn of(evidence: &ObjectEvidence<'_>, costs: &FarCosts) -> Option<(ObjectVerdict, Remedy)> {
     if evidence.share < MIN_SHARE || evidence.used.samples < MIN_SAMPLES {
         return None;
     }
@@ -128,10 +130,10 @@ pub fn of(evidence: &ObjectEvidence<'_>, distances: Option<&Distances>) -> Optio
     let verdict = ObjectVerdict { rule: rule.word, says: (rule.says)(evidence) };
     let (change, command) = ((rule.change)(evidence), (rule.command)(evidence));
     let expect = command.as_ref().and_then(|_| (rule.expect)(evidence));
-    Some((verdict, Remedy { change, command, expect, worth: worth(rule.gain, evidence, distances) }))
+    Some((verdict, Remedy { change, command, expect, worth: worth(rule.gain, evidence, costs) }))
 }
 
-fn worth(gain: Gain, evidence: &ObjectEvidence<'_>, distances: Option<&Distances>) -> Worth {
+fn worth(gain: Gain, evidence: &ObjectEvidence<'_>, costs: &FarCosts) -> Worth {
     let unknown = |why: &str| Worth { at_most: None, why: why.to_owned() };
     let times = &evidence.used.time;
     let part = |time: u64| Some(evidence.of_cpu_time? * time as f64 / times.outside().max(1) as f64);
@@ -155,29 +157,17 @@ fn worth(gain: Gain, evidence: &ObjectEvidence<'_>, distances: Option<&Distances
             Some(part) => Worth { at_most: Some(part), why: "the time at contended lines".to_owned() },
             None => unknown("samples of this machine do not tell time"),
         },
-        Gain::Distance => match (part(times.far), slowdown(evidence.used, distances)) {
-            (Some(part), Some(slowdown)) => Worth {
-                at_most: Some(part * (1.0 - 1.0 / slowdown)),
-                why: format!(
-                    "far memory takes {slowdown:.1} times as long, by the distances of the firmware"
-                ),
+        Gain::Distance => match (part(times.far), costs.slowdown(evidence.used)) {
+            (Some(part), Some(Slowdown { times, known_by })) => Worth {
+                at_most: Some(part * (1.0 - 1.0 / times)),
+                why: format!("far memory takes {times:.1} times as long, {known_by}"),
             },
             (None, _) => unknown("samples of this machine do not tell time"),
-            (_, None) => unknown("the firmware has no distances"),
+            (_, None) => {
+                unknown("the firmware has no distances, and 'numa bench all' has not measured this machine")
+            }
         },
     }
-}
-
-/// How many times as long the far memory of this object takes as near memory does.
-fn slowdown(used: &ObjectUse, distances: Option<&Distances>) -> Option<f64> {
-    let (mut sum, mut weight) = (0.0, 0.0);
-    for pair in used.pairs.iter().filter(|pair| pair.cpu_node != pair.memory_node) {
-        let near = distances?.between(pair.cpu_node, pair.cpu_node)?;
-        let far = distances?.between(pair.cpu_node, pair.memory_node)?;
-        sum += pair.time as f64 * f64::from(far.max(near)) / f64::from(near.max(1));
-        weight += pair.time as f64;
-    }
-    (weight > 0.0).then(|| sum / weight)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub struct MeasuredMemory {
     /// What each node's memory can do.
     pub nodes: Vec<MeasuredNode>,
     /// The time of a load while nothing else uses memory, by pair of nodes.
-    pub latency: Vec<MeasuredLatency>,
+    pub latency: LatencyMatrix,
     /// Why these values should not be believed.
     pub doubts: Vec<String>,
 }
@@ -38,38 +38,46 @@ pub struct LoadPoint {
     pub ns: f64,
 }
 
-/// The time of a load from the CPUs of a node to the memory of a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct MeasuredLatency {
-    /// The node of the CPUs.
-    pub from: u32,
-    /// The node of the memory.
-    pub to: u32,
-    /// Nanoseconds.
-    pub ns: f64,
+/// Nanoseconds of a load from the CPUs of each of some nodes to the memory of each of some nodes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatencyMatrix {
+    /// The nodes of the CPUs: the rows.
+    pub from: Vec<u32>,
+    /// The nodes of the memory: the columns.
+    pub to: Vec<u32>,
+    /// `ns[row][column]`; null if it was not measured.
+    pub ns: Vec<Vec<Option<f64>>>,
+}
+
+impl LatencyMatrix {
+    /// Of a pair of nodes.
+    pub fn ns(&self, from: u32, to: u32) -> Option<f64> {
+        let row = self.from.iter().position(|node| *node == from)?;
+        self.ns.get(row).and_then(|row| self.in_row(row, to))
+    }
+
+    /// To the memory of a node from the CPUs that are nearest to it.
+    pub fn nearest(&self, to: u32) -> Option<f64> {
+        self.ns.iter().filter_map(|row| self.in_row(row, to)).min_by(f64::total_cmp)
+    }
+
+    fn in_row(&self, row: &[Option<f64>], to: u32) -> Option<f64> {
+        let column = self.to.iter().position(|node| *node == to)?;
+        row.get(column).copied().flatten().filter(|ns| *ns > 0.0)
+    }
 }
 
 impl MeasuredMemory {
     /// Whether anything was measured.
     pub fn is_empty(&self) -> bool {
-        self.latency.is_empty() && self.nodes.iter().all(|node| node.peak().is_none())
+        self.latency.ns.iter().flatten().flatten().next().is_none()
+            && self.nodes.iter().all(|node| node.peak().is_none())
     }
 
     /// The values of a node.
     pub fn node(&self, number: u32) -> Option<&MeasuredNode> {
         self.nodes.iter().find(|node| node.node == number)
-    }
-
-    /// Nanoseconds of a load between two nodes.
-    pub fn ns(&self, from: u32, to: u32) -> Option<f64> {
-        let pair = self.latency.iter().find(|pair| (pair.from, pair.to) == (from, to));
-        pair.map(|pair| pair.ns).filter(|ns| *ns > 0.0)
-    }
-
-    /// Nanoseconds of a load to the memory of a node from the CPUs that are nearest to it.
-    pub fn nearest_ns(&self, to: u32) -> Option<f64> {
-        let from_all = self.latency.iter().filter(|pair| pair.to == to && pair.ns > 0.0);
-        from_all.map(|pair| pair.ns).min_by(f64::total_cmp)
     }
 
     /// Weights for weighted interleaving on these nodes, in their order; `None` unless the bandwidth of each is known.
@@ -81,9 +89,7 @@ impl MeasuredMemory {
             nodes.iter().map(|node| self.node(*node).and_then(MeasuredNode::peak)).collect::<Option<_>>()?;
         let sum: f64 = peaks.iter().sum();
         let share = |peak: &f64| (WEIGHTINESS * peak / sum).round().max(1.0) as u32;
-        let shares: Vec<u32> = peaks.iter().map(share).collect();
-        let divisor = shares.iter().copied().reduce(common_divisor)?;
-        Some(shares.iter().map(|share| share / divisor).collect())
+        Some(reduced(&peaks.iter().map(share).collect::<Vec<_>>())).filter(|weights| !weights.is_empty())
     }
 }
 
@@ -110,6 +116,12 @@ impl MeasuredNode {
     }
 }
 
+/// Weights without their common divisor: 1 and 2 are better than 16 and 32.
+pub fn reduced(weights: &[u32]) -> Vec<u32> {
+    let divisor = weights.iter().copied().reduce(common_divisor).unwrap_or(1).max(1);
+    weights.iter().map(|weight| weight / divisor).collect()
+}
+
 fn common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
@@ -133,6 +145,7 @@ mod tests {
         assert_eq!(weights(&[1e12, 1e9]), Some(vec![32, 1]), "no node is left out");
         assert_eq!(weights(&[12e9]), Some(vec![1]));
         assert_eq!((weights(&[12e9, 0.0]), weights(&[])), (None, None));
+        assert_eq!((reduced(&[32, 16]), reduced(&[0, 0]), reduced(&[])), (vec![2, 1], vec![0, 0], vec![]));
         assert_eq!(of(&[1e9]).weights(&[0, 1]), None, "node 1 was not measured");
     }
 
@@ -148,11 +161,11 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_pair() {
-        let latency = [(0, 0, 80.0), (0, 1, 140.0), (1, 1, 0.0)];
-        let latency = latency.map(|(from, to, ns)| MeasuredLatency { from, to, ns }).to_vec();
+        let ns = vec![vec![Some(80.0), Some(140.0)], vec![None, Some(0.0)]];
+        let latency = LatencyMatrix { from: vec![0, 1], to: vec![0, 1], ns };
+        assert_eq!((latency.ns(0, 1), latency.ns(1, 1), latency.ns(1, 0)), (Some(140.0), None, None));
+        assert_eq!((latency.nearest(1), latency.nearest(2), latency.ns(7, 0)), (Some(140.0), None, None));
         let memory = MeasuredMemory { latency, ..MeasuredMemory::default() };
-        assert_eq!((memory.ns(0, 1), memory.ns(1, 1), memory.ns(1, 0)), (Some(140.0), None, None));
-        assert_eq!((memory.nearest_ns(1), memory.nearest_ns(2)), (Some(140.0), None));
         assert!(!memory.is_empty() && MeasuredMemory::default().is_empty());
     }
 }

@@ -5,8 +5,9 @@ use crate::assign::{Assignment, Level};
 use crate::machine::{Machine, NONE};
 use crate::request::{CorePolicy, PlacementRequest};
 use crate::{devices, spread};
-use numakit_model::CpuSet;
+use numakit_model::measured::reduced;
 use numakit_model::plan::Mode;
+use numakit_model::{CpuSet, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum of items in a line of an explanation.
@@ -183,28 +184,39 @@ fn split(
     })
 }
 
-/// How the kernel's weights distribute pages, if requested and known.
-fn weights(machine: &Machine<'_>, request: &PlacementRequest) -> Option<String> {
-    let topology = machine.topology;
+/// How the kernel's weights distribute pages, if requested and known, and whether measured ones would be others.
+pub fn weights(topology: &Topology, request: &PlacementRequest) -> Option<String> {
     let known = topology.nodes.iter().filter_map(|n| Some((n.os_index, n.interleave_weight?)));
-    let known: Vec<(u32, u32)> = known.collect();
-    let (_, first) = *known.first().filter(|_| request.memory.mode == Mode::Weighted)?;
+    let (nodes, weights): (Vec<u32>, Vec<u32>) = known.unzip();
+    let first = *weights.first().filter(|_| request.memory.mode == Mode::Weighted)?;
     let who = match topology.weights_auto {
         Some(true) => ", which it sets automatically from the bandwidth of the nodes",
         Some(false) => ", which were set manually",
         None => "",
     };
-    Some(match known.iter().all(|(_, weight)| *weight == first) {
+    let used = match weights.iter().all(|weight| *weight == first) {
         true => format!("the kernel's weights are {first} for all nodes{who}: that is plain interleaving"),
-        false => {
-            let shown = known.iter().take(SHOWN).map(|(node, weight)| format!("{weight} on node {node}"));
-            let more = if known.len() > SHOWN { ", and more" } else { "" };
-            format!(
-                "pages in a row by the kernel's weights{who}: {}{more}",
-                shown.collect::<Vec<_>>().join(", ")
-            )
+        false => format!("pages in a row by the kernel's weights{who}: {}", on_nodes(&nodes, &weights)),
+    };
+    let measured = topology.measured.as_ref().and_then(|memory| memory.weights(&nodes));
+    Some(match measured {
+        None => used,
+        Some(measured) if measured == reduced(&weights) => {
+            format!("{used}; the measured bandwidths lead to the same weights")
         }
+        Some(measured) => format!(
+            "{used}; by the measured bandwidths they would be {} ('numa bench weights' says how to set them)",
+            on_nodes(&nodes, &measured)
+        ),
     })
+}
+
+/// `3 on node 0, 1 on node 1`.
+fn on_nodes(nodes: &[u32], weights: &[u32]) -> String {
+    let shown =
+        nodes.iter().zip(weights).take(SHOWN).map(|(node, weight)| format!("{weight} on node {node}"));
+    let more = if nodes.len() > SHOWN { ", and more" } else { "" };
+    format!("{}{more}", shown.collect::<Vec<_>>().join(", "))
 }
 
 /// What was considered and selected.
@@ -243,7 +255,7 @@ pub(crate) fn explanation(
         let (_, part) = level.names();
         lines.push(format!("spread over {used} of {all} {part}s, at most {most} of the cores on each"));
     }
-    lines.extend(weights(machine, request));
+    lines.extend(weights(machine.topology, request));
     if amount.processes > 1 && amount.cores > 1 {
         lines.push(match assignment.level {
             Level::Cache if machine.spots.iter().all(|spot| spot.l3 == NONE) => {

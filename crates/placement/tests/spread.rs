@@ -1,7 +1,8 @@
 //! Over which parts of a machine threads and processes are spread.
 #![allow(clippy::unwrap_used)]
 
-use numakit_model::{CpuSet, Plan, Topology};
+use numakit_model::measured::MeasuredNode;
+use numakit_model::{CpuSet, MeasuredMemory, Plan, Topology};
 use numakit_placement::{PlacementRequest, Taken, explained, plan};
 
 fn machine(text: &str) -> Topology {
@@ -201,6 +202,23 @@ fn weights_of_the_kernel_are_explained() {
         "pages in a row by the kernel's weights, which it sets automatically from the bandwidth of the nodes: 5 on node \
          0, 2 on node 1"
     );
+    let measure = |t: &mut Topology, peaks: [f64; 2]| {
+        let node = |(node, peak)| MeasuredNode { node, bandwidth: Some(peak), ..MeasuredNode::default() };
+        let nodes = (0..).zip(peaks).map(node).collect();
+        t.measured = Some(MeasuredMemory { nodes, ..MeasuredMemory::default() });
+    };
+    measure(&mut t, [60e9, 20e9]);
+    let reason = explained(&t).unwrap();
+    assert!(
+        reason.ends_with("; by the measured bandwidths they would be 3 on node 0, 1 on node 1 ('numa bench weights' says how to set them)"),
+        "{reason}"
+    );
+    measure(&mut t, [50e9, 20e9]);
+    t.nodes[0].interleave_weight = Some(46);
+    t.nodes[1].interleave_weight = Some(18);
+    let reason = explained(&t).unwrap();
+    assert!(reason.ends_with("on node 1; the measured bandwidths lead to the same weights"), "{reason}");
+    (t.measured, t.nodes[1].interleave_weight) = (None, Some(2));
     (t.nodes[0].interleave_weight, t.weights_auto) = (Some(2), Some(false));
     assert_eq!(
         explained(&t).unwrap(),

@@ -5,6 +5,9 @@ mod csv;
 mod curve;
 mod html;
 mod matrix;
+mod weights;
+
+pub use weights::weights_page;
 
 pub use csv::csv;
 pub use html::html;

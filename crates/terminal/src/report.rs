@@ -8,7 +8,10 @@ pub use comparison::comparison_page;
 
 use crate::events::status_words;
 use crate::table::page_table;
-use cells::{bottleneck_words, counted, machine, mover_row, names, node_row, place, shortened, times, value};
+use cells::{
+    bottleneck_words, counted, machine, mover_row, names, node_row, place, shortened, times, traffic_words,
+    value,
+};
 use numakit_analysis::report::*;
 use numakit_model::numbers::{NumberStyle, duration, grouped};
 use numakit_model::time::utc;
@@ -37,6 +40,7 @@ pub fn page(report: &Report, style: PageStyle) -> String {
     page.findings(&report.findings);
     page.locality(&report.locality);
     page.bottlenecks(&report.bottlenecks);
+    page.traffic(&report.traffic);
     page.phases(report);
     page.faults(report);
     page.memory(report);
@@ -242,6 +246,29 @@ impl Page {
         }
         if let Some(why) = &bottlenecks.unknown {
             self.wrapped(&format!("cannot tell: {why}"));
+        }
+    }
+
+    fn traffic(&mut self, traffic: &MemoryTraffic) {
+        let is_counted = traffic.unknown.is_none();
+        if !is_counted && !traffic.is_measured && !self.style.all {
+            return;
+        }
+        self.section("Memory traffic");
+        for place in &traffic.places {
+            self.wrapped(&traffic_words(place));
+        }
+        if let Some(why) = &traffic.unknown {
+            self.wrapped(&format!("cannot tell: no counters of memory traffic: {why}"));
+        }
+        if !traffic.is_measured {
+            self.wrapped(
+                "the peak is not known: 'numa bench all' measures it, and recordings after it have it",
+            );
+        }
+        if let [first, others @ ..] = traffic.doubts.as_slice() {
+            let more = if others.is_empty() { String::new() } else { format!("; and {} more", others.len()) };
+            self.wrapped(&format!("do not rely on the measured values: {first}{more}"));
         }
     }
 

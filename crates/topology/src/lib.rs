@@ -22,6 +22,7 @@ pub mod synthetic;
 pub mod values;
 
 pub use json::JsonError;
+pub use nodes::{WEIGHTS, read_weights, weights_auto_file};
 pub use synthetic::DescriptionError;
 
 use numakit_model::Topology;

@@ -4,8 +4,9 @@ use crate::cpus::CPU;
 use crate::json::MAX_NODES;
 use crate::reader::Reader;
 use crate::{TopologyError, hmat, values};
-use numakit_model::CpuSet;
 use numakit_model::topology::{HugePagePool, Node};
+use numakit_model::{CpuSet, Topology};
+use numakit_sys::SysRoot;
 
 pub(crate) const NODE: &str = "/sys/devices/system/node";
 
@@ -59,21 +60,36 @@ pub(crate) fn read_for_placement(
     Ok(Nodes { nodes, online })
 }
 
-pub(crate) const WEIGHTS: &str = "/sys/kernel/mm/mempolicy/weighted_interleave";
+/// The folder of the weights of weighted interleaving: `node0` and so on.
+pub const WEIGHTS: &str = "/sys/kernel/mm/mempolicy/weighted_interleave";
+/// The file that says whether they are set automatically. Kernels that are built as C23 call it `__auto_type`: there `auto`
+/// is a macro of that name.
+const AUTO: [&str; 2] = ["auto", "__auto_type"];
+
+/// Adds the weights of weighted interleaving to a machine that was read for placement.
+pub fn read_weights(root: &SysRoot, topology: &mut Topology) {
+    let mut reader = Reader::new(root);
+    for node in topology.nodes.iter_mut().filter(|node| !node.implicit) {
+        node.interleave_weight = weight(&mut reader, node.os_index);
+    }
+    topology.weights_auto = weights_auto(&mut reader);
+}
+
+/// The file with which the kernel sets them automatically again, if it can.
+pub fn weights_auto_file(root: &SysRoot) -> Option<String> {
+    AUTO.into_iter().map(|name| format!("{WEIGHTS}/{name}")).find(|path| root.exists(path))
+}
 
 fn weight(reader: &mut Reader<'_>, id: u32) -> Option<u32> {
     reader.number(format_args!("{WEIGHTS}/node{id}")).and_then(|weight| u32::try_from(weight).ok())
 }
 
-/// Whether the kernel sets the interleave weights automatically. Kernels that are built as C23
-/// call the file `__auto_type`: there `auto` is a macro of that name.
+/// Whether the kernel sets the interleave weights automatically.
 pub(crate) fn weights_auto(reader: &mut Reader<'_>) -> Option<bool> {
-    ["auto", "__auto_type"].into_iter().find_map(|name| {
-        match reader.bytes(format_args!("{WEIGHTS}/{name}"))? {
-            b"true" | b"1" | b"Y" | b"y" => Some(true),
-            b"false" | b"0" | b"N" | b"n" => Some(false),
-            _ => None,
-        }
+    AUTO.into_iter().find_map(|name| match reader.bytes(format_args!("{WEIGHTS}/{name}"))? {
+        b"true" | b"1" | b"Y" | b"y" => Some(true),
+        b"false" | b"0" | b"N" | b"n" => Some(false),
+        _ => None,
     })
 }
 

@@ -183,8 +183,14 @@ fn weights_of_interleaving_are_read_under_either_name() {
     for (name, content, auto) in [("auto", "true\n", true), ("__auto_type", "false\n", false)] {
         let mut tree = tree.clone();
         tree.file(&format!("{WEIGHTS}/{name}"), content);
-        let t = read(&SysRoot::of_tree(tree)).unwrap();
+        let root = SysRoot::of_tree(tree);
+        let t = read(&root).unwrap();
         assert_eq!((weights(&t), t.weights_auto), (vec![Some(5), Some(2)], Some(auto)), "{name}");
+        assert_eq!(numakit_topology::weights_auto_file(&root), Some(format!("{WEIGHTS}/{name}")));
+        let mut placed = numakit_topology::read_for_placement(&root, false).unwrap();
+        assert_eq!((weights(&placed), placed.weights_auto), (vec![None, None], None));
+        numakit_topology::read_weights(&root, &mut placed);
+        assert_eq!((weights(&placed), placed.weights_auto), (weights(&t), Some(auto)));
         let copy = read(&SysRoot::of_tree(sysfs::tree(&t))).unwrap();
         assert_eq!((weights(&copy), copy.weights_auto), (weights(&t), t.weights_auto));
     }

@@ -107,7 +107,7 @@ const DEFAULTS: Default[] = [
   },
   {
     id: "controllers", title: "Memory controllers", spread: true,
-    help: "Utilisation of the memory bus.",
+    help: "Utilisation of the memory: of the measured peak, if 'numa bench all' was run on the machine.",
     wanted: [{ names: ["dram_util", "dram_bandwidth"] }],
   },
   {

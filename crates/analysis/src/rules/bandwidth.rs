@@ -4,7 +4,9 @@ use super::{Rule, RuleKind};
 use crate::case::{Case, Draft, capitalised, percent, place_words, subject_of};
 use crate::findings::{CostBasis, FindingCost};
 use crate::limits::{MEMORY, SATURATED};
+use crate::traffic::{load_seconds, measured_peak};
 use numakit_model::Instance;
+use numakit_model::numbers::duration;
 
 pub(crate) const RULE: Rule = Rule {
     name: "memory-bandwidth",
@@ -17,10 +19,14 @@ pub(crate) const RULE: Rule = Rule {
 fn judge(case: &Case<'_>) -> Option<Draft> {
     let share = case.rate("dram_util").filter(|&share| share >= SATURATED)?;
     let subject = subject_of(case.place());
+    let (topology, traffic) = (case.facts.topology(), case.rate("dram_bandwidth"));
+    let is_measured = traffic.and(measured_peak(topology, case.place())).is_some();
+    let of = if is_measured { "the measured peak" } else { "the peak" };
     let says = format!(
-        "{} uses {} of its memory bandwidth",
+        "{} uses {} of its {}memory bandwidth",
         capitalised(&place_words(case.place())),
-        percent(share)
+        percent(share),
+        if is_measured { "measured " } else { "" }
     );
     let others = case.facts.node_count().is_some_and(|n| n > 1) && case.place() != Instance::Machine;
     let remedy = match others {
@@ -34,6 +40,8 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         ),
     };
     let cost = FindingCost::about(CostBasis::WallTime, case.watched.onset.percent_above(), 0.0);
-    let evidence = case.evidence("dram_util", format!("{} of the peak", percent(share)));
+    let load = traffic.and_then(|at| load_seconds(topology, case.place(), at));
+    let load = load.map_or_else(String::new, |load| format!("; loads take about {} there", duration(load)));
+    let evidence = case.evidence("dram_util", format!("{} of {of}{load}", percent(share)));
     Some(Draft::measured(subject, says, cost, remedy).with([evidence]))
 }

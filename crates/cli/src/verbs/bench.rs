@@ -4,6 +4,7 @@ mod compare;
 mod output;
 mod overhead;
 mod show;
+mod weights;
 
 use crate::{GlobalArgs, observe};
 use anyhow::Context;
@@ -73,6 +74,7 @@ enum BenchTask {
     Show(show::BenchShowArgs),
     Compare(compare::BenchCompareArgs),
     Overhead(overhead::BenchOverheadArgs),
+    Weights(weights::BenchWeightsArgs),
 }
 
 /// The words for benchmarks.
@@ -101,6 +103,7 @@ impl BenchArgs {
             Some(BenchTask::Show(show)) => return show.run(global),
             Some(BenchTask::Compare(compare)) => return compare.run(global),
             Some(BenchTask::Overhead(overhead)) => return overhead.run(global),
+            Some(BenchTask::Weights(weights)) => return weights.run(global),
             None => global.only_here("it measures the memory of this machine")?,
         }
         self.output.check()?;

@@ -2,6 +2,7 @@
 
 use crate::GlobalArgs;
 use crate::flame_files;
+use crate::peaks;
 use crate::projection;
 use crate::sampled_command;
 use crate::to_file::{self, Existing};
@@ -147,7 +148,9 @@ impl ExplainArgs {
         }
         self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::check(prefix))?;
         let projected = self.projected.as_deref().map(projection::machine).transpose()?;
-        let topology = numakit_topology::read(&SysRoot::host())?;
+        let mut topology = numakit_topology::read(&SysRoot::host())?;
+        // Without, the distances of the firmware tell what far memory costs.
+        let _ = peaks::add(&SysRoot::host(), &mut topology);
         if let Some(left) = BalancingFiles::default().left_behind() {
             note(&left);
         }

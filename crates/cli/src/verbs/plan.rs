@@ -2,6 +2,7 @@
 
 use super::topo::{machine as machine_of, write_drawing};
 use crate::GlobalArgs;
+use crate::peaks;
 use crate::placement::PlacementArgs;
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -73,7 +74,11 @@ impl PlanArgs {
         if let Some(name) = &self.launcher {
             launchers::find(name).map_err(|error| anyhow!("--for: {error}"))?;
         }
-        let topology = machine_of(self.synthetic.as_deref(), global)?;
+        let mut topology = machine_of(self.synthetic.as_deref(), global)?;
+        if self.synthetic.is_none() {
+            // Only the comparison of weights needs them.
+            let _ = peaks::add(&global.root()?, &mut topology);
+        }
         let request = self.place.request();
         if let Some(pid) = self.check {
             return show_check(&global.root()?, &topology, &request, pid);

@@ -3,6 +3,7 @@
 use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
+use crate::peaks;
 use clap::Args;
 use numakit_analysis::comparison::compare;
 use numakit_analysis::{UnknownPhase, analyse, profile};
@@ -83,7 +84,8 @@ impl ReportArgs {
         with: impl Fn(&Header, &mut dyn Iterator<Item = Batch>, Option<&str>) -> Result<T, UnknownPhase>,
     ) -> anyhow::Result<(T, Option<String>)> {
         let mut reader = Reader::open(file)?;
-        let header = reader.header().clone();
+        let mut header = reader.header().clone();
+        peaks::add_to_recording(&mut header);
         let made = read_ahead(&mut reader, |batches| with(&header, batches, self.phase.as_deref()))?;
         Ok((made, reader.damage().map(str::to_owned)))
     }

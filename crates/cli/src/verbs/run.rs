@@ -2,6 +2,7 @@
 
 use crate::GlobalArgs;
 use crate::files;
+use crate::peaks;
 use crate::placement::PlacementArgs;
 use crate::registry::RegistryArgs;
 use anyhow::{Context, bail};
@@ -12,6 +13,7 @@ use numakit_launch::{
     CoreSelector, ExplainedPlan, Isolation, LaunchRequest, Obstacle, PreparedLaunch, Program, RunOptions,
     StartError, Wait,
 };
+use numakit_model::plan::Mode;
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::{CorePolicy, PlacementRequest};
 use numakit_preload::Library;
@@ -233,11 +235,15 @@ impl RunArgs {
         if self.dry_run {
             let launch = request.dry_run()?;
             self.explain(&launch);
+            self.say_weights(&topology, request.request);
             print(launch.command.shell())?;
             return Ok(ExitCode::SUCCESS);
         }
         let launch = request.prepare()?;
         self.explain(&launch);
+        if self.verbose {
+            self.say_weights(&topology, request.request);
+        }
         if let Some(pattern) = &self.with.spread_files {
             let mut nodes = CpuSet::new();
             launch.plan.plan.steps.iter().for_each(|step| nodes.insert_all(&step.memory.nodes));
@@ -295,6 +301,13 @@ impl RunArgs {
         }
     }
 
+    /// Which weights the kernel uses, if it interleaves by them; --explain says so anyway.
+    fn say_weights(&self, topology: &Topology, request: &PlacementRequest) {
+        if let Some(weights) = numakit_placement::weights(topology, request).filter(|_| !self.explain) {
+            note(weights);
+        }
+    }
+
     /// Whether the cores were selected from more CPUs than needed, without a view of other containers.
     fn cannot_see_others(&self, launch: &PreparedLaunch) -> bool {
         let is_contained = || Surroundings::own().runtime.is_container();
@@ -323,7 +336,13 @@ impl RunArgs {
 
 fn topology(root: &SysRoot, request: &PlacementRequest) -> anyhow::Result<Topology> {
     let devices = matches!(request.policy, CorePolicy::Near(_));
-    numakit_topology::read_for_placement(root, devices).context("cannot read the topology")
+    let mut topology =
+        numakit_topology::read_for_placement(root, devices).context("cannot read the topology")?;
+    if request.memory.mode == Mode::Weighted {
+        numakit_topology::read_weights(root, &mut topology);
+        let _ = peaks::add(root, &mut topology);
+    }
+    Ok(topology)
 }
 
 /// Whether a blacklist of the user or of the machine disables huge pages for a program.

@@ -35,6 +35,7 @@ mod numascope;
 mod odd_files;
 mod output;
 mod outputs;
+mod peaks;
 mod plan;
 mod record;
 mod run;

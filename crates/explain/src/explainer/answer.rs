@@ -12,8 +12,9 @@ use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::projection::{self, ProjectedMachine, Projection};
 use crate::report::{ExplainReport, FlameGraphs, MissingSamples, Regime, SampledThread};
+use crate::verdict::FarCosts;
 use crate::{ExplainedObject, Explanation, Surveyed};
-use numakit_model::topology::{Distances, Topology};
+use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
 use numakit_sys::clock::{self, EndedUsage};
@@ -110,7 +111,7 @@ impl Explainer {
     fn objects(
         &mut self,
         explanation: &mut Explanation,
-        distances: Option<&Distances>,
+        costs: &FarCosts,
         bound: BTreeMap<u32, MemoryBinding>,
         hints: &HintFaults,
     ) -> Vec<ExplainedObject> {
@@ -126,7 +127,7 @@ impl Explainer {
             bound,
             hint_faults: hints.summaries(&hinted),
             command: if self.observed.from_start { &self.observed.program } else { "CMD" },
-            distances,
+            costs,
         })
     }
 
@@ -163,8 +164,8 @@ impl Explainer {
             traffic: None,
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
-        let distances = machine.topology.distances.as_ref();
-        let mut objects = self.objects(&mut there, distances, BTreeMap::new(), &HintFaults::default());
+        let costs = FarCosts::of(&machine.topology);
+        let mut objects = self.objects(&mut there, &costs, BTreeMap::new(), &HintFaults::default());
         for object in &mut objects {
             let pid = object.object.pid;
             object.first_touch.iter_mut().for_each(|by| by.node = nodes.get(&(pid, by.thread)).copied());
@@ -232,9 +233,9 @@ impl Explainer {
         }
         let bound = self.bound();
         let hints = self.hints.take();
-        let (seen, distances) = (hints.as_ref().map(|hints| &hints.faults), self.topology.distances.clone());
+        let (seen, costs) = (hints.as_ref().map(|hints| &hints.faults), FarCosts::of(&self.topology));
         let none = HintFaults::default();
-        let objects = self.objects(&mut explanation, distances.as_ref(), bound, seen.unwrap_or(&none));
+        let objects = self.objects(&mut explanation, &costs, bound, seen.unwrap_or(&none));
         self.hints = hints;
         let projected = self.projected.take();
         let machine_of_plan = projected.as_ref();

@@ -5,7 +5,9 @@ use crate::memory_policies::{BoundBy, MemoryBinding};
 use crate::object_use::NodeShare;
 use crate::objects::{AllocatingThread, BlockOrigins, ObjectKind};
 use crate::share::ShareEstimate;
-use numakit_model::CpuSet;
+use numakit_model::measured::LatencyMatrix;
+use numakit_model::topology::{Distances, Topology};
+use numakit_model::{CpuSet, MeasuredMemory};
 use numakit_operand::{AccessKind, MemoryAccess, RecoveryRule};
 
 /// An object of 1 GiB that half of the time of all threads waits for, and that is all at far nodes.
@@ -57,6 +59,12 @@ fn evidence<'a>(used: &'a ObjectUse, object: &'a SampledObject) -> ObjectEvidenc
     }
 }
 
+/// Two nodes, twice as far from each other.
+fn machine() -> Topology {
+    let distances = Distances::new(vec![0, 1], vec![vec![10, 20], vec![20, 10]]).unwrap();
+    Topology { distances: Some(distances), ..Topology::default() }
+}
+
 fn judged(
     used: &ObjectUse,
     kind: ObjectKind,
@@ -65,8 +73,7 @@ fn judged(
     let object = object(kind);
     let mut evidence = evidence(used, &object);
     change(&mut evidence);
-    let distances = Distances::new(vec![0, 1], vec![vec![10, 20], vec![20, 10]]).unwrap();
-    of(&evidence, Some(&distances))
+    of(&evidence, &FarCosts::of(&machine()))
 }
 
 fn rule(used: &ObjectUse, kind: ObjectKind) -> &'static str {
@@ -114,7 +121,7 @@ fn what_a_policy_or_a_cpuset_binds_is_not_blamed_on_the_first_touch() {
         let bound = MemoryBinding { nodes: CpuSet::parse_list(nodes).unwrap(), by };
         let object = object(kind);
         let evidence = ObjectEvidence { bound: Some(&bound), ..evidence(&used, &object) };
-        let (verdict, remedy) = of(&evidence, None).unwrap();
+        let (verdict, remedy) = of(&evidence, &FarCosts::default()).unwrap();
         assert_eq!(verdict.rule, expected, "{nodes} {by:?}");
         if expected == "bound-memory" {
             let command = remedy.command.as_deref();
@@ -133,7 +140,8 @@ fn pages_of_a_file_are_moved_to_its_users() {
         ("./app", "numa file spread --by-use '/models/a b.gguf' -- ./app"),
         ("CMD", "numa file spread --by-use '/models/a b.gguf' --pid 7"),
     ] {
-        let (_, remedy) = of(&ObjectEvidence { command, ..evidence(&used, &object) }, None).unwrap();
+        let (_, remedy) =
+            of(&ObjectEvidence { command, ..evidence(&used, &object) }, &FarCosts::default()).unwrap();
         assert_eq!(remedy.command.as_deref(), Some(expected));
     }
     let (_, remedy) = judged(&used, ObjectKind::File, |_| {}).unwrap();
@@ -188,6 +196,29 @@ fn it_is_worth_the_difference_of_the_distances_at_most() {
     assert!(named(Sharing::Lock, 1).ends_with("the threads share table[0].hits"));
 }
 
+#[test]
+fn what_was_measured_comes_before_the_distances_of_the_firmware() {
+    let used = far(&[(0, 1.0)], &ALL, 0.9);
+    let object = object(ObjectKind::Allocated);
+    let worth = |topology: &Topology| of(&evidence(&used, &object), &FarCosts::of(topology)).unwrap().1.worth;
+    let mut machine = machine();
+    assert_eq!(worth(&machine).why, "far memory takes 2.0 times as long, by the distances of the firmware");
+    let ns = |far| vec![vec![Some(80.0), Some(120.0)], vec![far, Some(80.0)]];
+    let latency = |far| LatencyMatrix { from: vec![0, 1], to: vec![0, 1], ns: ns(far) };
+    let measured = |far| Some(MeasuredMemory { latency: latency(far), ..MeasuredMemory::default() });
+    machine.measured = measured(Some(120.0));
+    let found = worth(&machine);
+    assert!((found.at_most.unwrap() - 0.5 * 0.75 / 3.0).abs() < 1e-9, "{found:?}");
+    assert_eq!(
+        found.why,
+        "far memory takes 1.5 times as long, as measured here: a load takes 120 ns instead of 80 ns"
+    );
+    machine.measured = measured(None);
+    assert!(worth(&machine).why.ends_with("by the distances of the firmware"), "a pair was not measured");
+    (machine.measured, machine.distances) = (None, None);
+    assert_eq!(worth(&machine).at_most, None);
+}
+
 /// A walk of instructions that are next executed at a distance, or follow a chain.
 fn walk(distance: u64, rule: RecoveryRule) -> MemoryWalk {
     let mut walk = MemoryWalk::default();
@@ -227,8 +258,9 @@ fn layout_is_judged_on_one_node_too() {
             runtime: ProgramRuntime::Threads,
             command: "./app",
         };
-        let rule =
-            |of, huge| super::of(&evidence(of, huge), None).map_or("none", |(verdict, _)| verdict.rule);
+        let rule = |of, huge| {
+            super::of(&evidence(of, huge), &FarCosts::default()).map_or("none", |(verdict, _)| verdict.rule)
+        };
         assert_eq!(rule(Some(0.5), Some(0.0)), expected);
         // What takes little time is not worth another layout.
         assert_eq!(rule(Some(0.01), Some(0.0)), "none");
@@ -264,7 +296,7 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
             runtime: ProgramRuntime::Threads,
             command: "./app",
         };
-        super::of(&evidence, None).unwrap().1
+        super::of(&evidence, &FarCosts::default()).unwrap().1
     };
     for (walk, at_most, expect) in [
         (walk(0, RecoveryRule::Chain), Some(0.8), None),
@@ -311,7 +343,7 @@ fn memory_that_the_allocator_hands_to_another_node_is_told_from_what_others_init
             runtime: ProgramRuntime::Threads,
             command: "./app",
         };
-        let (verdict, remedy) = super::of(&evidence, None).unwrap();
+        let (verdict, remedy) = super::of(&evidence, &FarCosts::default()).unwrap();
         (verdict, remedy.change)
     };
     let rule = |blocks, home: &[(u32, f64)], from: &[u32]| judged(blocks, home, from).0.rule;

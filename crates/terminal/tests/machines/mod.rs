@@ -174,14 +174,14 @@ impl Machine {
     }
 }
 
-fn of(name: &str, instance: Instance) -> Series {
+pub fn of(name: &str, instance: Instance) -> Series {
     let unit = match name {
         "node.MemFree" | "node.MemTotal" => Unit::Kibibytes,
         "pressure.memory_some" => Unit::Microseconds,
         "vmstat.pgmigrate_success" => Unit::Pages,
         "self.cpu" | "self.process_cpu" | "self.wakeup" => Unit::Nanoseconds,
         _ if name.starts_with("task.") => Unit::Nanoseconds,
-        _ if name.starts_with("uncore.") => Unit::Bytes,
+        _ if name.starts_with("uncore.") || name.starts_with("resctrl.") => Unit::Bytes,
         _ if name.starts_with("cpu.") => Unit::Ticks,
         _ => Unit::Count,
     };
