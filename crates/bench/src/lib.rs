@@ -8,13 +8,19 @@ mod c2c;
 mod c2c_groups;
 pub mod compare;
 mod conditions;
+mod curve;
+mod curve_knee;
 pub mod distances;
 mod faults;
+mod generators;
 mod ground;
 mod interruptible;
-mod kept;
+pub mod kept;
 mod latency;
 mod latency_curve;
+mod latency_write;
+mod overhead;
+mod peak;
 mod placed;
 mod quantiles;
 mod read;
@@ -23,10 +29,13 @@ mod sampled;
 mod settings;
 mod stream;
 mod team;
+mod tlb;
+mod tlb_levels;
 
 pub use conditions::BenchConditions;
-pub use interruptible::{BenchProgress, Interrupted, run, select};
-pub use kept::{keep, key_of};
+pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
+pub use kept::keep;
+pub use overhead::{Overhead, OverheadError, measure as measure_overhead};
 pub use quantiles::Quantiles;
 pub use read::{BenchContentError, BenchReadError};
 pub use results::{
@@ -50,6 +59,16 @@ pub struct Benchmark {
 /// The word for all benchmarks.
 pub const ALL: &str = "all";
 
+/// What a benchmark of this name measures, in one line.
+pub fn about(name: &str) -> &'static str {
+    match name {
+        overhead::OVERHEAD => "Time and CPU time that a recording adds to a command, by rate",
+        name => {
+            BENCHMARKS.iter().find(|benchmark| benchmark.name == name).map_or("", |benchmark| benchmark.about)
+        }
+    }
+}
+
 /// All benchmarks, in the order in which `all` runs them.
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -61,6 +80,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "bandwidth",
         about: "Bytes per second by read, write, non-temporal write and copy, from each node to each node's memory",
         measure: bandwidth::measure,
+    },
+    Benchmark {
+        name: "curve",
+        about: "Time of a load by how much other cores read and write, for four shares of reads, until memory is saturated",
+        measure: curve::measure,
     },
     Benchmark {
         name: "c2c",
@@ -76,5 +100,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "stream",
         about: "STREAM's copy, scale, add and triad by number of threads, on near cores first or over all nodes",
         measure: stream::measure,
+    },
+    Benchmark {
+        name: "tlb",
+        about: "How much memory the TLB reaches and what a miss costs, by size of pages",
+        measure: tlb::measure,
     },
 ];

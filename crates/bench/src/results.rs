@@ -200,6 +200,16 @@ impl Axis {
         }
     }
 
+    /// Bytes per second that others move.
+    pub fn bandwidth() -> Self {
+        Self { name: "bandwidth".to_owned(), unit: "GB/s".to_owned(), logarithmic: false }
+    }
+
+    /// Numbers of pages, by factors.
+    pub fn pages() -> Self {
+        Self { name: "pages".to_owned(), unit: "pages".to_owned(), logarithmic: true }
+    }
+
     /// Numbers of threads.
     pub fn threads() -> Self {
         Self { name: "threads".to_owned(), unit: "threads".to_owned(), logarithmic: false }

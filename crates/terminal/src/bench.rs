@@ -12,7 +12,7 @@ pub(crate) use matrix::text as matrix_text;
 
 use crate::table::page_table;
 use crate::wrap::wrap;
-use numakit_bench::{BENCHMARKS, BenchConditions, BenchResult, BenchResults, NamedValue};
+use numakit_bench::{BenchConditions, BenchResult, BenchResults, NamedValue, about};
 use numakit_model::numbers::ABSENT;
 use std::fmt::Write;
 
@@ -94,11 +94,6 @@ fn one(result: &BenchResult, style: BenchStyle) -> String {
         text += &lines(&format!("warning: {warning}"), "  ", style.width);
     }
     text
-}
-
-/// What a benchmark measures; nothing is known of one of another numa.
-fn about(name: &str) -> &'static str {
-    BENCHMARKS.iter().find(|benchmark| benchmark.name == name).map_or("", |benchmark| benchmark.about)
 }
 
 /// The headings and rows of single values.

@@ -2,6 +2,7 @@
 
 mod compare;
 mod output;
+mod overhead;
 mod show;
 
 use crate::{GlobalArgs, observe};
@@ -71,6 +72,7 @@ pub struct BenchArgs {
 enum BenchTask {
     Show(show::BenchShowArgs),
     Compare(compare::BenchCompareArgs),
+    Overhead(overhead::BenchOverheadArgs),
 }
 
 /// The words for benchmarks.
@@ -98,6 +100,7 @@ impl BenchArgs {
         match self.task {
             Some(BenchTask::Show(show)) => return show.run(global),
             Some(BenchTask::Compare(compare)) => return compare.run(global),
+            Some(BenchTask::Overhead(overhead)) => return overhead.run(global),
             None => global.only_here("it measures the memory of this machine")?,
         }
         self.output.check()?;

@@ -7,6 +7,8 @@ use std::fmt::Write;
 /// Columns in front of the bars.
 const LEFT: usize = 24;
 const LONGEST: usize = 60;
+/// Values that differ by less than this factor do not fill all columns.
+const FULL: f64 = 2.0;
 
 /// The plot.
 pub fn text(curve: &Curve, width: usize) -> String {
@@ -30,6 +32,6 @@ fn length(value: f64, least: f64, most: f64, longest: usize) -> usize {
     if most <= least || least <= 0.0 {
         return 1;
     }
-    let share = (value / least).ln() / (most / least).ln();
+    let share = (value / least).ln() / (most / least).max(FULL).ln();
     1 + (share.clamp(0.0, 1.0) * (longest - 1) as f64).round() as usize
 }
