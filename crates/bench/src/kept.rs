@@ -167,8 +167,14 @@ mod tests {
     fn results(key: &str, complete: bool) -> String {
         let conditions = BenchConditions { processor: "Some CPU".to_owned(), ..BenchConditions::default() };
         let machine_key = key.to_owned();
-        let all =
-            BenchResults { version: VERSION, machine_key, conditions, benchmarks: Vec::new(), complete };
+        let all = BenchResults {
+            version: VERSION,
+            machine_key,
+            conditions,
+            topology: None,
+            benchmarks: Vec::new(),
+            complete,
+        };
         serde_json::to_string(&all).unwrap()
     }
 
