@@ -43,7 +43,7 @@ mod weights;
 
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
-pub use kept::{keep, key_of};
+pub use kept::keep;
 pub use overhead::{Overhead, OverheadError, measure as measure_overhead};
 pub use quantiles::Quantiles;
 pub use read::{BenchContentError, BenchReadError};

@@ -5,7 +5,7 @@ use crate::to_file::{self, Existing};
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_bench::distances::measured_distances;
-use numakit_bench::{BenchConditions, BenchResults};
+use numakit_bench::{BenchConditions, BenchResults, kept};
 use numakit_model::Topology;
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::bench::BenchStyle;
@@ -68,8 +68,7 @@ impl TopoArgs {
         let results = BenchResults::read(path)?;
         let distances = measured_distances(topology, &results).with_context(|| path.display().to_string())?;
         // A description has no processor by which it could be told from others.
-        if self.synthetic.is_none() && results.machine_key != numakit_bench::key_of(&global.root()?, topology)
-        {
+        if self.synthetic.is_none() && results.machine_key != kept::key_of(&global.root()?, topology) {
             let BenchConditions { processor, machine, .. } = &results.conditions;
             note(format_args!("the results are of another machine: {processor}, {machine}"));
         }
