@@ -52,7 +52,7 @@ pub use results::{
     VERSION,
 };
 pub use settings::{BenchError, BenchSettings};
-pub use weights::{InterleaveWeights, NodeWeight, WeightsError};
+pub use weights::{InterleaveWeights, KernelWeights, NodeWeight, WeightsError};
 
 use ground::Ground;
 

@@ -43,6 +43,15 @@ pub struct NodeWeight {
     pub kernel: Option<u32>,
 }
 
+/// The weights that the kernel of the machine uses.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelWeights<'a> {
+    /// The machine with them.
+    pub topology: &'a Topology,
+    /// The file that makes them automatic, if there is one.
+    pub auto_file: Option<&'a str>,
+}
+
 /// There are no weights.
 #[derive(Debug, Error)]
 pub enum WeightsError {
@@ -59,18 +68,14 @@ pub enum WeightsError {
 }
 
 impl InterleaveWeights {
-    /// From results of the machine `here`, with the kernel's weights of it and the file that makes them automatic; `Err` says
-    /// why the results are not of this machine.
-    pub fn new(
-        results: &BenchResults,
-        here: Result<(&Topology, Option<&str>), String>,
-    ) -> Result<Self, WeightsError> {
+    /// From results, beside the kernel's weights if they are of this machine.
+    pub fn new(results: &BenchResults, kernel: Option<KernelWeights<'_>>) -> Result<Self, WeightsError> {
         let memory = results.memory();
         let measured = memory.nodes.iter().filter_map(|node| Some((node.node, node.peak()?)));
         let (nodes, peaks): (Vec<u32>, Vec<f64>) = measured.unzip();
         let weights = memory.weights(&nodes).ok_or(WeightsError::NoBandwidth)?;
-        let kernel = |node: u32| here.as_ref().ok()?.0.node(node)?.interleave_weight;
-        if let Ok((topology, _)) = &here {
+        let kernels_of = |node: u32| kernel?.topology.node(node)?.interleave_weight;
+        if let Some(KernelWeights { topology, .. }) = kernel {
             let with_memory = topology.nodes.iter().filter(|node| node.memory_kb != Some(0));
             let missing = with_memory.map(|node| node.os_index).filter(|node| !nodes.contains(node));
             let missing: Vec<String> = missing.map(|node| node.to_string()).collect();
@@ -78,21 +83,19 @@ impl InterleaveWeights {
                 return Err(WeightsError::NotMeasured(missing.join(", ")));
             }
         }
-        let kernels: Option<Vec<u32>> = nodes.iter().map(|node| kernel(*node)).collect();
+        let kernels: Option<Vec<u32>> = nodes.iter().map(|node| kernels_of(*node)).collect();
         let same = kernels.as_ref().map(|kernels| reduced(kernels) == weights);
         let set = |(node, weight): (&u32, &u32)| {
             format!("echo {weight} > {}/node{node}", numakit_topology::WEIGHTS)
         };
-        let not_compared = match &here {
-            Err(why) => Some(why.clone()),
-            Ok(_) if kernels.is_none() => {
-                Some("this kernel has no weights of nodes, which need Linux 6.9 with CONFIG_NUMA".to_owned())
-            }
-            Ok(_) => None,
+        let not_compared = match (&kernel, &kernels) {
+            (None, _) => Some("the results are of another machine"),
+            (Some(_), None) => Some("this kernel has no weights of nodes; they need Linux 6.9"),
+            (Some(_), Some(_)) => None,
         };
         let is_other = same == Some(false);
-        let (automatic, file) =
-            here.map_or((None, None), |(topology, file)| (topology.weights_auto, file.map(str::to_owned)));
+        let automatic = kernel.and_then(|kernel| kernel.topology.weights_auto);
+        let undo = kernel.and_then(|kernel| kernel.auto_file).filter(|_| is_other && automatic == Some(true));
         let bandwidth = results.benchmarks.iter().filter(|result| result.name == "bandwidth");
         let doubts = bandwidth.flat_map(|result| result.warnings.clone()).collect();
         let node = |((node, peak), measured): ((&u32, &f64), &u32)| NodeWeight {
@@ -108,11 +111,9 @@ impl InterleaveWeights {
             nodes: rows,
             automatic,
             same,
-            not_compared,
+            not_compared: not_compared.map(str::to_owned),
             set: if is_other { nodes.iter().zip(&weights).map(set).collect() } else { Vec::new() },
-            undo: file
-                .filter(|_| is_other && automatic == Some(true))
-                .map(|file| format!("echo true > {file}")),
+            undo: undo.map(|file| format!("echo true > {file}")),
             doubts,
         })
     }
@@ -159,7 +160,11 @@ mod tests {
     #[test]
     fn other_weights_than_the_kernels_come_with_the_commands_that_set_them() {
         let here = machine([Some(1), Some(1)], true);
-        let found = InterleaveWeights::new(&results([60.0, 20.0]), Ok((&here, Some("/sys/auto")))).unwrap();
+        let found = InterleaveWeights::new(
+            &results([60.0, 20.0]),
+            Some(KernelWeights { topology: &here, auto_file: Some("/sys/auto") }),
+        )
+        .unwrap();
         assert_eq!((found.same, found.automatic, &found.not_compared), (Some(false), Some(true), &None));
         let rows: Vec<_> = found.nodes.iter().map(|node| (node.node, node.measured, node.kernel)).collect();
         assert_eq!(rows, [(0, 3, Some(1)), (1, 1, Some(1))]);
@@ -171,20 +176,31 @@ mod tests {
     #[test]
     fn equal_ratios_need_nothing() {
         let here = machine([Some(6), Some(2)], false);
-        let found = InterleaveWeights::new(&results([60.0, 20.0]), Ok((&here, Some("/sys/auto")))).unwrap();
+        let found = InterleaveWeights::new(
+            &results([60.0, 20.0]),
+            Some(KernelWeights { topology: &here, auto_file: Some("/sys/auto") }),
+        )
+        .unwrap();
         assert_eq!((found.same, found.set.len(), found.undo), (Some(true), 0, None));
     }
 
     #[test]
     fn what_cannot_be_compared_has_a_reason() {
-        let other = InterleaveWeights::new(&results([60.0, 20.0]), Err("of another machine".into())).unwrap();
+        let other = InterleaveWeights::new(&results([60.0, 20.0]), None).unwrap();
         assert_eq!((other.same, other.set.len(), other.nodes[0].measured), (None, 0, 3));
-        assert_eq!(other.not_compared.as_deref(), Some("of another machine"));
+        assert_eq!(other.not_compared.as_deref(), Some("the results are of another machine"));
         let here = machine([None, None], false);
-        let found = InterleaveWeights::new(&results([60.0, 20.0]), Ok((&here, None))).unwrap();
+        let found = InterleaveWeights::new(
+            &results([60.0, 20.0]),
+            Some(KernelWeights { topology: &here, auto_file: None }),
+        )
+        .unwrap();
         assert!(found.not_compared.unwrap().contains("Linux 6.9"));
-        let refused =
-            |peaks| InterleaveWeights::new(&results(peaks), Ok((&here, None))).unwrap_err().to_string();
+        let refused = |peaks| {
+            InterleaveWeights::new(&results(peaks), Some(KernelWeights { topology: &here, auto_file: None }))
+                .unwrap_err()
+                .to_string()
+        };
         assert!(refused([60.0, 0.0]).contains("bandwidth of nodes 1 was not measured"));
         assert!(refused([0.0, 0.0]).contains("no bandwidth of memory"));
     }

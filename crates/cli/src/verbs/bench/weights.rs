@@ -4,8 +4,7 @@ use super::WIDTH;
 use crate::GlobalArgs;
 use anyhow::Context;
 use clap::Args;
-use numakit_bench::{BenchResults, InterleaveWeights, kept};
-use numakit_model::Topology;
+use numakit_bench::{InterleaveWeights, KernelWeights, kept};
 use numakit_sys::SysRoot;
 use numakit_sys::stdio::print;
 use numakit_sys::tty;
@@ -42,20 +41,13 @@ impl BenchWeightsArgs {
             None => kept::find(&topology)?,
         };
         let auto = numakit_topology::weights_auto_file(&root);
-        let here = is_here(&results, &topology).map(|()| (&topology, auto.as_deref()));
-        let weights = InterleaveWeights::new(&results, here)?;
+        let is_here = results.machine_key == kept::key_of(&root, &topology);
+        let kernel = KernelWeights { topology: &topology, auto_file: auto.as_deref() };
+        let weights = InterleaveWeights::new(&results, is_here.then_some(kernel))?;
         match self.json {
             true => print(format_args!("{}\n", serde_json::to_string(&weights)?))?,
             false => print(weights_page(&weights, tty::columns().unwrap_or(WIDTH)))?,
         }
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// Whether results are of this machine.
-fn is_here(results: &BenchResults, topology: &Topology) -> Result<(), String> {
-    match results.machine_key == kept::key_of(&SysRoot::host(), topology) {
-        true => Ok(()),
-        false => Err("the results are of another machine".to_owned()),
     }
 }
