@@ -1,10 +1,10 @@
 //! `numa bench weights`.
 
-use super::WIDTH;
+use super::output::WIDTH;
 use crate::GlobalArgs;
 use anyhow::Context;
 use clap::Args;
-use numakit_bench::{InterleaveWeights, KernelWeights, kept};
+use numakit_bench::{BenchResults, InterleaveWeights, KernelWeights, kept};
 use numakit_sys::SysRoot;
 use numakit_sys::stdio::print;
 use numakit_sys::tty;
