@@ -3,8 +3,6 @@
 
 mod allocator;
 pub mod conclusion;
-pub mod page;
-mod plot;
 mod profiler;
 mod report;
 mod series;

@@ -5,6 +5,7 @@ use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::permissions::{Permission, Permissions};
+use numakit_sys::proc::Processor;
 use numakit_sys::proc::machine::{self, LoadAverage, StatLine};
 use numakit_sys::sched;
 use serde::{Deserialize, Serialize};
@@ -42,13 +43,13 @@ pub struct BenchConditions {
 impl BenchConditions {
     /// Reads them.
     pub fn read(root: &SysRoot, topology: &Topology, permissions: &Permissions) -> Self {
-        let cpus = root.text("/proc/cpuinfo").unwrap_or_default();
+        let processor = Processor::read(root);
         let refused = |permission| permissions.check(permission).err().map(ToString::to_string);
         Self {
-            processor: processor(&cpus),
+            processor: processor.name,
             kernel: machine::kernel_release(root).unwrap_or_default(),
             machine: parts_of(topology),
-            virtual_machine: is_virtual(&cpus),
+            virtual_machine: processor.is_virtual,
             governor: governors(root, &topology.allowed),
             huge_pages: Setting::read(root).map(|setting| setting.to_string()),
             load: LoadAverage::read(root).map(|load| load.minute),
@@ -67,23 +68,6 @@ fn parts_of(topology: &Topology) -> String {
         (topology.online.len(), "CPU"),
     ];
     parts.map(|(count, noun)| format!("{count} {noun}{}", if count == 1 { "" } else { "s" })).join(", ")
-}
-
-/// A field of the first CPU in /proc/cpuinfo.
-fn field<'a>(cpus: &'a str, name: &str) -> Option<&'a str> {
-    let line = cpus.lines().find(|line| line.split(':').next().is_some_and(|n| n.trim() == name))?;
-    Some(line.split_once(':')?.1.trim())
-}
-
-fn processor(cpus: &str) -> String {
-    // AArch64 has numbers where x86 has a name.
-    let parts =
-        || ["CPU implementer", "CPU part"].map(|name| field(cpus, name).unwrap_or_default()).join(" ");
-    field(cpus, "model name").map_or_else(parts, str::to_owned)
-}
-
-fn is_virtual(cpus: &str) -> bool {
-    field(cpus, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
 }
 
 /// The governors of these CPUs, each once.
@@ -183,16 +167,6 @@ mod tests {
     use super::*;
     use crate::quantiles::Quantiles;
     use crate::results::NamedValue;
-
-    const X86: &str =
-        "processor\t: 0\nmodel name\t: Some  CPU\nflags\t\t: fpu hypervisor sse\n\nprocessor\t: 1\n";
-
-    #[test]
-    fn the_processor_has_a_name_or_numbers() {
-        assert_eq!((processor(X86).as_str(), is_virtual(X86)), ("Some  CPU", true));
-        let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n";
-        assert_eq!((processor(arm).as_str(), is_virtual(arm)), ("0x41 0xd40", false));
-    }
 
     #[test]
     fn parts_are_counted() {

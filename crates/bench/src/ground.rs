@@ -116,6 +116,12 @@ impl<'a> Ground<'a> {
         self.left_out.push(NotMeasured { what, why: why.to_owned() });
     }
 
+    /// The first node that has CPUs and memory, and the first of these CPUs.
+    pub fn near(&self) -> Option<(u32, u32)> {
+        let place = self.places.iter().find(|place| self.memories.contains(&place.node))?;
+        Some((place.node, *place.cpus.first()?))
+    }
+
     /// The CPUs of a node that may be used, one for each core.
     pub fn cpus_of(&self, node: u32) -> &[u32] {
         self.places.iter().find(|place| place.node == node).map_or(&[], |place| &place.cpus)

@@ -96,8 +96,25 @@ pub fn run(
         (work.join().unwrap_or_default(), interrupted)
     });
     let complete = interrupted.is_none() && benchmarks.len() == chosen.len();
+    (whole(conditions, topology, benchmarks, complete), interrupted)
+}
+
+/// What was measured by other means than [`run`], with what this machine is and does.
+pub fn results_of(topology: &Topology, measured: BenchResult, complete: bool) -> BenchResults {
+    let permissions = Permissions::own_of(&[Permission::Policies, Permission::MovePages]);
+    let conditions = BenchConditions::read(&SysRoot::host(), topology, &permissions);
+    whole(conditions, topology, vec![measured], complete)
+}
+
+fn whole(
+    conditions: BenchConditions,
+    topology: &Topology,
+    benchmarks: Vec<BenchResult>,
+    complete: bool,
+) -> BenchResults {
     let machine_key = kept::machine_key(&conditions.processor, topology);
-    (BenchResults { version: VERSION, machine_key, conditions, benchmarks, complete }, interrupted)
+    let topology = Some(topology.clone());
+    BenchResults { version: VERSION, machine_key, conditions, topology, benchmarks, complete }
 }
 
 /// One after the other, until the user stops them.

@@ -14,8 +14,7 @@ const LAST_QUICK: u64 = 128 << 20;
 
 /// Measures it on the first node that has CPUs and memory, up to 1 GiB or a smaller `--size`.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
-    let near = ground.places.iter().find(|place| ground.memories.contains(&place.node));
-    let Some((node, Some(&cpu))) = near.map(|place| (place.node, place.cpus.first())) else {
+    let Some((node, cpu)) = ground.near() else {
         return result.leave_out("latency by size", "no node has both CPUs and memory that can be used");
     };
     let name = format!("load latency, CPU {cpu}, memory of node {node}");

@@ -11,28 +11,40 @@ mod barriers;
 mod c2c;
 mod c2c_groups;
 mod coloring;
+pub mod compare;
 mod conditions;
+mod curve;
+mod curve_knee;
 mod faults;
 mod faults_zeroing;
+mod generators;
 mod ground;
 mod interruptible;
-mod kept;
+pub mod kept;
 mod latency;
 mod latency_curve;
+mod latency_write;
+mod overhead;
 mod page_sizes;
+mod peak;
 mod placed;
 mod quantiles;
+mod read;
 mod results;
 mod sampled;
 mod settings;
 mod stream;
 mod stream_orders;
 mod team;
+mod tlb;
+mod tlb_levels;
 
 pub use conditions::BenchConditions;
-pub use interruptible::{BenchProgress, Interrupted, run, select};
+pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
 pub use kept::keep;
+pub use overhead::{Overhead, OverheadError, measure as measure_overhead};
 pub use quantiles::Quantiles;
+pub use read::{BenchContentError, BenchReadError};
 pub use results::{
     Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedValue, NotMeasured, PairMatrix,
     VERSION,
@@ -54,6 +66,16 @@ pub struct Benchmark {
 /// The word for all benchmarks.
 pub const ALL: &str = "all";
 
+/// What a benchmark of this name measures, in one line.
+pub fn about(name: &str) -> &'static str {
+    match name {
+        overhead::OVERHEAD => "Time and CPU time that a recording adds to a command, by rate",
+        name => {
+            BENCHMARKS.iter().find(|benchmark| benchmark.name == name).map_or("", |benchmark| benchmark.about)
+        }
+    }
+}
+
 /// All benchmarks, in the order in which `all` runs them.
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -65,6 +87,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "bandwidth",
         about: "Bytes per second by read, write, non-temporal write and copy, from each node to each node's memory",
         measure: bandwidth::measure,
+    },
+    Benchmark {
+        name: "curve",
+        about: "Time of a load by how much other cores read and write, for four shares of reads, until memory is saturated",
+        measure: curve::measure,
     },
     Benchmark {
         name: "c2c",
@@ -95,5 +122,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "barrier",
         about: "Time in which all threads wait for each other, by kind of barrier and by number of threads",
         measure: barrier::measure,
+    },
+    Benchmark {
+        name: "tlb",
+        about: "How much memory the TLB reaches and what a miss costs, by size of pages",
+        measure: tlb::measure,
     },
 ];

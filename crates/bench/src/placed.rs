@@ -64,6 +64,19 @@ pub(crate) fn memory(ground: &Ground<'_>, node: u32, bytes: u64, pages: Advice) 
     Ok(region)
 }
 
+/// The same in pages of this size that the administrator has reserved for the node.
+pub(crate) fn reserved(ground: &Ground<'_>, node: u32, bytes: u64, page: usize) -> Result<Region, Misplaced> {
+    let refused = |error| Misplaced(format!("the kernel gives none of the reserved pages: {error}"));
+    let mut region =
+        Region::map_reserved(usize::try_from(bytes).unwrap_or(usize::MAX), page).map_err(refused)?;
+    if ground.binds {
+        region.bind(node).map_err(refused)?;
+    }
+    beside(ground, node, || region.advise(Advice::Populate))?.map_err(refused)?;
+    verify(&region, node)?;
+    Ok(region)
+}
+
 /// Whether the pages are on the node; where the kernel does not tell, the conditions say so.
 fn verify(region: &Region, node: u32) -> Result<(), Misplaced> {
     let Ok(nodes) = region.nodes(SAMPLES) else { return Ok(()) };
@@ -92,6 +105,7 @@ mod tests {
     use crate::interruptible::Watch;
     use crate::settings::BenchSettings;
     use numakit_sys::SysRoot;
+    use numakit_sys::kernels::HUGE_PAGE;
 
     #[test]
     fn work_is_done_on_its_cpu() {
@@ -115,6 +129,7 @@ mod tests {
                 assert!(verify(&region, node + 1).unwrap_err().0.contains("1024 of 1024 pages"));
             }
             assert!(memory(&ground, node, 1 << 50, Advice::Small).unwrap_err().0.contains("--size"));
+            assert!(reserved(&ground, node, 1 << 46, HUGE_PAGE).unwrap_err().0.contains("reserved pages"));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::conditions::BenchConditions;
 use crate::quantiles::Quantiles;
+use numakit_model::Topology;
+use numakit_model::numbers::NumberStyle;
 use serde::{Deserialize, Serialize};
 
 /// The version of this form. A reader refuses others.
@@ -16,6 +18,9 @@ pub struct BenchResults {
     pub machine_key: String,
     /// The machine, and what it was doing.
     pub conditions: BenchConditions,
+    /// The parts of the machine, as `numa topo --json` writes them; a file may be without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
     /// One for each benchmark.
     pub benchmarks: Vec<BenchResult>,
     /// False if the run was interrupted.
@@ -178,6 +183,25 @@ impl Axis {
     /// Bytes of memory, by factors.
     pub fn size() -> Self {
         Self { name: "size".to_owned(), unit: "bytes".to_owned(), logarithmic: true }
+    }
+
+    /// A place on the axis, with its unit.
+    pub fn place(&self, x: f64) -> String {
+        match self.unit.as_str() {
+            "bytes" => NumberStyle::Bytes.words(x),
+            unit if x.fract() == 0.0 => format!("{x} {unit}"),
+            unit => format!("{x:.2} {unit}"),
+        }
+    }
+
+    /// Bytes per second that others move.
+    pub fn bandwidth() -> Self {
+        Self { name: "bandwidth".to_owned(), unit: "GB/s".to_owned(), logarithmic: false }
+    }
+
+    /// Numbers of pages, by factors.
+    pub fn pages() -> Self {
+        Self { name: "pages".to_owned(), unit: "pages".to_owned(), logarithmic: true }
     }
 
     /// Numbers of threads.

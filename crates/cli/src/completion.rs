@@ -51,8 +51,9 @@ fn with_words(name: &'static str, verb: &Command) -> Command {
             .filter(|id| verb.get_arguments().any(|arg| arg.get_id() == *id && !arg.is_hide_set()));
         ArgGroup::new(group.get_id().clone()).multiple(true).args(visible.cloned())
     });
+    let tasks = verb.get_subcommands().cloned();
     // clap cannot remove an argument from a definition.
-    Command::new(name).about(about).args(arguments).groups(groups)
+    Command::new(name).about(about).args(arguments).groups(groups).subcommands(tasks)
 }
 
 /// Suggestions for an option or argument of any verb, by its name in the definition.

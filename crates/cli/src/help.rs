@@ -44,7 +44,7 @@ pub fn template(numa: &Command) -> String {
 
 /// Renders a man page as [`Man::render`] does, but with the verbs of `numa` by group.
 pub fn render(page: &Man, command: &Command, to: &mut Vec<u8>) -> io::Result<()> {
-    if !command.has_subcommands() {
+    if command.get_name() != "numa" {
         return page.render(to);
     }
     page.render_title(to)?;

@@ -1,4 +1,4 @@
-//! The man pages of each program and each verb, generated from the definitions of their command lines.
+//! The man pages of each program, each verb and each task of a verb, generated from the definitions of their command lines.
 
 use crate::help;
 use anyhow::Context;
@@ -18,7 +18,7 @@ pub struct Page {
     pub source: String,
 }
 
-/// All pages of these programs: that of a program, then those of its verbs.
+/// All pages of these programs: that of a program, then those of its verbs, each with its tasks.
 pub fn pages(programs: Vec<Command>) -> anyhow::Result<Vec<Page>> {
     let mut pages = Vec::new();
     for program in programs {
@@ -26,7 +26,8 @@ pub fn pages(programs: Vec<Command>) -> anyhow::Result<Vec<Page>> {
         let mut program = program.disable_help_subcommand(true);
         program.build();
         let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set());
-        for command in std::iter::once(&program).chain(verbs) {
+        let with_tasks = verbs.flat_map(|verb| std::iter::once(verb).chain(verb.get_subcommands()));
+        for command in std::iter::once(&program).chain(with_tasks) {
             pages.push(page(command.clone())?);
         }
     }

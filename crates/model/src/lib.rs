@@ -3,6 +3,7 @@
 pub mod cpuset;
 mod fix;
 pub mod label;
+pub mod measured;
 pub mod metric;
 pub mod numbers;
 pub mod plan;
@@ -13,6 +14,7 @@ mod unavailable;
 
 pub use cpuset::{CpuSet, ParseSetError};
 pub use fix::Fix;
+pub use measured::MeasuredMemory;
 pub use metric::{Confidence, Instance, Kind, Metric, Scope, Series, Unit};
 pub use plan::Plan;
 pub use topology::Topology;

@@ -2,7 +2,7 @@
 
 mod document;
 
-use crate::CpuSet;
+use crate::{CpuSet, MeasuredMemory};
 use document::Document;
 pub use document::DocumentError;
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,8 @@ pub struct Topology {
     /// Whether the kernel sets the interleave weights of nodes automatically; `None` where it does
     /// not say.
     pub weights_auto: Option<bool>,
+    /// What its memory was measured to do; `None` where that is not known.
+    pub measured: Option<MeasuredMemory>,
     /// Limits of this process's control group.
     pub limits: ControlLimits,
     /// What was unusual in the source, and how it was interpreted.

@@ -7,7 +7,7 @@ use crate::road::{Road, RoadError, RoadEvent, RoadKind};
 use crate::sample::SampleSettings;
 use numakit_sys::chain::LoadChain;
 use numakit_sys::cpu_timer::CpuTimer;
-use numakit_sys::proc::machine;
+use numakit_sys::proc::{Processor, machine};
 use numakit_sys::ptrace::{Stop, Tracer};
 use numakit_sys::{SysRoot, cache, clock};
 use std::fmt;
@@ -71,19 +71,12 @@ pub struct MachineKind {
 impl MachineKind {
     /// Of a machine; what it does not say is empty.
     pub fn of(root: &SysRoot) -> Self {
-        let cpus = root.text("/proc/cpuinfo").unwrap_or_default();
-        let field = |name: &str| {
-            let line = cpus.lines().find(|line| line.split(':').next().is_some_and(|n| n.trim() == name))?;
-            Some(line.split_once(':')?.1.trim().to_owned())
-        };
-        // AArch64 has numbers where x86 has a name.
-        let parts = || ["CPU implementer", "CPU part"].map(|name| field(name).unwrap_or_default()).join(" ");
+        let processor = Processor::read(root);
         let firmware = |file: &str| root.text(&format!("/sys/class/dmi/id/{file}")).unwrap_or_default();
-        let is_guest = field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-        let guest = if is_guest { GUEST } else { "" };
+        let guest = if processor.is_virtual { GUEST } else { "" };
         let [vendor, name] = ["sys_vendor", "product_name"].map(firmware);
         Self {
-            processor: printed(&field("model name").unwrap_or_else(parts)),
+            processor: printed(&processor.name),
             product: printed(&[guest, vendor.trim(), name.trim()].join(" ")),
             kernel: printed(&machine::kernel_release(root).unwrap_or_default()),
         }

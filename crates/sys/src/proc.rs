@@ -7,6 +7,7 @@ pub mod machine;
 pub mod maps;
 pub mod mounts;
 pub mod numa_maps;
+mod processor;
 pub mod smaps;
 mod stat;
 pub mod status;
@@ -14,6 +15,7 @@ pub mod tree;
 
 pub use environment::Variables;
 pub use machine::{LoadAverage, digits};
+pub use processor::Processor;
 pub use stat::{Counts, TaskStat};
 pub use status::TaskStatus;
 

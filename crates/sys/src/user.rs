@@ -57,6 +57,12 @@ pub fn owns_privately(path: &Path) -> std::io::Result<bool> {
     Ok(meta.is_dir() && meta.uid() == id() && meta.mode() & 0o022 == 0)
 }
 
+/// Whether a directory belongs to this user or to root, and nobody else can write to it.
+pub fn is_trusted(path: &Path) -> std::io::Result<bool> {
+    let meta = std::fs::symlink_metadata(path)?;
+    Ok(meta.is_dir() && [id(), 0].contains(&meta.uid()) && meta.mode() & 0o022 == 0)
+}
+
 /// Whether this process may write to a file, or create files in a directory.
 pub fn may_write(path: &Path) -> bool {
     access(path, Access::WRITE_OK).is_ok()

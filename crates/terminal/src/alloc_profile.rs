@@ -1,5 +1,10 @@
 //! `numa alloc-profile`: what a program allocates, and what that costs with each allocator.
 
+mod page;
+mod plot;
+
+pub use page::html;
+
 use crate::table::page_table;
 use numakit_allocations::conclusion::{
     bytes, cells, chain, counted, lives, nanoseconds, percent, sentences, size_cells,

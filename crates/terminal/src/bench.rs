@@ -1,11 +1,17 @@
 //! `numa bench`: matrices as tables, curves as plots, and what to think of them.
 
+pub mod compared;
+mod csv;
 mod curve;
+mod html;
 mod matrix;
+
+pub use csv::csv;
+pub use html::html;
 
 use crate::table::page_table;
 use crate::wrap::wrap;
-use numakit_bench::{BENCHMARKS, BenchConditions, BenchResult, BenchResults, NamedValue};
+use numakit_bench::{BenchConditions, BenchResult, BenchResults, NamedValue, about};
 use numakit_model::numbers::ABSENT;
 use std::fmt::Write;
 
@@ -63,8 +69,7 @@ fn conditions(conditions: &BenchConditions, width: usize) -> String {
 }
 
 fn one(result: &BenchResult, style: BenchStyle) -> String {
-    let about = BENCHMARKS.iter().find(|benchmark| benchmark.name == result.name);
-    let mut text = lines(&format!("{}: {}", result.name, about.map_or("", |b| b.about)), "", style.width);
+    let mut text = lines(&format!("{}: {}", result.name, about(&result.name)), "", style.width);
     for matrix in &result.matrices {
         _ = write!(text, "\n{}", matrix::text(matrix, style));
     }
@@ -72,7 +77,8 @@ fn one(result: &BenchResult, style: BenchStyle) -> String {
         _ = write!(text, "\n{}", curve::text(curve, style.width));
     }
     if !result.values.is_empty() {
-        _ = write!(text, "\n{}", values(&result.values));
+        let (headings, rows) = value_cells(&result.values);
+        _ = write!(text, "\n{}", page_table(headings, &rows, "  "));
     }
     if !result.remarks.is_empty() {
         text.push('\n');
@@ -89,7 +95,8 @@ fn one(result: &BenchResult, style: BenchStyle) -> String {
     text
 }
 
-fn values(values: &[NamedValue]) -> String {
+/// The headings and rows of single values.
+fn value_cells(values: &[NamedValue]) -> (&'static [&'static str], Vec<Vec<String>>) {
     let best = values.iter().any(|value| value.best.is_some());
     let row = |value: &NamedValue| {
         let [median, low, high] = [value.value.median, value.value.low, value.value.high].map(number);
@@ -100,11 +107,11 @@ fn values(values: &[NamedValue]) -> String {
         row.push(value.unit.clone());
         row
     };
-    let rows: Vec<Vec<String>> = values.iter().map(row).collect();
-    match best {
-        true => page_table(&["", "median", "10 %", "90 %", "best", "<unit"], &rows, "  "),
-        false => page_table(&["", "median", "10 %", "90 %", "<unit"], &rows, "  "),
-    }
+    let headings: &[&str] = match best {
+        true => &["", "median", "10 %", "90 %", "best", "<unit"],
+        false => &["", "median", "10 %", "90 %", "<unit"],
+    };
+    (headings, values.iter().map(row).collect())
 }
 
 /// A text in lines of the width, each with this in front.

@@ -12,6 +12,7 @@ pub mod explain;
 pub mod files;
 pub mod formulas;
 pub mod holders;
+mod html;
 pub mod list;
 pub mod permissions;
 pub mod plan;

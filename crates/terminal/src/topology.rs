@@ -10,6 +10,7 @@ mod tree;
 
 pub use hardware::hardware;
 pub use svg::{Overlay, PuOverlay, svg, svg_with};
+pub(crate) use svg::{svg_in_page, svg_style};
 pub use tree::{TreeStyle, tree};
 
 /// A tree for terminals without UTF-8: its lines in ASCII.

@@ -76,7 +76,11 @@ pub fn text(topology: &Topology) -> String {
 /// Reads a machine. A hand-written file may leave out most fields: CPUs that any list names
 /// are online, everything is allowed, and each CPU is a core.
 pub fn parse(text: &str) -> Result<Topology, JsonError> {
-    let mut topology: Topology = serde_json::from_str(text)?;
+    Ok(checked(serde_json::from_str(text)?)?)
+}
+
+/// A machine that is a part of another file, completed and checked as [`parse`] does it.
+pub fn checked(mut topology: Topology) -> Result<Topology, ContentError> {
     complete(&mut topology);
     check(&topology)?;
     Ok(topology)

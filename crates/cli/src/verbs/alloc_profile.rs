@@ -5,7 +5,7 @@ use crate::to_file::{self, Existing};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
-use numakit_allocations::{AllocationReport, AllocationRun, Counted, ProfileError, Profiler, VERSION, page};
+use numakit_allocations::{AllocationReport, AllocationRun, Counted, ProfileError, Profiler, VERSION};
 use numakit_launch::Program;
 use numakit_launch::options;
 use numakit_sys::command::{quoted, start_failure_status};
@@ -176,7 +176,7 @@ impl AllocProfileArgs {
         if let Some(path) = &self.json {
             put(path, &(serde_json::to_string_pretty(report).context("cannot write JSON")? + "\n"))?;
         }
-        self.html.as_ref().map_or(Ok(()), |path| put(path, &page::html(report)))
+        self.html.as_ref().map_or(Ok(()), |path| put(path, &alloc_profile::html(report)))
     }
 }
 

@@ -1,22 +1,25 @@
 //! `numa bench`.
 
+mod compare;
+mod output;
+mod overhead;
+mod show;
+
 use crate::{GlobalArgs, observe};
 use anyhow::Context;
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand};
 use numakit_bench::{ALL, BENCHMARKS, BenchSettings};
 use numakit_model::CpuSet;
 use numakit_placement::lists::KnownNumbers;
 use numakit_placement::{ListError, NumberList};
 use numakit_sys::signal::Signals;
-use numakit_sys::stdio::{note, print, replace_line};
+use numakit_sys::stdio::{note, replace_line};
 use numakit_sys::{signal, tty};
-use numakit_terminal::bench::{BenchStyle, json, page};
+use numakit_terminal::bench::json;
+use output::BenchOutputArgs;
 use std::process::ExitCode;
 use std::time::Duration;
-
-/// Width of a line if standard output is not a terminal.
-const WIDTH: usize = 100;
 
 /// Measure what this machine's memory can do: latency and bandwidth between nodes
 ///
@@ -26,16 +29,24 @@ const WIDTH: usize = 100;
 /// keeps what was measured so far, and the exit code is 130. 'all' without --cpus, --nodes and --size keeps its
 /// results as JSON in a file of this machine below numakit/bench in XDG_STATE_HOME (/var/lib for root).
 ///
-/// --json writes {version, machine_key, conditions, benchmarks: [{name, matrices: [{name, unit, less_is_better, row, column,
+/// --json writes {version, machine_key, conditions, topology (as 'numa topo --json'), benchmarks: [{name, matrices: [{name, unit, less_is_better, row, column,
 /// rows, columns, cells}], curves: [{name, unit, less_is_better, x: {name, unit, logarithmic}, points: [{x, value}],
 /// marks: [{x, name}]}], values: [{name, unit, value, best}], remarks, left_out: [{what, why}], warnings}],
 /// complete}. A value and a cell are {median, low, high, samples}, low and high being the quantiles of 10 and
 /// 90 %; a cell that was not measured is null. best is there only where it is what counts. version is 1.
 #[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true
+)]
+#[command(subcommand_value_name = "TASK", subcommand_help_heading = "Tasks")]
 pub struct BenchArgs {
+    #[command(subcommand)]
+    task: Option<BenchTask>,
     /// What to measure
-    #[arg(value_name = "BENCHMARK", value_parser = names())]
-    benchmark: String,
+    #[arg(value_name = "BENCHMARK", value_parser = names(), required = true)]
+    benchmark: Option<String>,
     /// Use only these CPUs [default: all that this process may use]
     #[arg(long, value_name = "LIST")]
     cpus: Option<NumberList>,
@@ -51,9 +62,16 @@ pub struct BenchArgs {
     /// Measure each value for a shorter time, and fewer sizes
     #[arg(long)]
     quick: bool,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: BenchOutputArgs,
+}
+
+/// What to do with results.
+#[derive(Debug, Subcommand)]
+enum BenchTask {
+    Show(show::BenchShowArgs),
+    Compare(compare::BenchCompareArgs),
+    Overhead(overhead::BenchOverheadArgs),
 }
 
 /// The words for benchmarks.
@@ -78,7 +96,14 @@ fn numbers(
 impl BenchArgs {
     /// Measures and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
-        global.only_here("it measures the memory of this machine")?;
+        match self.task {
+            Some(BenchTask::Show(show)) => return show.run(global),
+            Some(BenchTask::Compare(compare)) => return compare.run(global),
+            Some(BenchTask::Overhead(overhead)) => return overhead.run(global),
+            None => global.only_here("it measures the memory of this machine")?,
+        }
+        self.output.check()?;
+        let benchmark = self.benchmark.unwrap_or_default();
         let topology = numakit_topology::read(&global.root()?).context("cannot read the topology")?;
         let nodes = topology.node_ids();
         let settings = BenchSettings {
@@ -90,7 +115,7 @@ impl BenchArgs {
             quick: self.quick,
         };
         settings.check()?;
-        let chosen = numakit_bench::select(&self.benchmark)?;
+        let chosen = numakit_bench::select(&benchmark)?;
         let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
             .context("cannot collect signals")?;
         let shows = tty::is_error();
@@ -103,20 +128,13 @@ impl BenchArgs {
         if shows {
             replace_line(None);
         }
-        let text = json(&results)?;
-        if self.benchmark == ALL && results.complete && settings.is_of_machine() {
-            match numakit_bench::keep(&results.machine_key, &text) {
+        if benchmark == ALL && results.complete && settings.is_of_machine() {
+            match numakit_bench::keep(&results.machine_key, &json(&results)?) {
                 Ok(path) => note(format_args!("results of this machine are kept in {}", path.display())),
                 Err(error) => note(format_args!("results of this machine are not kept: {error}")),
             }
         }
-        match self.json {
-            true => print(format_args!("{text}\n"))?,
-            false => {
-                let width = tty::columns().unwrap_or(WIDTH);
-                print(page(&results, BenchStyle { color: global.color(), width }))?;
-            }
-        }
+        self.output.write(&results, global)?;
         Ok(interrupted.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128u8.saturating_add(signal as u8))))
     }
 }

@@ -71,6 +71,28 @@ fn a_page_says_what_was_measured_where() {
 }
 
 #[test]
+fn a_command_runs_alone_and_beside_recordings() {
+    let folder = Folder::new("benchoverhead");
+    let done = folder.run("bench overhead --rounds 2 --rates 10Hz,200Hz --json -- sleep 0.1");
+    let results = results(&done);
+    let curves = &results.benchmarks[0].curves;
+    let rates =
+        |at: usize| curves[at].points.iter().map(|point| (point.x, point.value.samples)).collect::<Vec<_>>();
+    assert_eq!((done.code, curves.len()), (0, 3), "{}", done.err);
+    (0..3).for_each(|at| assert_eq!(rates(at), [(10.0, 2), (200.0, 2)]));
+    for (line, code, says) in [
+        ("-- false", 2, "'false': the command ended with status 1"),
+        ("-- /no/program", 127, "cannot run '/no/program'"),
+        ("-- /etc/passwd", 126, "cannot run '/etc/passwd'"),
+        ("--rounds 0 -- true", 2, "--rounds"),
+        ("", 2, "<CMD>"),
+    ] {
+        let done = folder.run(&format!("bench overhead {line}"));
+        assert!(done.code == code && done.err.contains(says), "{line}: {} {}", done.code, done.err);
+    }
+}
+
+#[test]
 fn what_is_left_out_has_a_reason() {
     let folder = Folder::new("benchleft");
     let done = folder.run("bench latency --quick --json --time 1ms --size 16T");

@@ -1,7 +1,7 @@
 //! The documented JSON form of a topology.
 
 use super::{Cache, ControlLimits, Core, CoreKind, Device, Distances, Node, Package, Topology};
-use crate::CpuSet;
+use crate::{CpuSet, MeasuredMemory};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -74,6 +74,8 @@ pub(super) struct Document {
     pu_list: Vec<Pu>,
     devices: Vec<Device>,
     weights_auto: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<MeasuredMemory>,
     #[serde(skip_serializing_if = "ControlLimits::is_none")]
     limits: ControlLimits,
     notes: Vec<String>,
@@ -117,6 +119,7 @@ impl From<Topology> for Document {
             core_list: t.cores,
             devices: t.devices,
             weights_auto: t.weights_auto,
+            measured: t.measured,
             limits: t.limits.clone(),
             notes: t.notes,
         }
@@ -180,6 +183,7 @@ impl TryFrom<Document> for Topology {
             cores: d.core_list,
             devices: d.devices,
             weights_auto: d.weights_auto,
+            measured: d.measured,
             limits: d.limits,
             notes: d.notes,
         })

@@ -4,25 +4,50 @@ use super::Region;
 
 /// Distance of two elements: a cache line of x86-64 and most of AArch64.
 const LINE: usize = 64;
+/// Bytes of a small page, and the distance of two lines of large pages in such.
+const SMALL_PAGE: usize = 4096;
+const SPREAD: usize = 479;
 /// Loads between two tests of the loop.
 const UNROLLED: usize = 16;
 
-/// One cycle through all cache lines of a part of a region, in random order: each holds the address of the next.
+/// One cycle through cache lines of a region, in random order: each holds the address of the next.
 #[derive(Debug)]
 pub struct Chain {
     region: Region,
     lines: usize,
+    /// Bytes of the region for each of the lines.
+    step: usize,
 }
 
 impl Chain {
-    /// Writes a chain into the first `bytes` of a region; at least two lines, and no more than there are.
+    /// Writes a chain into all lines of the first `bytes` of a region; at least two lines, and no more than there are.
     pub fn over(region: Region, bytes: usize, seed: u64) -> Self {
-        let lines = (bytes.min(region.bytes()) / LINE).max(2);
-        let line = |at: usize| region.start().wrapping_add(at * LINE).cast::<usize>();
+        Self::stepping(region, LINE, bytes / LINE, seed)
+    }
+
+    /// Writes a chain into one line of each of the first `pages` pages of `page` bytes; at least two, and no more than
+    /// there are. The lines are at many places of their pages, so that caches have room for as many of them as if they
+    /// were side by side.
+    pub fn by_page(region: Region, page: usize, pages: usize, seed: u64) -> Self {
+        Self::stepping(region, page.max(LINE), pages, seed)
+    }
+
+    /// The region has at least two steps: those of a line fit into every page.
+    fn stepping(region: Region, step: usize, lines: usize, seed: u64) -> Self {
+        let step = if region.bytes() / step < 2 { LINE } else { step };
+        let mut chain = Self { region, lines, step };
+        chain.relink(lines, seed);
+        chain
+    }
+
+    /// Writes it again, through the first `lines` lines or pages of its region; at least two, and no more than there are.
+    pub fn relink(&mut self, lines: usize, seed: u64) {
+        let lines = lines.min(self.region.bytes() / self.step).max(2);
+        let line = |at: usize| self.region.start().wrapping_add(offset(self.step, at)).cast::<usize>();
         let mut random = seed | 1;
-        // First each line holds its own number, then Sattolo's shuffle makes them one cycle.
+        // First each line holds its own address, then Sattolo's shuffle makes them one cycle.
         for at in 0..lines {
-            // SAFETY: `at` is less than `lines`, which are within the region that this function owns.
+            // SAFETY: `at` is less than `lines`, whose steps are within the region that this chain owns.
             unsafe { line(at).write(line(at) as usize) };
         }
         for at in (1..lines).rev() {
@@ -33,7 +58,7 @@ impl Chain {
             // SAFETY: as above; `other` is less than `at`.
             unsafe { std::ptr::swap(line(at), line(other)) };
         }
-        Self { region, lines }
+        self.lines = lines;
     }
 
     /// Number of cache lines, and of loads in a lap.
@@ -55,16 +80,25 @@ impl Chain {
     pub fn load(&self, position: &mut ChainPosition, loads: usize) -> usize {
         let rounds = loads.div_ceil(UNROLLED).max(1);
         let mut at = match position.0 {
-            Some(line) if line < self.lines => self.region.start().wrapping_add(line * LINE),
+            Some(line) if line < self.lines => self.region.start().wrapping_add(offset(self.step, line)),
             _ => self.region.start(),
         };
         for _ in 0..rounds {
             // SAFETY: every line of the chain, which nobody else can write, holds the address of a line of it.
             unsafe { at = follow(at) };
         }
-        position.0 = Some((at as usize - self.region.start() as usize) / LINE);
+        position.0 = Some((at as usize - self.region.start() as usize) / self.step);
         rounds * UNROLLED
     }
+}
+
+/// Where the line of a step is: in a page, lines fill the sets of caches evenly, as they do side by side. In large pages they
+/// are also in small pages of many numbers, for a TLB that has large ones as small ones, such as those of a guest
+/// whose host has small ones.
+fn offset(step: usize, at: usize) -> usize {
+    let in_small = at * LINE % SMALL_PAGE;
+    let small = at / (SMALL_PAGE / LINE) + at * SPREAD;
+    at * step + (small * SMALL_PAGE + in_small) % step
 }
 
 /// Where in a chain the next loads begin.
@@ -110,6 +144,50 @@ mod tests {
             }
             assert_eq!(at, chain.region().start());
         }
+    }
+
+    #[test]
+    fn a_chain_by_page_has_a_line_of_each_page_and_all_sets_of_a_cache() {
+        let page = 4096;
+        for pages in [2, 64, 100] {
+            let chain = Chain::by_page(Region::map(256 * page).unwrap(), page, pages, 7);
+            assert_eq!(chain.lines(), pages);
+            let (mut seen, mut sets) = (vec![false; pages], [0; 64]);
+            let mut position = ChainPosition::default();
+            let mut at = chain.region().start();
+            for _ in 0..pages {
+                let offset = at as usize - chain.region().start() as usize;
+                assert!(!std::mem::replace(&mut seen[offset / page], true), "page {} twice", offset / page);
+                sets[offset % page / LINE] += 1;
+                // SAFETY: the address of a line of the chain.
+                at = unsafe { at.cast::<*mut u8>().read() };
+            }
+            assert!(sets.iter().max().unwrap() - sets.iter().min().unwrap() <= 1, "{sets:?}");
+            // Sixteen laps end where they began.
+            assert_eq!(chain.load(&mut position, UNROLLED * pages), UNROLLED * pages);
+            assert_eq!((at, position.0), (chain.region().start(), Some(0)));
+        }
+        let mut shorter = Chain::by_page(Region::map(256 * page).unwrap(), page, 256, 7);
+        shorter.relink(100, 7);
+        let mut position = ChainPosition::default();
+        assert_eq!((shorter.load(&mut position, 1600), position.0, shorter.lines()), (1600, Some(0), 100));
+        let one = Chain::by_page(Region::map(page).unwrap(), page, 9, 7);
+        assert_eq!((one.lines(), one.step), (9, LINE));
+    }
+
+    #[test]
+    fn lines_of_large_pages_fill_caches_and_small_pages_evenly() {
+        let page = 2 << 20;
+        let (mut sets, mut small) = ([0; 1024], [0; 512]);
+        for at in 0..1024 {
+            let within = offset(page, at) - at * page;
+            assert!(within + LINE <= page && within.is_multiple_of(LINE));
+            sets[within / LINE % 1024] += 1;
+            small[within / SMALL_PAGE] += 1;
+            assert_eq!((offset(LINE, at), offset(SMALL_PAGE, at) / SMALL_PAGE), (at * LINE, at));
+        }
+        assert_eq!(sets, [1; 1024]);
+        assert!(small.iter().all(|count| *count > 0), "{small:?}");
     }
 
     #[test]

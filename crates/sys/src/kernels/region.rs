@@ -79,6 +79,26 @@ impl Region {
         Ok(Self { mapped, room, start: mapped.wrapping_add(mapped.align_offset(HUGE_PAGE)), length })
     }
 
+    /// Maps pages of this size that the administrator has reserved (hugetlbfs), as many as `bytes` need. Advice is not for
+    /// them, except [`Advice::Populate`], which is an error where writing would end the process with a signal.
+    pub fn map_reserved(bytes: usize, page: usize) -> io::Result<Self> {
+        if !page.is_power_of_two() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let length = bytes.max(1).checked_next_multiple_of(page).ok_or(io::ErrorKind::OutOfMemory)?;
+        let size = page.trailing_zeros() as i32;
+        let (protection, kind) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB | size << libc::MAP_HUGE_SHIFT,
+        );
+        // SAFETY: a new mapping at an address of the kernel's choice, which is aligned to such a page.
+        let mapped = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, kind, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { mapped: mapped.cast(), room: length, start: mapped.cast(), length })
+    }
+
     /// Its length in bytes.
     pub fn bytes(&self) -> usize {
         self.length
@@ -212,6 +232,28 @@ mod tests {
         assert!(starts.iter().all(|start| maps.contains(start)), "{maps}");
         region.advise(Advice::Populate).unwrap();
         region.touch(4096);
+    }
+
+    #[test]
+    fn reserved_pages_are_given_or_refused() {
+        assert!(
+            Region::map_reserved(1, 3 << 20).is_err() && Region::map_reserved(usize::MAX, 2 << 20).is_err()
+        );
+        // No pool has as many.
+        assert!(Region::map_reserved(1 << 46, 2 << 20).is_err());
+        let free = std::fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+        let free: usize = free.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        match Region::map_reserved(1, 2 << 20) {
+            Ok(mut region) => {
+                assert_eq!((region.bytes(), region.start() as usize % (2 << 20)), (2 << 20, 0));
+                region.advise(Advice::Populate).unwrap();
+                assert!(region.doubles().iter().all(|value| *value == 0.0));
+            }
+            Err(error) => {
+                assert_eq!(free, 0, "{error}");
+                numakit_skips::MACHINE.skip_part("no huge pages are reserved on this machine");
+            }
+        }
     }
 
     #[test]

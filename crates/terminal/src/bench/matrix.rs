@@ -5,8 +5,10 @@ use numakit_bench::{PairMatrix, Quantiles};
 use numakit_model::numbers::ABSENT;
 use std::fmt::Write;
 
+/// Colours from the best to the worst value.
+pub(super) const STEPS: usize = 7;
 /// Backgrounds of the 256 colours, from good to bad; black letters are legible on all of them.
-const HEAT: [u8; 7] = [114, 150, 186, 222, 216, 210, 203];
+const HEAT: [u8; STEPS] = [114, 150, 186, 222, 216, 210, 203];
 /// A ratio of the worst to the best value below which all are alike.
 const ALIKE: f64 = 1.05;
 
@@ -43,15 +45,16 @@ pub fn text(matrix: &PairMatrix, style: BenchStyle) -> String {
             text.push('\n');
         }
     }
-    if let Some(widest) = matrix.values().max_by(|a, b| a.spread().total_cmp(&b.spread())) {
-        let [low, high] =
-            [widest.low, widest.high].map(|v| 100.0 * (v / widest.median.max(f64::MIN_POSITIVE) - 1.0));
-        _ = writeln!(
-            text,
-            "  medians; the 10 % and 90 % quantiles are at most {low:+.0} % and {high:+.0} % away"
-        );
-    }
+    text.extend(spread(matrix).map(|spread| format!("  {spread}\n")));
     text
+}
+
+/// How far measurements were from the medians.
+pub(super) fn spread(matrix: &PairMatrix) -> Option<String> {
+    let widest = matrix.values().max_by(|a, b| a.spread().total_cmp(&b.spread()))?;
+    let [low, high] =
+        [widest.low, widest.high].map(|v| 100.0 * (v / widest.median.max(f64::MIN_POSITIVE) - 1.0));
+    Some(format!("medians; the 10 % and 90 % quantiles are at most {low:+.0} % and {high:+.0} % away"))
 }
 
 fn cell(value: &Option<Quantiles>) -> String {
@@ -59,21 +62,34 @@ fn cell(value: &Option<Quantiles>) -> String {
 }
 
 /// The least and the largest median.
-fn bounds(matrix: &PairMatrix) -> (f64, f64) {
+pub(super) fn bounds(matrix: &PairMatrix) -> (f64, f64) {
     let medians = || matrix.values().map(|value| value.median);
     (medians().fold(f64::MAX, f64::min), medians().fold(0.0, f64::max))
+}
+
+/// Whether the least and the largest value differ so little that colours would mislead.
+pub(super) fn are_alike((least, most): (f64, f64)) -> bool {
+    most <= ALIKE * least
+}
+
+/// The colour of a value: 0 for the best, the last of [`STEPS`] for the worst.
+pub(super) fn step(value: f64, (least, most): (f64, f64), less_is_better: bool) -> usize {
+    if are_alike((least, most)) {
+        return 0;
+    }
+    let share = (value - least) / (most - least);
+    let bad = if less_is_better { share } else { 1.0 - share };
+    (bad.clamp(0.0, 1.0) * (STEPS - 1) as f64).round() as usize
 }
 
 /// What to print before and after a value, for its colour.
 fn heat(
     value: Option<Quantiles>,
-    (least, most): (f64, f64),
+    bounds: (f64, f64),
     less_is_better: bool,
     color: bool,
 ) -> (String, &'static str) {
     let Some(value) = value.filter(|_| color) else { return (String::new(), "") };
-    let share = if most > ALIKE * least { (value.median - least) / (most - least) } else { 0.0 };
-    let bad = if less_is_better || most <= ALIKE * least { share } else { 1.0 - share };
-    let step = (bad.clamp(0.0, 1.0) * (HEAT.len() - 1) as f64).round() as usize;
+    let step = step(value.median, bounds, less_is_better);
     (format!("\x1b[30;48;5;{}m", HEAT[step]), "\x1b[0m")
 }

@@ -5,7 +5,7 @@ fn around(median: f64) -> Quantiles {
     Quantiles { median, low: median * 0.9, high: median * 1.2, samples: 10 }
 }
 
-fn results() -> BenchResults {
+pub(super) fn results() -> BenchResults {
     let mut matrix = PairMatrix::new("load latency, idle", "ns", true, vec![0, 1], vec![0, 2]);
     matrix.set(0, 0, Some(around(80.0)));
     matrix.set(0, 1, Some(around(143.4)));
@@ -40,6 +40,7 @@ fn results() -> BenchResults {
         version: VERSION,
         machine_key: String::new(),
         conditions,
+        topology: None,
         benchmarks: vec![result],
         complete: false,
     }
@@ -101,4 +102,34 @@ fn json_is_read_back() {
     let text = json(&results()).unwrap();
     assert_eq!(serde_json::from_str::<BenchResults>(&text).unwrap(), results());
     assert!(text.starts_with(r#"{"version":1,"#), "{text}");
+}
+
+/// The fields of a line of comma-separated values.
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut is_quoted) = (vec![String::new()], false);
+    for letter in line.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => fields.push(String::new()),
+            _ => fields.last_mut().unwrap().push(letter),
+        }
+    }
+    fields
+}
+
+#[test]
+fn comma_separated_values_have_a_line_for_each_value() {
+    let text = csv(&results());
+    let lines: Vec<Vec<String>> = text.split_terminator("\r\n").map(fields).collect();
+    assert_eq!(lines.len(), 1 + results().benchmarks[0].all().count());
+    assert!(lines.iter().all(|line| line.len() == 12), "{text}");
+    let [matrix, curve, value] = ["matrix", "curve", "value"].map(|kind| {
+        lines.iter().find(|line| line[1] == kind).unwrap_or_else(|| panic!("no {kind} in {text}")).join(";")
+    });
+    assert_eq!(matrix, "latency;matrix;load latency, idle;0;0;;ns;80;72;96;10;");
+    assert_eq!(curve, "latency;curve;load latency;;;4096;ns;1;0.9;1.2;10;");
+    assert_eq!(value, "latency;value;a pass;;;;ms;5;4.5;6;10;9");
+    let mut odd = results();
+    odd.benchmarks[0].name = "a \"b\"\nc".into();
+    assert!(csv(&odd).contains("\r\n\"a \"\"b\"\"\nc\",matrix,"));
 }

@@ -6,7 +6,7 @@ mod machine;
 mod overlay;
 
 use super::phrases as say;
-use drawing::{MARGIN, grid, stack, text_line};
+use drawing::{Drawing, MARGIN, grid, stack, text_line};
 use numakit_model::Topology;
 pub use overlay::{Overlay, PuOverlay};
 
@@ -20,8 +20,39 @@ pub fn svg(t: &Topology) -> String {
 
 /// A complete SVG file with an overlay of threads.
 pub fn svg_with(t: &Topology, overlay: &Overlay) -> String {
-    let title = say::summary(t);
-    let mut parts = vec![text_line(&title, 20.0, "title")];
+    let page = drawn(t, overlay);
+    framed(
+        &page,
+        t,
+        "xmlns=\"http://www.w3.org/2000/svg\"",
+        &format!("<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"),
+    )
+}
+
+/// The drawing as a part of a page, in this class, without colours: [`svg_style`] has them.
+pub fn svg_in_page(t: &Topology, class: &str) -> String {
+    framed(&drawn(t, &Overlay::default()), t, &format!("class=\"{class}\""), "")
+}
+
+/// The colours of a drawing within elements of this class.
+pub fn svg_style(class: &str) -> String {
+    let rules = STYLE.split_inclusive('}').map(str::trim).filter(|rule| !rule.is_empty());
+    rules.map(|rule| format!(".{class} {rule}\n")).collect()
+}
+
+fn framed(page: &Drawing, t: &Topology, attributes: &str, ground: &str) -> String {
+    let (width, height) = (page.width + 2.0 * MARGIN, page.height + 2.0 * MARGIN);
+    let body = page.at(MARGIN, MARGIN);
+    format!(
+        "<svg {attributes} width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">\n<title>{}</title>\n{ground}{body}</svg>\n",
+        drawing::escape(&say::summary(t))
+    )
+}
+
+/// All parts below each other, without a margin.
+fn drawn(t: &Topology, overlay: &Overlay) -> Drawing {
+    let mut parts = vec![text_line(&say::summary(t), 20.0, "title")];
     // The origin is not shown for this machine; others have a name or a description.
     if t.origin != "sysfs" {
         let origin: String = t.origin.chars().take(100).collect();
@@ -32,15 +63,7 @@ pub fn svg_with(t: &Topology, overlay: &Overlay) -> String {
     let distances = t.distances.as_ref().filter(|d| d.nodes.len() > 1).map(heat::draw);
     let main: Vec<_> = [machine].into_iter().chain(distances).collect();
     parts.push(grid(&main, 24.0, PAGE));
-    let page = stack(parts, 10.0);
-    let (width, height) = (page.width + 2.0 * MARGIN, page.height + 2.0 * MARGIN);
-    let body = page.at(MARGIN, MARGIN);
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n",
-        drawing::escape(&title)
-    )
+    stack(parts, 10.0)
 }
 
 /// Colours by class; the drawing itself names only classes.

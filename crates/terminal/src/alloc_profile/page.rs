@@ -1,12 +1,13 @@
 //! The result as a page without scripts, which needs no other file.
 
-use crate::conclusion::{self, bytes, cells, chain, lives, nanoseconds, percent, sentences, size_cells};
-use crate::plot;
-use crate::report::{AllocationReport, AllocationRun, LifeRow};
+use super::plot;
+use crate::html::{document, escaped, put, table};
+use numakit_allocations::conclusion::{
+    self, bytes, cells, chain, lives, nanoseconds, percent, sentences, size_cells,
+};
+use numakit_allocations::{AllocationReport, AllocationRun, CountedChain, LifeRow};
 use numakit_model::numbers::{duration, grouped};
-use std::fmt::Write;
 
-const STYLE: &str = include_str!("page.css");
 /// Chains that the page shows.
 const MOST_SITES: usize = 50;
 /// Functions of a chain.
@@ -14,14 +15,7 @@ const MOST_FRAMES: usize = 12;
 
 /// The page.
 pub fn html(report: &AllocationReport) -> String {
-    let command = escaped(&report.command);
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>allocations of {command}</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Allocations of <code>{command}</code></h1>\n"
-    );
+    let mut page = String::new();
     sentences(report).iter().for_each(|text| put(&mut page, "<p class=\"first\">", text, "</p>\n"));
     runs(&mut page, report);
     plots(&mut page, report);
@@ -43,38 +37,13 @@ pub fn html(report: &AllocationReport) -> String {
             .iter()
             .for_each(|text| put(&mut page, "<p class=\"quiet\">", &format!("{name}: {text}"), "</p>\n"));
     }
-    page.push_str("</main>\n</body>\n</html>\n");
-    page
+    let heading = format!("Allocations of <code>{}</code>", escaped(&report.command));
+    document(&format!("allocations of {}", report.command), "", &heading, &page)
 }
 
-/// No line ends between a number and its unit.
-fn escaped(text: &str) -> String {
-    let mut before = ' ';
-    let joined = |letter: char| {
-        let is_joint = letter == ' ' && before.is_ascii_digit();
-        before = letter;
-        if is_joint { '\u{a0}' } else { letter }
-    };
-    let text: String = text.chars().map(joined).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn put(page: &mut String, open: &str, text: &str, close: &str) {
-    // Writing to a string cannot fail.
-    let _ = write!(page, "{open}{}{close}", escaped(text));
-}
-
-/// A table; the first column is text.
-fn table(page: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>]) {
-    put(page, "<h2>", title, "</h2>\n<div class=\"wide\"><table>\n<thead><tr>");
-    headings.iter().for_each(|heading| put(page, "<th>", heading, "</th>"));
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        page.push_str("<tr>");
-        row.iter().for_each(|cell| put(page, "<td>", cell, "</td>"));
-        page.push_str("</tr>\n");
-    }
-    page.push_str("</tbody>\n</table></div>\n");
+fn titled(page: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>]) {
+    put(page, "<h2>", title, "</h2>\n");
+    table(page, headings, rows);
 }
 
 fn runs(page: &mut String, report: &AllocationReport) {
@@ -92,7 +61,7 @@ fn runs(page: &mut String, report: &AllocationReport) {
         "Live, max.",
         "Resident, max.",
     ];
-    table(page, "Runs", &headings, &rows);
+    titled(page, "Runs", &headings, &rows);
 }
 
 /// All plots have the same axes, so that they can be compared.
@@ -114,7 +83,7 @@ fn plots(page: &mut String, report: &AllocationReport) {
 }
 
 fn size_table(page: &mut String, run: &AllocationRun) {
-    table(page, "Sizes", &["Bytes", "Allocations", "Share", "Memory", "Share"], &size_cells(run));
+    titled(page, "Sizes", &["Bytes", "Allocations", "Share", "Memory", "Share"], &size_cells(run));
 }
 
 fn life_table(
@@ -131,11 +100,11 @@ fn life_table(
     let kept = run.allocations.saturating_sub(run.frees) as f64;
     let size = run.live_at_end.map_or("unknown".to_owned(), bytes);
     rows.push(vec!["not freed".to_owned(), grouped(kept), share(kept), size]);
-    table(page, title, &["Life", "Blocks", "Share", "Memory"], &rows);
+    titled(page, title, &["Life", "Blocks", "Share", "Memory"], &rows);
 }
 
 fn sites(page: &mut String, run: &AllocationRun, every: u64) {
-    let row = |site: &crate::CountedChain| {
+    let row = |site: &CountedChain| {
         vec![
             chain(&site.chain, MOST_FRAMES),
             percent(site.bytes as f64 / run.requested.max(1) as f64),
@@ -146,7 +115,7 @@ fn sites(page: &mut String, run: &AllocationRun, every: u64) {
         ]
     };
     let rows: Vec<Vec<String>> = run.sites.iter().take(MOST_SITES).map(row).collect();
-    table(
+    titled(
         page,
         "Code that allocates",
         &["Call chain", "Share", "Memory", "Blocks", "Mean life", "Samples"],
@@ -159,7 +128,7 @@ fn sites(page: &mut String, run: &AllocationRun, every: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryMoment;
+    use numakit_allocations::MemoryMoment;
 
     #[test]
     fn text_of_the_program_is_no_markup() {

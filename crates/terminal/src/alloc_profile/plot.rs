@@ -1,6 +1,6 @@
 //! A plot of memory over time, as SVG that takes its colours from the page.
 
-use crate::report::MemoryMoment;
+use numakit_allocations::MemoryMoment;
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;
@@ -11,7 +11,7 @@ const BOTTOM: f64 = 20.0;
 /// Live and resident memory; `seconds` and `bytes` are the ends of the axes, which several plots share.
 pub fn memory(series: &[MemoryMoment], seconds: f64, bytes: u64, text: impl Fn(u64) -> String) -> String {
     let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"live and resident memory over time\">",
+        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"live and resident memory over time\">",
         HEIGHT + BOTTOM
     );
     for quarter in 0..=4u64 {

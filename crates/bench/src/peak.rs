@@ -1,0 +1,164 @@
+//! What results say of a machine's memory in general: the 100 % of its traffic, and the time of a load.
+
+use crate::results::{BenchResult, BenchResults, Curve, PairMatrix};
+use numakit_model::MeasuredMemory;
+use numakit_model::measured::{LoadPoint, MeasuredLatency, MeasuredNode};
+use std::collections::BTreeMap;
+
+/// Bytes per second.
+const GIGABYTES: &str = "GB/s";
+const GIGABYTE: f64 = 1e9;
+const NANOSECONDS: &str = "ns";
+
+impl BenchResults {
+    /// Peaks, times and curves of the memory of each node.
+    pub fn memory(&self) -> MeasuredMemory {
+        let of = |name: &str| self.benchmarks.iter().find(|result| result.name == name);
+        let (latency, bandwidth, curves) = (of("latency"), of("bandwidth"), of("curve"));
+        let matrix = |result: Option<&BenchResult>, name: &str, unit: &str| {
+            result?.matrices.iter().find(|matrix| matrix.name == name && matrix.unit == unit).cloned()
+        };
+        let times = matrix(latency, "load latency, idle", NANOSECONDS);
+        // Only reads move exactly the bytes that they count: a write also fetches the line that it replaces.
+        let peaks = best(matrix(bandwidth, "bandwidth, read", GIGABYTES).as_ref());
+        let curves = curves.map(|result| result.curves.as_slice()).unwrap_or_default();
+        let node = |(node, peak): (u32, f64)| MeasuredNode {
+            node,
+            bandwidth: Some(peak * GIGABYTE),
+            curve: curve_of(curves, node).map(points).unwrap_or_default(),
+        };
+        let doubt = |result: &BenchResult| {
+            let doubts = result.warnings.iter().map(|warning| format!("{}: {warning}", result.name));
+            doubts.collect::<Vec<_>>()
+        };
+        MeasuredMemory {
+            nodes: peaks.into_iter().map(node).collect(),
+            latency: times.iter().flat_map(pairs).collect(),
+            doubts: [latency, bandwidth].into_iter().flatten().flat_map(doubt).collect(),
+        }
+    }
+}
+
+/// The pairs of nodes that have a value.
+fn pairs(matrix: &PairMatrix) -> Vec<MeasuredLatency> {
+    let rows = matrix.rows.iter().zip(&matrix.cells);
+    let cells = rows.flat_map(|(from, cells)| {
+        let value = |(to, cell): (&u32, &Option<crate::Quantiles>)| {
+            Some(MeasuredLatency { from: *from, to: *to, ns: cell.as_ref()?.median })
+        };
+        matrix.columns.iter().zip(cells).filter_map(value)
+    });
+    cells.collect()
+}
+
+/// The most that the CPUs of a node get of each memory.
+fn best(matrix: Option<&PairMatrix>) -> BTreeMap<u32, f64> {
+    let mut best = BTreeMap::new();
+    for pair in matrix.into_iter().flat_map(pairs) {
+        let most = best.entry(pair.to).or_insert(pair.ns);
+        *most = pair.ns.max(*most);
+    }
+    best
+}
+
+/// The curve of the time of a load by bandwidth of a node's memory: that of its own CPUs if there is one, else the first.
+fn curve_of(curves: &[Curve], node: u32) -> Option<&Curve> {
+    let is_load = |curve: &&Curve| curve.x.unit == GIGABYTES && curve.unit == NANOSECONDS;
+    let of_memory = |curve: &&Curve| names(&curve.name, &format!("memory of node {node}"));
+    let of_own = |curve: &&Curve| names(&curve.name, &format!("CPUs of node {node}"));
+    let of_node = || curves.iter().filter(is_load).filter(of_memory);
+    of_node().find(of_own).or_else(|| of_node().next())
+}
+
+/// Whether a name has these words; `node 1` are none of `node 12`.
+fn names(name: &str, words: &str) -> bool {
+    let follows = |(at, _)| name.get(at + words.len()..).and_then(|rest: &str| rest.chars().next());
+    name.match_indices(words).any(|found| follows(found).is_none_or(|next| !next.is_ascii_digit()))
+}
+
+fn points(curve: &Curve) -> Vec<LoadPoint> {
+    let point = |at: &crate::CurvePoint| LoadPoint { bandwidth: at.x * GIGABYTE, ns: at.value.median };
+    curve.points.iter().map(point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::BenchConditions;
+    use crate::quantiles::Quantiles;
+    use crate::results::{Axis, VERSION};
+
+    fn value(median: f64) -> Option<Quantiles> {
+        Some(Quantiles { median, low: median, high: median, samples: 3 })
+    }
+
+    fn matrix(name: &str, unit: &str, cells: [[f64; 3]; 2]) -> PairMatrix {
+        let mut matrix = PairMatrix::new(name, unit, true, vec![0, 1], vec![0, 1, 12]);
+        for (row, cells) in cells.iter().enumerate() {
+            cells.iter().enumerate().for_each(|(column, cell)| matrix.set(row, column, value(*cell)));
+        }
+        matrix
+    }
+
+    fn curve(name: &str, points: &[(f64, f64)]) -> Curve {
+        let x = Axis { name: "bandwidth".into(), unit: GIGABYTES.into(), logarithmic: false };
+        let mut curve = Curve::new(name, NANOSECONDS, true, x);
+        points.iter().for_each(|(x, ns)| curve.add(*x, value(*ns)));
+        curve
+    }
+
+    fn results() -> BenchResults {
+        let latency = matrix("load latency, idle", "ns", [[80.0, 140.0, 300.0], [139.0, 82.0, 350.0]]);
+        let read = matrix("bandwidth, read", "GB/s", [[65.0, 30.0, 9.0], [31.0, 64.0, 11.0]]);
+        let write = matrix("bandwidth, write", "GB/s", [[95.0; 3]; 2]);
+        let curves = vec![
+            curve("loads by bandwidth, CPUs of node 0, memory of node 12", &[(1.0, 290.0)]),
+            curve("loads by bandwidth, CPUs of node 0, memory of node 1", &[(1.0, 139.0)]),
+            curve("loads by bandwidth, CPUs of node 1, memory of node 1", &[(1.0, 82.0), (60.0, 200.0)]),
+        ];
+        let one = |name: &str, matrices, curves| BenchResult {
+            name: name.into(),
+            matrices,
+            curves,
+            warnings: vec!["busy".into()],
+            ..BenchResult::default()
+        };
+        BenchResults {
+            version: VERSION,
+            machine_key: String::new(),
+            topology: None,
+            conditions: BenchConditions::default(),
+            benchmarks: vec![
+                one("latency", vec![latency], vec![curve("by size", &[])]),
+                one("bandwidth", vec![write, read], vec![]),
+                one("curve", vec![], curves),
+            ],
+            complete: true,
+        }
+    }
+
+    #[test]
+    fn a_peak_is_what_the_best_node_reads() {
+        let memory = results().memory();
+        let peaks: Vec<_> = memory.nodes.iter().map(|node| (node.node, node.peak())).collect();
+        assert_eq!(peaks, [(0, Some(65e9)), (1, Some(64e9)), (12, Some(11e9))]);
+        assert_eq!((memory.ns(0, 1), memory.ns(1, 12), memory.ns(12, 0)), (Some(140.0), Some(350.0), None));
+        assert_eq!(memory.doubts, ["latency: busy", "bandwidth: busy"]);
+    }
+
+    #[test]
+    fn a_node_has_the_curve_of_its_own_cpus_or_the_first() {
+        let memory = results().memory();
+        let at = |node: usize, bandwidth| memory.nodes[node].ns_at(bandwidth);
+        assert_eq!(
+            [at(0, 1e9), at(1, 1e9), at(1, 60e9), at(2, 1e9)],
+            [None, Some(82.0), Some(200.0), Some(290.0)]
+        );
+    }
+
+    #[test]
+    fn nothing_measured_is_nothing() {
+        let without = BenchResults { benchmarks: Vec::new(), ..results() };
+        assert!(without.memory().is_empty());
+    }
+}

@@ -1,0 +1,190 @@
+//! Results from a file, which a stranger may have written: whatever is in it, the result can be shown.
+
+use crate::quantiles::Quantiles;
+use crate::results::{BenchResult, BenchResults, Curve, PairMatrix, VERSION};
+use numakit_topology::json::{self, ContentError};
+use serde::Deserialize;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use thiserror::Error;
+
+/// The largest file. A matrix of 512 nodes has 20 MiB.
+const MAX_FILE: u64 = 64 << 20;
+/// Cells, points and values together.
+const MAX_VALUES: usize = 1 << 19;
+const MAX_BENCHMARKS: usize = 256;
+/// Matrices, curves, values, remarks, warnings and what was left out, each of a benchmark.
+const MAX_PARTS: usize = 1 << 16;
+/// Bytes of a name or a sentence.
+const MAX_TEXT: usize = 4096;
+/// Larger and smaller values are no measurements.
+const MAX_NUMBER: f64 = 1e30;
+
+/// Why a file is not read.
+#[derive(Debug, Error)]
+pub enum BenchReadError {
+    /// It cannot be opened or read.
+    #[error("{path}: {error}; give a file that 'numa bench --json' wrote")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// It is something else.
+    #[error("{path}: {error}")]
+    Content {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        error: BenchContentError,
+    },
+}
+
+/// Why a text is no results.
+#[derive(Debug, Error)]
+pub enum BenchContentError {
+    /// Too long to be one.
+    #[error("it is longer than {} MiB; give a file that 'numa bench --json' wrote", MAX_FILE >> 20)]
+    Long,
+    /// No JSON, or a field of another kind.
+    #[error("it has no results of numa bench: {0}; write them with 'numa bench all --json > FILE'")]
+    Syntax(#[from] serde_json::Error),
+    /// Of another version.
+    #[error(
+        "its results have version {0}, and this numa reads version {VERSION}; read it with the numa that wrote it"
+    )]
+    Version(u64),
+    /// More than any machine has.
+    #[error("{what}: {count} are more than {most}; measure fewer at once")]
+    Many {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A matrix whose cells do not have its rows and columns.
+    #[error("matrix '{0}': its cells do not have {1} rows and {2} columns; do not edit results")]
+    Shape(String, usize, usize),
+    /// A value that no measurement has.
+    #[error("'{0}' has a value that is no measurement: {1}; do not edit results")]
+    Value(String, String),
+    /// A machine that cannot be.
+    #[error("its topology: {0}")]
+    Topology(#[from] ContentError),
+}
+
+/// What all versions have.
+#[derive(Deserialize)]
+struct AnyVersion {
+    version: u64,
+}
+
+impl BenchResults {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, BenchReadError> {
+        let shown = || path.display().to_string();
+        let mut text = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut text))
+            .map_err(|error| BenchReadError::Unreadable { path: shown(), error })?;
+        Self::parse(&text).map_err(|error| BenchReadError::Content { path: shown(), error })
+    }
+
+    /// Reads the content of a file.
+    pub fn parse(text: &[u8]) -> Result<Self, BenchContentError> {
+        if text.len() as u64 > MAX_FILE {
+            return Err(BenchContentError::Long);
+        }
+        let AnyVersion { version } = serde_json::from_slice(text)?;
+        if version != u64::from(VERSION) {
+            return Err(BenchContentError::Version(version));
+        }
+        let mut results: Self = serde_json::from_slice(text)?;
+        results.topology = results.topology.map(json::checked).transpose()?;
+        results.check()?;
+        Ok(results)
+    }
+
+    fn check(&self) -> Result<(), BenchContentError> {
+        at_most("benchmarks", self.benchmarks.len(), MAX_BENCHMARKS)?;
+        let conditions = &self.conditions;
+        let texts = [&self.machine_key, &conditions.processor, &conditions.kernel, &conditions.machine];
+        texts.into_iter().try_for_each(|text| short(text))?;
+        let of = |result: &BenchResult| {
+            let cells = |matrix: &PairMatrix| matrix.rows.len().saturating_mul(matrix.columns.len());
+            let cells = result.matrices.iter().map(cells).fold(0, usize::saturating_add);
+            let points: usize =
+                result.curves.iter().map(|curve| curve.points.len() + curve.marks.len()).sum();
+            cells.saturating_add(points + result.values.len())
+        };
+        let values = self.benchmarks.iter().map(of).fold(0, usize::saturating_add);
+        at_most("values", values, MAX_VALUES)?;
+        self.benchmarks.iter().try_for_each(check_result)
+    }
+}
+
+fn check_result(result: &BenchResult) -> Result<(), BenchContentError> {
+    let left_out = result.left_out.iter().flat_map(|left| [&left.what, &left.why]);
+    let sentences = result.remarks.iter().chain(&result.warnings).chain(left_out);
+    at_most("sentences", sentences.clone().count(), MAX_PARTS)?;
+    at_most("matrices and curves", result.matrices.len() + result.curves.len(), MAX_PARTS)?;
+    std::iter::once(&result.name).chain(sentences).try_for_each(|text| short(text))?;
+    result.matrices.iter().try_for_each(check_matrix)?;
+    result.curves.iter().try_for_each(check_curve)?;
+    for value in &result.values {
+        [&value.name, &value.unit].into_iter().try_for_each(|text| short(text))?;
+        check_value(&value.name, &value.value)?;
+        value.best.map_or(Ok(()), |best| check_number(&value.name, best))?;
+    }
+    Ok(())
+}
+
+fn check_matrix(matrix: &PairMatrix) -> Result<(), BenchContentError> {
+    let texts = [&matrix.name, &matrix.unit, &matrix.row, &matrix.column];
+    texts.into_iter().try_for_each(|text| short(text))?;
+    let (rows, columns) = (matrix.rows.len(), matrix.columns.len());
+    if matrix.cells.len() != rows || matrix.cells.iter().any(|row| row.len() != columns) {
+        return Err(BenchContentError::Shape(matrix.name.clone(), rows, columns));
+    }
+    matrix.values().try_for_each(|value| check_value(&matrix.name, value))
+}
+
+fn check_curve(curve: &Curve) -> Result<(), BenchContentError> {
+    let texts = [&curve.name, &curve.unit, &curve.x.name, &curve.x.unit];
+    texts.into_iter().chain(curve.marks.iter().map(|mark| &mark.name)).try_for_each(|text| short(text))?;
+    let places = curve.points.iter().map(|point| point.x).chain(curve.marks.iter().map(|mark| mark.x));
+    places.into_iter().try_for_each(|x| check_number(&curve.name, x))?;
+    curve.points.iter().try_for_each(|point| check_value(&curve.name, &point.value))
+}
+
+fn check_value(name: &str, value: &Quantiles) -> Result<(), BenchContentError> {
+    [value.low, value.median, value.high].into_iter().try_for_each(|number| check_number(name, number))?;
+    if value.low <= value.median && value.median <= value.high && value.samples > 0 {
+        return Ok(());
+    }
+    let Quantiles { median, low, high, samples } = value;
+    let shown = format!("median {median}, low {low}, high {high} of {samples} samples");
+    Err(BenchContentError::Value(name.to_owned(), shown))
+}
+
+fn check_number(name: &str, number: f64) -> Result<(), BenchContentError> {
+    if number.abs() <= MAX_NUMBER {
+        return Ok(());
+    }
+    Err(BenchContentError::Value(name.to_owned(), number.to_string()))
+}
+
+fn short(text: &str) -> Result<(), BenchContentError> {
+    at_most("bytes of a text", text.len(), MAX_TEXT)
+}
+
+fn at_most(what: &'static str, count: usize, most: usize) -> Result<(), BenchContentError> {
+    if count > most { Err(BenchContentError::Many { what, count, most }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests;

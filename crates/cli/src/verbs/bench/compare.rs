@@ -1,0 +1,54 @@
+//! `numa bench compare`.
+
+use super::output::WIDTH;
+use crate::GlobalArgs;
+use anyhow::Context;
+use clap::Args;
+use numakit_bench::BenchResults;
+use numakit_bench::compare::compare;
+use numakit_sys::stdio::print;
+use numakit_sys::tty;
+use numakit_terminal::bench::compared;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Show what differs between two results beyond noise
+///
+/// A value differs if the intervals from the 10 % to the 90 % quantile do not overlap. The results may be of different
+/// machines; what differs in these and in the conditions is said first.
+///
+/// --json writes {version, same_machine, unlike: [{what, first, second}], doubts (of the first, of the second): [[{benchmark, warning}]], compared,
+/// changes: [{benchmark, name, place, unit, first, second, change_percent, is_better}], only_first and only_second:
+/// [{benchmark, name, count, of}]}. A value is {median, low, high, samples}; is_better is null where it is not known.
+/// version is 1.
+#[derive(Debug, Args)]
+pub struct BenchCompareArgs {
+    /// Results before, as 'numa bench --json' wrote them
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// Results after
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    /// Changes to show, the largest first
+    #[arg(long, value_name = "N", default_value = "40")]
+    rows: u16,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl BenchCompareArgs {
+    /// Reads, compares and prints.
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        global.only_here("it reads files, which have all that it compares")?;
+        let comparison = compare(&BenchResults::read(&self.before)?, &BenchResults::read(&self.after)?);
+        match self.json {
+            true => {
+                let text = serde_json::to_string(&comparison).context("cannot write JSON")?;
+                print(format_args!("{text}\n"))?;
+            }
+            false => print(compared::text(&comparison, self.rows.into(), tty::columns().unwrap_or(WIDTH)))?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

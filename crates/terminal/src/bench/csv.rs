@@ -1,0 +1,85 @@
+//! All values as one table of comma-separated values (RFC 4180): a line for each.
+
+use numakit_bench::{BenchResults, Quantiles};
+use std::fmt::Write;
+
+const HEAD: &str = "benchmark,kind,name,row,column,x,unit,median,low,high,samples,best\r\n";
+
+/// What a line has in front of its value.
+#[derive(Debug, Default)]
+struct Line<'a> {
+    kind: &'a str,
+    name: &'a str,
+    pair: Option<(u32, u32)>,
+    x: Option<f64>,
+    unit: &'a str,
+    best: Option<f64>,
+}
+
+/// The table. Fields that a kind does not have are empty.
+pub fn csv(results: &BenchResults) -> String {
+    let mut text = HEAD.to_owned();
+    for result in &results.benchmarks {
+        let mut put = |line: Line<'_>, value: &Quantiles| put(&mut text, &result.name, &line, value);
+        for matrix in &result.matrices {
+            let line = |pair| Line {
+                kind: "matrix",
+                name: &matrix.name,
+                unit: &matrix.unit,
+                pair: Some(pair),
+                ..Line::default()
+            };
+            for (row, cells) in matrix.rows.iter().zip(&matrix.cells) {
+                let there = matrix
+                    .columns
+                    .iter()
+                    .zip(cells)
+                    .filter_map(|(column, cell)| Some((column, cell.as_ref()?)));
+                there.for_each(|(column, value)| put(line((*row, *column)), value));
+            }
+        }
+        for curve in &result.curves {
+            for point in &curve.points {
+                let (name, unit, x) = (&*curve.name, &*curve.unit, Some(point.x));
+                put(Line { kind: "curve", name, unit, x, ..Line::default() }, &point.value);
+            }
+        }
+        for one in &result.values {
+            let (name, unit, best) = (&*one.name, &*one.unit, one.best);
+            put(Line { kind: "value", name, unit, best, ..Line::default() }, &one.value);
+        }
+    }
+    text
+}
+
+fn put(text: &mut String, benchmark: &str, line: &Line<'_>, value: &Quantiles) {
+    let or_empty = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let (row, column) = line.pair.unzip();
+    let node = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
+    // Writing to a string cannot fail.
+    _ = write!(
+        text,
+        "{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
+        quoted(benchmark),
+        line.kind,
+        quoted(line.name),
+        node(row),
+        node(column),
+        or_empty(line.x),
+        quoted(line.unit),
+        value.median,
+        value.low,
+        value.high,
+        value.samples,
+        or_empty(line.best)
+    );
+}
+
+/// A text as a field.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
