@@ -101,7 +101,7 @@ fn arrays(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut BenchResult) ->
             worst = found.into_iter().chain(worst).max_by(|one, other| one.factor.total_cmp(&other.factor));
             curves.iter_mut().zip(values).for_each(|(curve, value)| curve.add(count as f64, value));
         }
-        result.curves.extend(curves);
+        curves.into_iter().for_each(|curve| result.add_curve(curve));
     }
     if !ground.is_stopped() {
         result.remarks.push(verdict(worst));

@@ -127,7 +127,7 @@ fn curve(
             Err(Misplaced(why)) => result.leave_out(format!("barrier, {name}, {count} threads"), why),
         }
     }
-    result.curves.push(curve);
+    result.add_curve(curve);
 }
 
 /// The numbers of threads at which all cores of a node are used and others are not.

@@ -227,6 +227,11 @@ impl BenchResult {
         cells.chain(points).chain(self.values.iter().map(|value| (&*value.name, &value.value)))
     }
 
+    /// Adds a curve, unless nothing of it was measured.
+    pub fn add_curve(&mut self, curve: Curve) {
+        self.curves.extend(Some(curve).filter(|curve| !curve.points.is_empty()));
+    }
+
     /// Adds that something was not measured, once.
     pub fn leave_out(&mut self, what: impl Into<String>, why: impl Into<String>) {
         let one = NotMeasured { what: what.into(), why: why.into() };

@@ -107,19 +107,18 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     ));
     let mut measured = Vec::new();
     for order in &orders {
-        let first = result.curves.len();
-        result.curves.extend(LOOPS.iter().map(|one| {
+        let curve = |one: &Loop| {
             Curve::new(format!("{}, medians, {}", one.name, order.name), "GB/s", false, Axis::threads())
-        }));
+        };
+        let mut curves: Vec<Curve> = LOOPS.iter().map(curve).collect();
         for count in counts(order.threads.len()) {
             if ground.is_stopped() {
-                return;
+                break;
             }
             let values = of_order(ground, order, count, array, &mut measured, result);
-            for (curve, value) in result.curves[first..].iter_mut().zip(values) {
-                curve.add(count as f64, value);
-            }
+            curves.iter_mut().zip(values).for_each(|(curve, value)| curve.add(count as f64, value));
         }
+        curves.into_iter().for_each(|curve| result.add_curve(curve));
     }
 }
 

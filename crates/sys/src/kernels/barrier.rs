@@ -60,7 +60,8 @@ pub struct OpenMp {
 impl OpenMp {
     /// The first one that this machine has; none if there is none.
     pub fn load() -> Option<Self> {
-        LIBRARIES.into_iter().find_map(Self::open)
+        // With OMP_PROC_BIND, libraries bind the thread that loads them.
+        std::thread::spawn(|| LIBRARIES.into_iter().find_map(Self::open)).join().ok().flatten()
     }
 
     fn open(library: &'static CStr) -> Option<Self> {
