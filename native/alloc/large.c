@@ -19,11 +19,15 @@ static size_t stagger_room(size_t bytes)
 }
 
 /* The distance of a block from the start of its span of these bytes. It is always the same for the same place and size, so
- * that a block that is used again has the pages of the one before. */
+ * that a block that is used again has the pages of the one before. Arrays of one size lie at equal steps: multiplied by the
+ * golden ratio, their high bits differ at nearly all of these; where only the low ones of the place counted, all arrays of
+ * 2 MiB began at the same distance. */
 static uint32_t stagger_at(uint32_t unit, size_t bytes, size_t span)
 {
     size_t starts = (span - bytes) / STAGGER + 1;
-    return (unit ^ unit >> 7) % (uint32_t)(starts < MOST_STARTS ? starts : MOST_STARTS) * STAGGER;
+    uint32_t most = (uint32_t)(starts < MOST_STARTS ? starts : MOST_STARTS);
+    uint32_t mixed = (unit ^ unit >> 4) * 0x9E3779B1u;
+    return (uint32_t)((uint64_t)mixed * most >> 32) * STAGGER;
 }
 
 static uint32_t units_for(size_t bytes)

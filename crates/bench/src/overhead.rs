@@ -139,12 +139,9 @@ fn beside(
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     let mut recorder =
         Running::start_to(words, &[], Some(&nothing)).map_err(|e| failed(format!("does not start: {e}")))?;
-    let begun = begins(&mut recorder, overhead.file);
+    let begun = begins(&mut recorder, *hz, overhead.file);
     let (before, started) = (cpu_of(recorder.id()), clock::monotonic());
-    let ended = match &begun {
-        Ok(()) => run(overhead.command, signals),
-        Err(why) => Err(failed(why.clone())),
-    };
+    let ended = begun.and_then(|()| run(overhead.command, signals));
     let (after, lived) = (cpu_of(recorder.id()), (clock::monotonic() - started) as f64);
     recorder.signal(signal::INTERRUPT);
     while recorder.ended()?.is_none() {
@@ -165,14 +162,14 @@ fn beside(
 }
 
 /// Waits until the recorder has written the head of its file, and has come to rest.
-fn begins(recorder: &mut Running, file: &Path) -> Result<(), String> {
+fn begins(recorder: &mut Running, hz: f64, file: &Path) -> Result<(), OverheadError> {
     let deadline = clock::monotonic() + BEGINNING.as_nanos() as u64;
     while !fs::metadata(file).is_ok_and(|data| data.len() > 0) {
-        if let Ok(Some(status)) = recorder.ended() {
-            return Err(format!("ended with status {status}"));
+        if let Some(status) = recorder.ended()? {
+            return Err(OverheadError::Recorder { hz, why: format!("ended with status {status}") });
         }
         if clock::monotonic() > deadline {
-            return Err(format!("wrote nothing within {BEGINNING:?}"));
+            return Err(OverheadError::Recorder { hz, why: format!("wrote nothing within {BEGINNING:?}") });
         }
         std::thread::sleep(LOOK);
     }

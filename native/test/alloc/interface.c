@@ -416,7 +416,36 @@ static void all_are_of_one_library(void)
 }
 #endif
 
+/* Large blocks of one size do not all compete for the same sets of a cache. Other allocators may do as they like. */
+static void large_blocks_begin_at_different_places(void)
+{
+#ifndef NUMALLOC_PREFIX
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (!preloaded || !strstr(preloaded, "libnumalloc"))
+        return;
+#endif
+    enum { BLOCKS = 16, LEAST = 6 };
+    for (size_t size = 512 * KIB; size <= 8 * MIB; size *= 2) {
+        void *blocks[BLOCKS];
+        bool seen[4096 / 64] = {false};
+        int places = 0;
+        for (int i = 0; i < BLOCKS; i++) {
+            blocks[i] = malloc(size);
+            CHECK(blocks[i]);
+            bool *place = &seen[(uintptr_t)blocks[i] % 4096 / 64];
+            places += !*place;
+            *place = true;
+        }
+        if (places < LEAST)
+            dprintf(2, "%d blocks of %zu KiB begin at %d places of a page\n", BLOCKS, size / KIB, places);
+        CHECK(places >= LEAST);
+        for (int i = 0; i < BLOCKS; i++)
+            free(blocks[i]);
+    }
+}
+
 const struct test CASES[] = {
+    {"large_blocks_begin_at_different_places", large_blocks_begin_at_different_places},
     {"every_size", every_size},
     {"usable_size", usable_size},
     {"zero_sizes", zero_sizes},
