@@ -30,10 +30,12 @@ static void *volatile last;
 static void take(size_t count, size_t bytes, bool frees)
 {
     for (size_t i = 0; i < count; i++) {
-        last = malloc(bytes);
-        CHECK(last);
+        /* Of this thread: another one sets `last` too. */
+        void *block = malloc(bytes);
+        CHECK(block);
+        last = block;
         if (frees)
-            free(last);
+            free(block);
     }
 }
 
