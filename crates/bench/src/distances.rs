@@ -79,19 +79,18 @@ pub struct MeasuredDistances {
     pub orders: Vec<UnlikeOrder>,
 }
 
-/// The latency of all pairs of nodes in results.
+/// The latency of all pairs of nodes in results, if one was measured.
 pub fn latency(results: &BenchResults) -> Option<&PairMatrix> {
-    matrix(results, "latency", "ns")
+    results.idle_latency().filter(has_values)
 }
 
 /// Their bandwidth: that of reading.
 pub fn bandwidth(results: &BenchResults) -> Option<&PairMatrix> {
-    matrix(results, "bandwidth", "GB/s")
+    results.read_bandwidth().filter(has_values)
 }
 
-fn matrix<'a>(results: &'a BenchResults, benchmark: &str, unit: &str) -> Option<&'a PairMatrix> {
-    let result = results.benchmarks.iter().find(|result| result.name == benchmark)?;
-    result.matrices.iter().find(|matrix| matrix.unit == unit && matrix.values().next().is_some())
+fn has_values(matrix: &&PairMatrix) -> bool {
+    matrix.values().next().is_some()
 }
 
 /// Compares them. The results may be of another machine with the same numbers of nodes.

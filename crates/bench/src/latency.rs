@@ -3,6 +3,7 @@
 
 use crate::generators::{Gauges, Generators, Pace};
 use crate::ground::{Ground, NodeCpus};
+use crate::peak::IDLE_LATENCY;
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, PairMatrix};
@@ -54,7 +55,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let rows: Vec<u32> = ground.places.iter().map(|place| place.node).collect();
     let matrix = |name, unit| PairMatrix::new(name, unit, true, rows.clone(), ground.memories.clone());
     let mut all = Matrices {
-        idle: matrix("load latency, idle", "ns"),
+        idle: matrix(IDLE_LATENCY, "ns"),
         cycles: matrix("load latency, idle, by TSC", "cycles"),
         loaded: matrix("load latency, loaded", "ns"),
         write: matrix("non-temporal write latency", "ns"),

@@ -11,17 +11,34 @@ const GIGABYTES: &str = "GB/s";
 const GIGABYTE: f64 = 1e9;
 const NANOSECONDS: &str = "ns";
 
+/// The matrices that others take from results, by their names.
+pub(crate) const IDLE_LATENCY: &str = "load latency, idle";
+const READ_BANDWIDTH: &str = "bandwidth, read";
+
 impl BenchResults {
+    /// The idle latency by pair of nodes.
+    pub fn idle_latency(&self) -> Option<&PairMatrix> {
+        self.matrix("latency", IDLE_LATENCY, NANOSECONDS)
+    }
+
+    /// The bandwidth by pair of nodes. Only reads move exactly the bytes that they count: a write also fetches the line that
+    /// it replaces.
+    pub fn read_bandwidth(&self) -> Option<&PairMatrix> {
+        self.matrix("bandwidth", READ_BANDWIDTH, GIGABYTES)
+    }
+
+    fn benchmark(&self, name: &str) -> Option<&BenchResult> {
+        self.benchmarks.iter().find(|result| result.name == name)
+    }
+
+    fn matrix(&self, benchmark: &str, name: &str, unit: &str) -> Option<&PairMatrix> {
+        self.benchmark(benchmark)?.matrices.iter().find(|matrix| matrix.name == name && matrix.unit == unit)
+    }
+
     /// Peaks, times and curves of the memory of each node.
     pub fn memory(&self) -> MeasuredMemory {
-        let of = |name: &str| self.benchmarks.iter().find(|result| result.name == name);
-        let (latency, bandwidth, curves) = (of("latency"), of("bandwidth"), of("curve"));
-        let matrix = |result: Option<&BenchResult>, name: &str, unit: &str| {
-            result?.matrices.iter().find(|matrix| matrix.name == name && matrix.unit == unit).cloned()
-        };
-        let times = matrix(latency, "load latency, idle", NANOSECONDS);
-        // Only reads move exactly the bytes that they count: a write also fetches the line that it replaces.
-        let peaks = best(matrix(bandwidth, "bandwidth, read", GIGABYTES).as_ref());
+        let peaks = best(self.read_bandwidth());
+        let curves = self.benchmark("curve");
         let curves = curves.map(|result| result.curves.as_slice()).unwrap_or_default();
         let node = |(node, peak): (u32, f64)| MeasuredNode {
             node,
@@ -34,17 +51,21 @@ impl BenchResults {
         };
         MeasuredMemory {
             nodes: peaks.into_iter().map(node).collect(),
-            latency: times.map(latencies).unwrap_or_default(),
-            doubts: [latency, bandwidth].into_iter().flatten().flat_map(doubt).collect(),
+            latency: self.idle_latency().map(latencies).unwrap_or_default(),
+            doubts: [self.benchmark("latency"), self.benchmark("bandwidth")]
+                .into_iter()
+                .flatten()
+                .flat_map(doubt)
+                .collect(),
         }
     }
 }
 
 /// Medians, to a tenth of a nanosecond.
-fn latencies(times: PairMatrix) -> LatencyMatrix {
+fn latencies(times: &PairMatrix) -> LatencyMatrix {
     let ns = |cell: &Option<Quantiles>| cell.map(|cell| (10.0 * cell.median).round() / 10.0);
     let cells = times.cells.iter().map(|row| row.iter().map(ns).collect()).collect();
-    LatencyMatrix { from: times.rows, to: times.columns, ns: cells }
+    LatencyMatrix { from: times.rows.clone(), to: times.columns.clone(), ns: cells }
 }
 
 /// The most that the CPUs of a node get of each memory.
@@ -99,8 +120,7 @@ mod tests {
     }
 
     fn curve(name: &str, points: &[(f64, f64)]) -> Curve {
-        let x = Axis { name: "bandwidth".into(), unit: GIGABYTES.into(), logarithmic: false };
-        let mut curve = Curve::new(name, NANOSECONDS, true, x);
+        let mut curve = Curve::new(name, NANOSECONDS, true, Axis::bandwidth());
         points.iter().for_each(|(x, ns)| curve.add(*x, value(*ns)));
         curve
     }

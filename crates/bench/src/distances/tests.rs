@@ -6,7 +6,8 @@ use crate::results::{BenchResult, VERSION};
 /// Latencies of all pairs of nodes in ns.
 fn results(rows: &[&[f64]]) -> BenchResults {
     let nodes: Vec<u32> = (0..rows[0].len() as u32).collect();
-    let mut matrix = PairMatrix::new("load latency", "ns", true, (0..rows.len() as u32).collect(), nodes);
+    let mut matrix =
+        PairMatrix::new(crate::peak::IDLE_LATENCY, "ns", true, (0..rows.len() as u32).collect(), nodes);
     for (row, values) in rows.iter().enumerate() {
         for (column, &median) in values.iter().enumerate() {
             let value = Quantiles { median, low: median * 0.98, high: median * 1.02, samples: 9 };

@@ -95,7 +95,7 @@ impl OpenMp {
         }
     }
 
-    /// Does something in this number of threads, or fewer if the library permits no more: each is told its number, from 0 on, and
+    /// Does something in this number of threads, or fewer if the library permits no more: each gets its number, from 0 on, and
     /// how many there are. One of them is the calling thread. Returns when all have done it.
     pub fn parallel(&self, threads: u32, work: &(dyn Fn(usize, usize) + Sync)) {
         struct Call<'a> {

@@ -62,7 +62,7 @@ impl TrafficGauge {
     }
 }
 
-/// Passes over a region again and again until it is told to end. `pause` is the time from the beginning of a chunk to that of
+/// Passes over a region again and again until `end` is set. `pause` is the time from the beginning of a chunk to that of
 /// the next, in ticks of [`ticks::ticks`] for each byte: 0 is as fast as it can be. A chunk that was late is not made up
 /// for.
 pub fn traffic(region: &mut Region, mix: Mix, pause: f64, gauge: &TrafficGauge, end: &AtomicBool) {
