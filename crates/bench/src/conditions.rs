@@ -140,12 +140,11 @@ impl Noise {
                 after / 1000
             ));
         }
-        judge_spread(result);
     }
 }
 
 /// Warns about values that varied.
-fn judge_spread(result: &mut BenchResult) {
+pub(crate) fn judge_spread(result: &mut BenchResult) {
     let all = result.all().count();
     let varied: Vec<(&str, f64)> = result
         .all()
@@ -182,6 +181,7 @@ mod tests {
         let mut calm = BenchResult { values: vec![named(value(9.5, 10.5))], ..Default::default() };
         let before = Noise { steal: 5, all: 100, running: 1, frequency: Some(2_000_000) };
         Noise { steal: 6, all: 1100, ..before }.judge(before, &cpus, &mut calm);
+        judge_spread(&mut calm);
         assert_eq!(calm.warnings, [""; 0]);
         let mut noisy = BenchResult {
             values: vec![named(value(9.0, 13.0)), named(value(9.5, 10.5))],
@@ -190,6 +190,7 @@ mod tests {
         let before = Noise { running: 4, ..before };
         Noise { steal: 105, all: 1100, running: 2, frequency: Some(1_500_000) }
             .judge(before, &cpus, &mut noisy);
+        judge_spread(&mut noisy);
         assert_eq!(noisy.warnings.len(), 4, "{:?}", noisy.warnings);
         assert!(noisy.warnings[0].contains("3 runnable threads on 2 CPUs"), "{:?}", noisy.warnings);
         assert!(noisy.warnings[1].contains("10.0 %"), "{:?}", noisy.warnings);

@@ -32,6 +32,7 @@ mod placed;
 mod quantiles;
 mod read;
 mod results;
+mod runs;
 mod sampled;
 mod settings;
 mod stream;
@@ -51,7 +52,7 @@ pub use results::{
     Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedValue, NotMeasured, PairMatrix,
     VERSION,
 };
-pub use settings::{BenchError, BenchSettings};
+pub use settings::{BenchError, BenchSettings, MAX_RUNS};
 pub use weights::{InterleaveWeights, KernelWeights, NodeWeight, WeightsError};
 
 use ground::Ground;

@@ -154,6 +154,7 @@ mod tests {
                 one("bandwidth", vec![write, read], vec![]),
                 one("curve", vec![], curves),
             ],
+            runs: 1,
             complete: true,
         }
     }

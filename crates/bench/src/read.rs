@@ -2,6 +2,7 @@
 
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, BenchResults, Curve, PairMatrix, VERSION};
+use crate::settings::MAX_RUNS;
 use numakit_topology::json::{self, ContentError, MAX_CPUS};
 use serde::Deserialize;
 use std::fs::File;
@@ -66,6 +67,9 @@ pub enum BenchContentError {
         /// How many there may be.
         most: usize,
     },
+    /// No run, or more than can be asked for.
+    #[error("it is of {0} runs, and there are 1 to {MAX_RUNS}; do not edit results")]
+    Runs(u32),
     /// A matrix whose cells do not have its rows and columns.
     #[error("matrix '{0}': its cells do not have {1} rows and {2} columns; do not edit results")]
     Shape(String, usize, usize),
@@ -113,6 +117,9 @@ impl BenchResults {
     }
 
     fn check(&self) -> Result<(), BenchContentError> {
+        if !(1..=MAX_RUNS).contains(&self.runs) {
+            return Err(BenchContentError::Runs(self.runs));
+        }
         at_most("benchmarks", self.benchmarks.len(), MAX_BENCHMARKS)?;
         let conditions = &self.conditions;
         let texts = [&self.machine_key, &conditions.processor, &conditions.kernel, &conditions.machine];

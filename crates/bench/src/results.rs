@@ -23,8 +23,15 @@ pub struct BenchResults {
     pub topology: Option<Topology>,
     /// One for each benchmark.
     pub benchmarks: Vec<BenchResult>,
+    /// How often they ran. Of several runs, a value is the median of their medians, and its quantiles cover the runs.
+    #[serde(default = "once")]
+    pub runs: u32,
     /// False if the run was interrupted.
     pub complete: bool,
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// What a benchmark has measured.
@@ -189,6 +196,11 @@ impl Axis {
     /// Bytes of memory, by factors.
     pub fn size() -> Self {
         Self { name: "size".to_owned(), unit: "bytes".to_owned(), logarithmic: true }
+    }
+
+    /// Whether places on it are measured too, so that no two runs have the same.
+    pub fn is_measured(&self) -> bool {
+        *self == Self::bandwidth()
     }
 
     /// A place on the axis, with its unit.

@@ -31,14 +31,27 @@ pub struct BenchStyle {
 /// All results, each with what makes them doubtful and what was left out.
 pub fn page(results: &BenchResults, style: BenchStyle) -> String {
     let mut text = conditions(&results.conditions, style.width);
+    text.extend(of_runs(results.runs).map(|runs| lines(&runs, "", style.width)));
     for result in &results.benchmarks {
         text.push('\n');
         text.push_str(&one(result, style));
     }
     if !results.complete {
-        text.push_str("\nInterrupted: what was measured until then is above.\n");
+        text.push_str(match results.runs {
+            1 => "\nInterrupted: what was measured until then is above.\n",
+            _ => "\nInterrupted: the runs that ended until then are above.\n",
+        });
     }
     text
+}
+
+/// What values of several runs are.
+fn of_runs(runs: u32) -> Option<String> {
+    (runs > 1).then(|| {
+        format!(
+            "{runs} runs: values are the medians of their medians; 10 % and 90 % are the quantiles of the runs' low and high ones"
+        )
+    })
 }
 
 /// The results as JSON, as `numa bench --help` describes.

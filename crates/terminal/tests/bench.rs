@@ -64,7 +64,11 @@ fn all_results_can_be_compared() {
             assert_eq!(forth.changes.is_empty(), one == other, "{pair}");
             assert_eq!(forth.only_first, back.only_second, "{pair}");
             let text = compared::text(&forth, usize::MAX, 100);
-            assert_eq!(text.contains("changed beyond noise"), one != other, "{pair}: {text}");
+            assert_eq!(
+                text.contains("compared values differ beyond the noise within a run"),
+                one != other,
+                "{pair}: {text}"
+            );
             assert_eq!(text.contains("of two machines"), one != other, "{pair}: {text}");
         }
     }

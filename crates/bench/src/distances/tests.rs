@@ -21,6 +21,7 @@ fn results(rows: &[&[f64]]) -> BenchResults {
         conditions: BenchConditions::default(),
         topology: None,
         benchmarks: vec![one],
+        runs: 1,
         complete: true,
     }
 }

@@ -111,6 +111,8 @@ fn nonsense_is_refused_with_its_bounds() {
         ("latency --size fast", ["'fast' is not a size", "256M"]),
         ("latency --time 0s", ["'0s' is out of range", "from 100us to 1h"]),
         ("latency --time 200us", ["200µs is outside of 1ms to 3600s", "--time"]),
+        ("latency --runs 0", ["invalid value '0' for '--runs <N>'", "1..=99"]),
+        ("latency --runs 100", ["invalid value '100' for '--runs <N>'", "1..=99"]),
         ("latency --cpus 9999", ["--cpus", "those that may be used are"]),
         ("latency --nodes 900", ["--nodes", "those that may be used are"]),
         ("speed", ["invalid value 'speed'", "latency"]),
@@ -124,16 +126,9 @@ fn nonsense_is_refused_with_its_bounds() {
     }
 }
 
-#[test]
-fn an_interrupt_keeps_what_was_measured() {
-    let folder = Folder::new("benchint");
-    // The first matrix takes a moment, and the curve behind it minutes.
-    let child = folder
-        .numa("bench latency --json --size 256K --time 2s")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// What a benchmark prints that is interrupted as soon as it collects signals.
+fn interrupted(folder: &Folder, line: &str) -> BenchResults {
+    let child = folder.numa(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let process = child.id();
     let catches = || {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
@@ -144,8 +139,36 @@ fn an_interrupt_keeps_what_was_measured() {
     std::process::Command::new("kill").args(["-INT", &process.to_string()]).status().unwrap();
     let done = Done::of(child.wait_with_output().unwrap());
     assert_eq!(done.code, 130, "{} {}", done.out, done.err);
-    let results = results(&done);
-    assert!(!results.complete && results.version == 1, "{}", done.out);
+    results(&done)
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured() {
+    let folder = Folder::new("benchint");
+    // The first matrix takes a moment, and the curve behind it minutes.
+    let kept = interrupted(&folder, "bench latency --json --size 256K --time 2s");
+    assert!(!kept.complete && kept.version == 1, "{kept:?}");
+    // Each run takes a moment, and all of them minutes.
+    let kept = interrupted(&folder, "bench latency --json --size 256K --time 20ms --runs 99");
+    assert!(!kept.complete && (1..99).contains(&kept.runs), "{kept:?}");
+}
+
+#[test]
+fn several_runs_are_one_result() {
+    let folder = Folder::new("benchruns");
+    let [once, twice] = [1, 3].map(|runs| {
+        let done = folder.run(&format!("bench alias --json --runs {runs} {SHORT}"));
+        assert_eq!(done.code, 0, "{}", done.err);
+        std::fs::write(folder.path(&format!("{runs}.json")), &done.out).unwrap();
+        results(&done)
+    });
+    assert_eq!((once.runs, twice.runs, twice.complete), (1, 3, true));
+    let count = |results: &BenchResults| results.benchmarks[0].all().count();
+    assert_eq!((count(&once), twice.benchmarks.len()), (count(&twice), 1));
+    assert!(twice.benchmarks[0].all().all(|(_, value)| value.samples >= 15));
+    folder.run("bench compare 3.json 3.json").says(0, "no change beyond the noise of 3 runs each");
+    folder.run("bench compare 3.json 1.json").says(0, "after is one run: how much runs differ");
+    assert!(folder.run("bench show 3.json").out.contains("3 runs: values are the medians of their medians"));
 }
 
 /// Results of this machine in a file.
@@ -203,7 +226,7 @@ fn two_results_are_compared() {
     measured(&folder, "a.json");
     let same = folder.run("bench compare a.json a.json");
     assert!(
-        same.code == 0 && same.out.contains("no change beyond noise: the intervals of all"),
+        same.code == 0 && same.out.contains("no change beyond the noise within a run: the intervals of all"),
         "{}",
         same.out
     );
@@ -223,6 +246,7 @@ fn two_results_are_compared() {
         ", 2.6 after",
         "  worse\n",
         "1 of ",
+        "before and after are one run each: how much runs differ from each other is not known",
         "only before: latency: load latency, idle\n",
     ] {
         assert!(text.contains(part), "no '{part}' in\n{text}");

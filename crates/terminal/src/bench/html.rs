@@ -4,10 +4,10 @@ mod heat;
 mod plot;
 mod scale;
 
-use super::{about, number, value_cells};
+use super::{about, number, of_runs, value_cells};
 use crate::html::{document, put, table};
 use crate::topology::{svg_in_page, svg_style};
-use numakit_bench::{BenchConditions, BenchResult, BenchResults, Curve};
+use numakit_bench::{BenchResult, BenchResults, Curve};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("html/bench.css");
@@ -17,7 +17,7 @@ const MACHINE: &str = "machine";
 /// The page: what the values depend on, the machine, and each benchmark with its doubts first.
 pub fn html(results: &BenchResults) -> String {
     let mut page = String::new();
-    conditions(&mut page, &results.conditions, results.complete);
+    conditions(&mut page, results);
     contents(&mut page, results);
     if let Some(topology) = &results.topology {
         page.push_str("<h2>Machine</h2>\n<div class=\"wide\">");
@@ -35,7 +35,8 @@ pub fn html(results: &BenchResults) -> String {
     document(&format!("numa bench: {}", results.conditions.processor), &style, heading, &page)
 }
 
-fn conditions(page: &mut String, conditions: &BenchConditions, is_complete: bool) {
+fn conditions(page: &mut String, results: &BenchResults) {
+    let conditions = &results.conditions;
     let or = |value: &Option<String>, without: &str| value.clone().unwrap_or_else(|| without.to_owned());
     let mut rows = vec![
         ("Processor", conditions.processor.clone()),
@@ -52,13 +53,14 @@ fn conditions(page: &mut String, conditions: &BenchConditions, is_complete: bool
     if let Some(why) = &conditions.unverified {
         rows.push(("Not verified", format!("on which nodes the memory was: {why}")));
     }
+    rows.extend(of_runs(results.runs).map(|runs| ("Runs", runs)));
     page.push_str("<table class=\"conditions\"><tbody>\n");
     for (name, value) in rows {
         put(page, "<tr><th scope=\"row\">", name, "</th>");
         put(page, "<td>", &value, "</td></tr>\n");
     }
     page.push_str("</tbody></table>\n");
-    if !is_complete {
+    if !results.complete {
         page.push_str("<p class=\"warning\">Interrupted: the rest was not measured.</p>\n");
     }
 }

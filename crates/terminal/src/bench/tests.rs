@@ -44,6 +44,7 @@ pub(super) fn results() -> BenchResults {
         conditions,
         topology: None,
         benchmarks: vec![result],
+        runs: 1,
         complete: false,
     }
 }

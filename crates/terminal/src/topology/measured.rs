@@ -128,6 +128,7 @@ mod tests {
             conditions: BenchConditions::default(),
             topology: None,
             benchmarks: vec![one],
+            runs: 1,
             complete: true,
         };
         let mut machine = numakit_topology::synthetic::parse("package:1 node:3 core:1").unwrap();
