@@ -35,6 +35,7 @@ mod results;
 mod runs;
 mod sampled;
 mod settings;
+mod short;
 mod stream;
 mod stream_orders;
 mod team;
@@ -53,6 +54,7 @@ pub use results::{
     VERSION,
 };
 pub use settings::{BenchError, BenchSettings, MAX_RUNS};
+pub use short::{ShortRow, ShortTable, short};
 pub use weights::{InterleaveWeights, KernelWeights, NodeWeight, WeightsError};
 
 use ground::Ground;

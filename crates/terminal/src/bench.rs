@@ -15,7 +15,9 @@ pub(crate) use matrix::text as matrix_text;
 
 use crate::table::page_table;
 use crate::wrap::wrap;
-use numakit_bench::{BenchConditions, BenchResult, BenchResults, NamedValue, about};
+use numakit_bench::{
+    BenchConditions, BenchResult, BenchResults, NamedValue, ShortRow, ShortTable, about, short,
+};
 use numakit_model::numbers::ABSENT;
 use std::fmt::Write;
 
@@ -26,6 +28,8 @@ pub struct BenchStyle {
     pub color: bool,
     /// The width of the terminal.
     pub width: usize,
+    /// Whether all values are shown, where few of them can say the same.
+    pub all: bool,
 }
 
 /// All results, each with what makes them doubtful and what was left out.
@@ -87,21 +91,30 @@ fn conditions(conditions: &BenchConditions, width: usize) -> String {
 
 fn one(result: &BenchResult, style: BenchStyle) -> String {
     let mut text = lines(&format!("{}: {}", result.name, about(&result.name)), "", style.width);
+    let (tables, curves) = match style.all {
+        true => (Vec::new(), result.curves.iter().collect()),
+        false => short(result),
+    };
+    // What a table shows in short, a remark says.
+    if !tables.is_empty() {
+        text += &remarks(result, style.width);
+    }
+    for table in &tables {
+        _ = write!(text, "\n{}", short_table(table));
+    }
     for matrix in &result.matrices {
         _ = write!(text, "\n{}", matrix::text(matrix, style));
     }
-    for curve in &result.curves {
+    for curve in curves {
         _ = write!(text, "\n{}", curve::text(curve, style.width));
     }
     if !result.values.is_empty() {
         let (headings, rows) = value_cells(&result.values);
         _ = write!(text, "\n{}", page_table(headings, &rows, "  "));
     }
-    if !result.remarks.is_empty() {
-        text.push('\n');
-    }
-    for remark in &result.remarks {
-        text += &lines(remark, "  ", style.width);
+    match tables.iter().map(|table| table.of).sum::<usize>() {
+        0 => text += &remarks(result, style.width),
+        values => _ = writeln!(text, "\n  {values} values in short; --all shows all of them"),
     }
     for left in &result.left_out {
         text += &lines(&format!("left out: {}: {}", left.what, left.why), "  ", style.width);
@@ -110,6 +123,19 @@ fn one(result: &BenchResult, style: BenchStyle) -> String {
         text += &lines(&format!("warning: {warning}"), "  ", style.width);
     }
     text
+}
+
+fn remarks(result: &BenchResult, width: usize) -> String {
+    let remarks: String = result.remarks.iter().map(|remark| lines(remark, "  ", width)).collect();
+    if remarks.is_empty() { remarks } else { format!("\n{remarks}") }
+}
+
+fn short_table(table: &ShortTable) -> String {
+    let row = |row: &ShortRow| {
+        row.words.iter().cloned().chain(row.values.iter().map(|value| number(*value))).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = table.rows.iter().map(row).collect();
+    format!("{} in {}\n{}", table.name, table.unit, page_table(&table.headings, &rows, "  "))
 }
 
 /// The headings and rows of single values.

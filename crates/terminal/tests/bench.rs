@@ -9,7 +9,7 @@ use numakit_terminal::bench::{BenchStyle, compared, csv, html, json, page};
 use numakit_terminal::topology::measured;
 use std::path::{Path, PathBuf};
 
-const PLAIN: BenchStyle = BenchStyle { color: false, width: 100 };
+const PLAIN: BenchStyle = BenchStyle { color: false, width: 100, all: false };
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/bench");
@@ -43,6 +43,11 @@ fn all_results_are_shown_in_every_form() {
                 result.name
             );
             assert!(text.contains(&format!("\n{}: ", result.name)), "{shown}: {}", result.name);
+            let in_full = page(&results, BenchStyle { all: true, ..PLAIN });
+            assert!(
+                in_full.lines().count() > text.lines().count() + 60,
+                "{shown}: the short form is no shorter"
+            );
             assert!(html.contains(&format!("<h2>{}</h2>", result.name)), "{shown}: {}", result.name);
         }
         let cells: usize =

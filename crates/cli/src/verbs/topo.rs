@@ -73,7 +73,12 @@ impl TopoArgs {
             note(format_args!("the results are of another machine: {processor}, {machine}"));
         }
         let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
-        Ok(print(measured(topology, &results, &distances, BenchStyle { color: global.color(), width }))?)
+        Ok(print(measured(
+            topology,
+            &results,
+            &distances,
+            BenchStyle { color: global.color(), width, all: true },
+        ))?)
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn results() -> BenchResults {
 
 #[test]
 fn a_page_shows_all_values_and_all_doubts() {
-    let page = page(&results(), BenchStyle { color: false, width: 100 });
+    let page = page(&results(), BenchStyle { color: false, width: 100, all: false });
     for line in [
         "  CPUs of node \\ memory of node    0    2",
         &format!("{:>31} 80.0  143", 0),
@@ -76,14 +76,14 @@ fn a_page_shows_all_values_and_all_doubts() {
 
 #[test]
 fn heat_goes_from_the_best_to_the_worst() {
-    let colored = page(&results(), BenchStyle { color: true, width: 100 });
+    let colored = page(&results(), BenchStyle { color: true, width: 100, all: false });
     assert!(
         colored.contains("\x1b[30;48;5;114m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;203m 260\x1b[0m"),
         "{colored}"
     );
     let mut rates = results();
     rates.benchmarks[0].matrices[0].less_is_better = false;
-    let colored = page(&rates, BenchStyle { color: true, width: 100 });
+    let colored = page(&rates, BenchStyle { color: true, width: 100, all: false });
     assert!(
         colored.contains("\x1b[30;48;5;203m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;114m 260\x1b[0m"),
         "{colored}"
@@ -95,7 +95,7 @@ fn a_wide_matrix_is_broken_into_parts() {
     let nodes: Vec<u32> = (0..32).collect();
     let mut matrix = PairMatrix::new("read", "GB/s", false, nodes.clone(), nodes);
     (0..32).for_each(|at| matrix.set(at, at, Some(around(100.0 + at as f64))));
-    let text = matrix::text(&matrix, BenchStyle { color: false, width: 80 });
+    let text = matrix::text(&matrix, BenchStyle { color: false, width: 80, all: false });
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     assert_eq!(text.matches("131").count(), 1);
 }

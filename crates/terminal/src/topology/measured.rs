@@ -135,7 +135,7 @@ mod tests {
         let stated = vec![vec![10, 20, 30], vec![20, 10, 20], vec![30, 20, 10]];
         machine.distances = numakit_model::topology::Distances::new(vec![0, 1, 2], stated).ok();
         let distances = measured_distances(&machine, &results).unwrap();
-        measured(&machine, &results, &distances, BenchStyle { color: false, width: 100 })
+        measured(&machine, &results, &distances, BenchStyle { color: false, width: 100, all: false })
     }
 
     #[test]
