@@ -8,7 +8,7 @@ use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve};
 use crate::sampled;
 use crate::short::{ShortRow, ShortTable, table};
-use numakit_model::numbers::NumberStyle;
+use numakit_model::numbers::{NumberStyle, counted};
 use numakit_sys::kernels::{Advice, Chain, HUGE_PAGE};
 use std::collections::VecDeque;
 
@@ -48,7 +48,7 @@ pub(crate) fn measure(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut Ben
             let count = runs.len();
             add(&format!("{what}, in fresh {pages}"), runs, result);
             if let Some(Misplaced(why)) = refused {
-                result.leave_out(format!("more than {count} runs of {what} in {pages}"), why);
+                result.leave_out(format!("more than {} of {what} in {pages}", counted(count, "run")), why);
             }
         }
     }
@@ -124,8 +124,10 @@ fn add(name: &str, mut runs: Vec<Quantiles>, result: &mut BenchResult) {
         false => "it does not matter where its pages lie".to_owned(),
     };
     result.remarks.push(format!(
-        "{name}: of {} runs a tenth took less than {:.1} ns a load and a tenth more than {:.1}: {about}",
-        all.samples, all.low, all.high
+        "{name}: of {} a tenth took less than {:.1} ns a load and a tenth more than {:.1}: {about}",
+        counted(all.samples, "run"),
+        all.low,
+        all.high
     ));
 }
 

@@ -1,6 +1,7 @@
 //! The machine, and what it was doing while something was measured.
 
 use crate::results::BenchResult;
+use numakit_model::numbers::counted;
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::Setting;
@@ -67,7 +68,7 @@ fn parts_of(topology: &Topology) -> String {
         (topology.cores.len(), "core"),
         (topology.online.len(), "CPU"),
     ];
-    parts.map(|(count, noun)| format!("{count} {noun}{}", if count == 1 { "" } else { "s" })).join(", ")
+    parts.map(|(count, noun)| counted(count, noun)).join(", ")
 }
 
 /// The governors of these CPUs, each once.
@@ -118,8 +119,9 @@ impl Noise {
         let busy = u64::from(before.running.saturating_sub(1));
         if busy >= cpus.len() as u64 {
             result.warnings.push(format!(
-                "other programs had {busy} runnable threads on {} CPUs; run it again when the machine is idle",
-                cpus.len()
+                "other programs had {} on {}; run it again when the machine is idle",
+                counted(busy as usize, "runnable thread"),
+                counted(cpus.len(), "CPU")
             ));
         }
         let (steal, all) = (self.steal.saturating_sub(before.steal), self.all.saturating_sub(before.all));
@@ -193,6 +195,10 @@ mod tests {
         judge_spread(&mut noisy);
         assert_eq!(noisy.warnings.len(), 4, "{:?}", noisy.warnings);
         assert!(noisy.warnings[0].contains("3 runnable threads on 2 CPUs"), "{:?}", noisy.warnings);
+        let mut single = BenchResult::default();
+        let alone = CpuSet::range(0, 0);
+        Noise { running: 2, ..before }.judge(Noise { running: 2, ..before }, &alone, &mut single);
+        assert!(single.warnings[0].contains("had 1 runnable thread on 1 CPU;"), "{:?}", single.warnings);
         assert!(noisy.warnings[1].contains("10.0 %"), "{:?}", noisy.warnings);
         assert!(noisy.warnings[3].starts_with("1 of 2 values") && noisy.warnings[3].contains("load, 40 %"));
     }

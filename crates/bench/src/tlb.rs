@@ -138,8 +138,9 @@ fn memory(ground: &Ground<'_>, node: u32, kind: Kind) -> Result<Region, Misplace
     reserved(ground, node, kind.page, count).map_err(|Misplaced(why)| {
         let got = huge.map_or_else(|| "does not say how many".to_owned(), |h| format!("gave {}", h / kind.page as u64));
         Misplaced(format!(
-            "of {count} transparent ones the kernel {got} (set /sys/kernel/mm/transparent_hugepage/enabled to madvise, or give \
-             a smaller --size), and {why}"
+            "of {count} transparent {} the kernel {got} (set /sys/kernel/mm/transparent_hugepage/enabled to madvise, or give \
+             a smaller --size), and {why}",
+            if count == 1 { "one" } else { "ones" }
         ))
     })
 }
