@@ -174,6 +174,9 @@ fn check_matrix(matrix: &PairMatrix) -> Result<(), BenchContentError> {
 fn check_curve(curve: &Curve) -> Result<(), BenchContentError> {
     let texts = [&curve.name, &curve.unit, &curve.x.name, &curve.x.unit];
     texts.into_iter().chain(curve.marks.iter().map(|mark| &mark.name)).try_for_each(|text| plain(text))?;
+    let largest = curve.from.max(curve.memory).map_or(0, |largest| largest as usize);
+    at_most("the number of a node", largest, MAX_CPUS as usize)?;
+    at_most("the share of reads in percent", curve.read_percent.unwrap_or(0) as usize, 100)?;
     let places = curve.points.iter().map(|point| point.x).chain(curve.marks.iter().map(|mark| mark.x));
     places.into_iter().try_for_each(|x| check_number(&curve.name, x))?;
     curve.points.iter().try_for_each(|point| check_value(&curve.name, &point.value))

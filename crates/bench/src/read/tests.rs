@@ -89,6 +89,10 @@ fn values_that_nothing_measures_are_refused() {
     assert!(text.contains("bytes of a text: 5000 are more than 4096"), "{text}");
     let runs = refused(|results| results.runs = 0);
     assert!(runs.contains("it is of 0 runs, and there are 1 to 99"), "{runs}");
+    let node = refused(|results| results.benchmarks[0].curves[0].memory = Some(u32::MAX));
+    assert!(node.contains("number of a node: 4294967295 are more than 65536"), "{node}");
+    let reads = refused(|results| results.benchmarks[0].curves[0].read_percent = Some(101));
+    assert!(reads.contains("share of reads in percent: 101 are more than 100"), "{reads}");
     let control = refused(|results| results.conditions.governor = Some("\u{1b}[2J".into()));
     assert!(control.contains("control characters: '\\u{1b}[2J'"), "{control}");
     let many = refused(|results| results.benchmarks = vec![BenchResult::default(); 257]);
