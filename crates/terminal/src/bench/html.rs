@@ -109,10 +109,15 @@ fn one(page: &mut String, result: &BenchResult) {
 fn curves(page: &mut String, group: &[&Curve]) {
     let Some(first) = group.first() else { return };
     let common = plot::common(group);
-    let heading = match (group.len(), common) {
+    let end = plot::common_end(group, common);
+    let in_all = |name: &str| [&name[..common], &name[name.len() - end..]].concat();
+    let heading = match (group.len(), common + end) {
         (1, _) => format!("{}, by {}", first.name, first.x.name),
         (_, 0) => format!("{} by {}", first.unit, first.x.name),
-        _ => format!("{}, by {}", first.name[..common].trim_end_matches(", "), first.x.name),
+        _ => {
+            let words = in_all(&first.name).replace(", , ", ", ");
+            format!("{}, by {}", words.trim_matches([',', ' ']), first.x.name)
+        }
     };
     put(page, "<figure>\n<figcaption>", &heading, "</figcaption>\n");
     match plot::svg(group) {
@@ -122,7 +127,12 @@ fn curves(page: &mut String, group: &[&Curve]) {
     if group.len() > 1 {
         page.push_str("<p class=\"legend\">");
         for (at, curve) in group.iter().enumerate() {
-            put(page, &format!("<span>{} ", plot::key(at)), &curve.name[common..], "</span> ");
+            put(
+                page,
+                &format!("<span>{} ", plot::key(at)),
+                &curve.name[common..curve.name.len() - end],
+                "</span> ",
+            );
         }
         page.push_str("</p>\n");
     }
