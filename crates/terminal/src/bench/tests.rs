@@ -133,13 +133,13 @@ fn comma_separated_values_have_a_line_for_each_value() {
     let text = csv(&results());
     let lines: Vec<Vec<String>> = text.split_terminator("\r\n").map(fields).collect();
     assert_eq!(lines.len(), 1 + results().benchmarks[0].all().count());
-    assert!(lines.iter().all(|line| line.len() == 12), "{text}");
+    assert!(lines.iter().all(|line| line.len() == 13), "{text}");
     let [matrix, curve, value] = ["matrix", "curve", "value"].map(|kind| {
         lines.iter().find(|line| line[1] == kind).unwrap_or_else(|| panic!("no {kind} in {text}")).join(";")
     });
-    assert_eq!(matrix, "latency;matrix;load latency, idle;0;0;;ns;80;72;96;10;");
-    assert_eq!(curve, "latency;curve;load latency;;;4096;ns;1;0.9;1.2;10;");
-    assert_eq!(value, "latency;value;a pass;;;;ms;5;4.5;6;10;9");
+    assert_eq!(matrix, "latency;matrix;load latency, idle;0;0;;;ns;80;72;96;10;");
+    assert_eq!(curve, "latency;curve;load latency;;;4096;bytes;ns;1;0.9;1.2;10;");
+    assert_eq!(value, "latency;value;a pass;;;;;ms;5;4.5;6;10;9");
     let mut odd = results();
     odd.benchmarks[0].name = "a \"b\"\nc".into();
     assert!(csv(&odd).contains("\r\n\"a \"\"b\"\"\nc\",matrix,"));
