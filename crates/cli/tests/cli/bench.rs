@@ -304,5 +304,14 @@ fn measured_distances_are_shown_beside_those_of_the_firmware() {
     matrix.columns[0] = 900;
     std::fs::write(folder.path("c.json"), serde_json::to_string(&other).unwrap()).unwrap();
     folder.run("topo --measured c.json").says(2, "give results of a machine with these nodes");
-    folder.run("topo --measured a.json --json").says(2, "cannot be used with");
+    folder.run("topo --measured a.json --svg -").says(2, "cannot be used with");
+    let [own, others] = ["a.json", "b.json"].map(|file| {
+        let done = folder.run(&format!("topo --measured {file} --json"));
+        assert_eq!((done.code, done.err.as_str()), (0, ""));
+        serde_json::from_str::<serde_json::Value>(&done.out).unwrap()
+    });
+    assert_eq!((&own["same_machine"], &others["same_machine"]), (&true.into(), &false.into()));
+    let nodes = own["latency"]["rows"].as_array().map(Vec::len).unwrap();
+    assert_eq!(own["pairs"].as_array().map(Vec::len), Some(nodes * nodes), "{own}");
+    assert_eq!((&own["pairs"][0]["measured"], &own["pairs"][0]["from"]), (&10.0.into(), &0.into()));
 }
