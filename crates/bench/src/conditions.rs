@@ -6,8 +6,8 @@ use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::permissions::{Permission, Permissions};
-use numakit_sys::proc::Processor;
 use numakit_sys::proc::machine::{self, LoadAverage, StatLine};
+use numakit_sys::proc::{Processor, TaskDir};
 use numakit_sys::sched;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,10 @@ const MAX_SPREAD: f64 = 0.2;
 const MAX_STEAL: f64 = 0.01;
 /// The share by which the frequency may change.
 const MAX_DRIFT: f64 = 0.05;
+
+/// What shows on which nodes memory is: of single pages, and of whole mappings.
+const MOVE_PAGES: &str = "move_pages";
+const NUMA_MAPS: &str = "numa_maps";
 
 /// What a result depends on beside the machine's memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,6 +43,9 @@ pub struct BenchConditions {
     pub policies_refused: Option<String>,
     /// Why it is not known on which nodes the memory was; null if it was verified.
     pub unverified: Option<String>,
+    /// What showed on which nodes the memory was: `move_pages`, or `numa_maps` where that is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_by: Option<String>,
 }
 
 impl BenchConditions {
@@ -46,6 +53,7 @@ impl BenchConditions {
     pub fn read(root: &SysRoot, topology: &Topology, permissions: &Permissions) -> Self {
         let processor = Processor::read(root);
         let refused = |permission| permissions.check(permission).err().map(ToString::to_string);
+        let (verified_by, unverified) = verified_by(refused(Permission::MovePages), has_nodes(root));
         Self {
             processor: processor.name,
             kernel: machine::kernel_release(root).unwrap_or_default(),
@@ -55,8 +63,23 @@ impl BenchConditions {
             huge_pages: Setting::read(root).map(|setting| setting.to_string()),
             load: LoadAverage::read(root).map(|load| load.minute),
             policies_refused: refused(Permission::Policies),
-            unverified: refused(Permission::MovePages),
+            unverified,
+            verified_by,
         }
+    }
+}
+
+/// Whether this process can read on which nodes its mappings are.
+fn has_nodes(root: &SysRoot) -> bool {
+    TaskDir::own(root).bytes("numa_maps").is_ok_and(|text| text.windows(2).any(|two| two == b" N"))
+}
+
+/// What shows on which nodes memory is; else why nothing does.
+fn verified_by(refused: Option<String>, has_nodes: bool) -> (Option<String>, Option<String>) {
+    match (refused, has_nodes) {
+        (None, _) => (Some(MOVE_PAGES.to_owned()), None),
+        (Some(_), true) => (Some(NUMA_MAPS.to_owned()), None),
+        (why, false) => (None, why),
     }
 }
 
@@ -168,6 +191,14 @@ mod tests {
     use super::*;
     use crate::quantiles::Quantiles;
     use crate::results::NamedValue;
+
+    #[test]
+    fn mappings_verify_what_single_pages_may_not() {
+        let of = |refused: Option<&str>, has_nodes| verified_by(refused.map(str::to_owned), has_nodes);
+        assert_eq!(of(None, true), (Some("move_pages".to_owned()), None));
+        assert_eq!(of(Some("a filter"), true), (Some("numa_maps".to_owned()), None));
+        assert_eq!(of(Some("a filter"), false), (None, Some("a filter".to_owned())));
+    }
 
     #[test]
     fn parts_are_counted() {

@@ -128,6 +128,7 @@ impl BenchResults {
             &conditions.huge_pages,
             &conditions.policies_refused,
             &conditions.unverified,
+            &conditions.verified_by,
         ];
         texts.into_iter().chain(others.into_iter().flatten()).try_for_each(|text| plain(text))?;
         let of = |result: &BenchResult| {

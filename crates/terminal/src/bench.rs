@@ -83,6 +83,17 @@ fn conditions(conditions: &BenchConditions, width: usize) -> String {
             width,
         );
     }
+    if let Some(file) = &conditions.verified_by
+        && file != "move_pages"
+    {
+        text += &lines(
+            &format!(
+                "{file} verified on which nodes the memory was, by mapping: the kernel refuses move_pages"
+            ),
+            "",
+            width,
+        );
+    }
     if let Some(why) = &conditions.unverified {
         text += &lines(&format!("{why}: it was not verified on which nodes the memory was"), "", width);
     }

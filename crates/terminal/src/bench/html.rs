@@ -50,6 +50,9 @@ fn conditions(page: &mut String, results: &BenchResults) {
     if let Some(why) = &conditions.policies_refused {
         rows.push(("Memory policies", format!("{why}: memory was placed by first touch")));
     }
+    if let Some(by) = &conditions.verified_by {
+        rows.push(("Nodes of the memory", format!("verified by {by}")));
+    }
     if let Some(why) = &conditions.unverified {
         rows.push(("Not verified", format!("on which nodes the memory was: {why}")));
     }
