@@ -210,14 +210,15 @@ fn comma_separated_values_are_read_by_python() {
     std::fs::write(folder.path("a.csv"), &done.out).unwrap();
     let read = "import csv\nrows = list(csv.DictReader(open('a.csv', newline='')))\n\
                 assert all(None not in row and None not in row.values() for row in rows)\n\
-                print(len(rows), all(float(row['low']) <= float(row['median']) for row in rows), rows[0]['name'])";
+                print(len(rows), all(float(row['low']) <= float(row['median']) for row in rows), rows[0]['name'],\n\
+                all((row['x'] == '') == (row['x_unit'] == '') == (row['kind'] != 'curve') for row in rows))";
     let python = std::process::Command::new("python3").args(["-c", read]).current_dir(&folder.0).output();
     let Ok(python) = python else {
         return numakit_skips::PYTHON.skip("there is no python3, which reads such values");
     };
     let python = Done::of(python);
     let values = results(&folder.run("bench show a.json --json")).benchmarks[0].all().count();
-    assert_eq!(python.out, format!("{values} True load latency, idle\n"), "{}", python.err);
+    assert_eq!(python.out, format!("{values} True load latency, idle True\n"), "{}", python.err);
 }
 
 #[test]
