@@ -61,7 +61,9 @@ pub(crate) fn memory(ground: &Ground<'_>, node: u32, bytes: u64, pages: Advice) 
         region.bind(node).map_err(|error| refused("the kernel binds no memory to it", error))?;
     }
     let page = sched::page_size() as usize;
-    beside(ground, node, || region.touch(page))?;
+    if !beside(ground, node, || region.touch_unless(page, &|| ground.is_stopped()))? {
+        return Err(Misplaced(STOPPED.to_owned()));
+    }
     verify(&region, node)?;
     Ok(region)
 }

@@ -12,6 +12,9 @@ pub const HUGE_PAGE: usize = 2 << 20;
 /// The size of a page between small and huge ones that some kernels have (Linux 6.8).
 pub const MEDIUM_PAGE: usize = 64 << 10;
 
+/// Pages between two looks at whether to stop.
+const STOPS: usize = 1024;
+
 /// `MPOL_BIND` of the kernel.
 const BIND: i32 = 2;
 /// Room for 1024 nodes; the kernel uses one bit less than this number.
@@ -141,10 +144,19 @@ impl Region {
 
     /// Writes a byte every `step` bytes: the pages are allocated as by a first touch of the calling thread.
     pub fn touch(&mut self, step: usize) {
-        for at in (0..self.length).step_by(step.max(1)) {
+        self.touch_unless(step, &|| false);
+    }
+
+    /// The same; false if it was to stop before the end.
+    pub fn touch_unless(&mut self, step: usize, stop: &dyn Fn() -> bool) -> bool {
+        for (count, at) in (0..self.length).step_by(step.max(1)).enumerate() {
+            if count.is_multiple_of(STOPS) && stop() {
+                return false;
+            }
             // SAFETY: within the mapping.
             unsafe { self.start.add(at).write_volatile(1) };
         }
+        true
     }
 
     /// The nodes of at most `samples` pages, spread evenly over it; none for a page that is not present. An error where
@@ -254,6 +266,22 @@ mod tests {
         assert_eq!(of(0x4000, 0x1000), Some(vec![(0, 4096), (1, 3 * 4096)]));
         assert_eq!(of(0x3000, 0x6000), Some(vec![(0, 4096), (1, 5 * 4096)]));
         assert_eq!((of(0x100, 0x100), mapped_in(b"", 0, 1, 4096)), (None, None));
+    }
+
+    #[test]
+    fn memory_is_touched_until_it_is_to_stop() {
+        let asked = std::cell::Cell::new(0);
+        let of = |limit: usize| {
+            asked.set(0);
+            let mut region = Region::map(2 * STOPS * 4096).unwrap();
+            region.advise(Advice::Small).unwrap();
+            let ended = region.touch_unless(4096, &|| {
+                asked.set(asked.get() + 1);
+                asked.get() > limit
+            });
+            (ended, region.doubles().iter().filter(|value| **value != 0.0).count())
+        };
+        assert_eq!([of(0), of(1), of(2)], [(false, 0), (false, STOPS), (true, 2 * STOPS)]);
     }
 
     #[test]
