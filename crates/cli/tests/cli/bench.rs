@@ -166,9 +166,14 @@ fn several_runs_are_one_result() {
     let count = |results: &BenchResults| results.benchmarks[0].all().count();
     assert_eq!((count(&once), twice.benchmarks.len()), (count(&twice), 1));
     assert!(twice.benchmarks[0].all().all(|(_, value)| value.samples >= 15));
-    folder.run("bench compare 3.json 3.json").says(0, "no change beyond the noise of 3 runs each");
-    folder.run("bench compare 3.json 1.json").says(0, "after is one run: how much runs differ");
-    assert!(folder.run("bench show 3.json").out.contains("3 runs: values are the medians of their medians"));
+    for (line, part) in [
+        ("compare 3.json 3.json", "no change beyond the noise of 3 runs each"),
+        ("compare 3.json 1.json", "after is one run: how much runs differ"),
+        ("show 3.json", "3 runs: values are the medians of their medians"),
+    ] {
+        let done = folder.run(&format!("bench {line}"));
+        assert!(done.code == 0 && done.out.contains(part), "{line}: {} {}", done.out, done.err);
+    }
 }
 
 /// Results of this machine in a file.
