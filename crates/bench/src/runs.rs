@@ -14,6 +14,19 @@ struct Part<'a, T> {
     part: &'a T,
 }
 
+/// What runs have under the n-th of equal keys.
+struct Group<'a, T, K> {
+    key: K,
+    nth: usize,
+    parts: Vec<Part<'a, T>>,
+}
+
+impl<T, K> Group<'_, T, K> {
+    fn has(&self, run: usize) -> bool {
+        self.parts.iter().any(|part| part.run == run)
+    }
+}
+
 /// One result of the results that a benchmark had in each run.
 pub(crate) fn merged(runs: &[BenchResult]) -> BenchResult {
     let (Some(first), count) = (runs.first(), runs.len()) else { return BenchResult::default() };
@@ -61,19 +74,18 @@ fn grouped<'a, T, K: PartialEq>(
     of: impl Fn(&'a BenchResult) -> &'a Vec<T>,
     key: impl Fn(&T) -> K,
 ) -> Vec<Vec<Part<'a, T>>> {
-    let mut groups: Vec<((K, usize), Vec<Part<'a, T>>)> = Vec::new();
+    let mut groups: Vec<Group<'a, T, K>> = Vec::new();
     for (run, result) in runs.iter().enumerate() {
         for part in of(result) {
             let (key, one) = (key(part), Part { run, part });
-            let has = |parts: &[Part<'_, T>]| parts.iter().any(|part| part.run == run);
-            let nth = groups.iter().filter(|((known, _), parts)| *known == key && has(parts)).count();
-            match groups.iter_mut().find(|((known, at), _)| *known == key && *at == nth) {
-                Some((_, parts)) => parts.push(one),
-                None => groups.push(((key, nth), vec![one])),
+            let nth = groups.iter().filter(|group| group.key == key && group.has(run)).count();
+            match groups.iter_mut().find(|group| group.key == key && group.nth == nth) {
+                Some(group) => group.parts.push(one),
+                None => groups.push(Group { key, nth, parts: vec![one] }),
             }
         }
     }
-    groups.into_iter().map(|(_, parts)| parts).collect()
+    groups.into_iter().map(|group| group.parts).collect()
 }
 
 fn matrix(parts: &[Part<'_, PairMatrix>]) -> Option<PairMatrix> {

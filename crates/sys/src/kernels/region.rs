@@ -174,7 +174,7 @@ impl Region {
     /// it does not say either. Other memory may be part of the mapping, with the same policy.
     pub fn mapped_bytes(&self) -> Option<BTreeMap<u32, u64>> {
         let text = TaskDir::own(&SysRoot::host()).bytes("numa_maps").ok()?;
-        mapped_in(&text, self.start as u64, self.length as u64, u64::from(sched::page_size()))
+        mapped_in(&text, self.start as u64, self.length as u64, sched::page_size())
     }
 
     /// Bytes of it in huge pages; none where the kernel does not say.
