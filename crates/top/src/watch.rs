@@ -135,7 +135,9 @@ mod tests {
     fn pages_are_moved_while_balancing_is_on() {
         let moves = |text: Option<&str>| {
             let mut tree = FileTree::new();
-            text.map(|text| _ = tree.file("/proc/sys/kernel/numa_balancing", text));
+            if let Some(text) = text {
+                tree.file("/proc/sys/kernel/numa_balancing", text);
+            }
             moves_pages(&SysRoot::of_tree(tree))
         };
         assert!(moves(Some("1\n")) && moves(Some("2\n")));
