@@ -16,7 +16,7 @@ pub use alias::StoresAndLoads;
 pub use barrier::{OpenMp, PthreadBarrier};
 pub use chain::{Chain, ChainPosition};
 pub use one_by_one::{WRITES_ONE_BY_ONE, write_one_by_one};
-pub use passes::{BLOCK, Vectors, copy, read, write, write_past_caches};
+pub use passes::{BLOCK, Vectors, copy, copy_past_caches, read, write, write_past_caches};
 pub use processes::touch_in_processes;
 pub use region::{Advice, HUGE_PAGE, MEDIUM_PAGE, Region};
 pub use stream::{stream_add, stream_copy, stream_scale, stream_triad};
