@@ -19,6 +19,6 @@ pub use one_by_one::{WRITES_ONE_BY_ONE, write_one_by_one};
 pub use passes::{BLOCK, Vectors, copy, copy_past_caches, read, write, write_past_caches};
 pub use processes::touch_in_processes;
 pub use region::{Advice, HUGE_PAGE, MEDIUM_PAGE, Region};
-pub use stream::{stream_add, stream_copy, stream_scale, stream_triad};
+pub use stream::{stream_add, stream_copy, stream_scale, stream_triad, stream_versions};
 pub use together::Together;
 pub use traffic::{Mix, TrafficGauge, traffic};

@@ -62,7 +62,7 @@ impl Vectors {
     }
 
     /// Itself, if this CPU has it.
-    fn checked(self) -> Self {
+    pub(super) fn checked(self) -> Self {
         if self.is_available() { self } else { Self::Plain }
     }
 
