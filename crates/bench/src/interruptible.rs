@@ -36,7 +36,7 @@ impl Watch {
         }
     }
 
-    fn stop(&self) {
+    pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 

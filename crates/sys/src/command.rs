@@ -85,6 +85,12 @@ impl Running {
     }
 }
 
+/// Lets the kernel kill this process (SIGKILL) when the thread that started it ends, however that ends.
+pub fn end_with_parent() -> io::Result<()> {
+    // SAFETY: plain integers.
+    crate::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into()).map(drop)
+}
+
 /// The exit status that a shell would give for a command that cannot be started.
 pub fn start_failure_status(error: &io::Error) -> u8 {
     if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
