@@ -251,3 +251,88 @@ fn ratios(columns: &[(AllocWork, Vec<(&'static str, Turns)>)], threads: usize) -
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ground::on_this_machine;
+
+    /// What a child says that had the C library's allocator, as another program.
+    fn script(text: &str) -> Vec<OsString> {
+        let library = numakit_sys::executable::c_library().unwrap();
+        let done = format!(
+            r#"{{"allocator":"{}","operations":100,"wall":4000,"cpu":3000,"resident":150,"live":100,"near":[1,4],"near_refused":null}}"#,
+            library.display()
+        );
+        ["sh", "-c", text, &done].map(OsString::from).to_vec()
+    }
+
+    #[test]
+    fn only_an_allocator_that_was_loaded_has_values() {
+        on_this_machine(|ground| {
+            let mut result = BenchResult::default();
+            measure_with(ground, &script("echo \"$0\""), &mut result);
+            let threads = seats(ground).len();
+            let works = AllocWork::ALL.iter().filter(|work| work.lacks(threads).is_none()).count();
+            assert_eq!(result.tables.len(), 4, "{result:?}");
+            for table in &result.tables {
+                assert_eq!(
+                    (table.rows.as_slice(), table.columns.len()),
+                    (&[C_LIBRARY.to_owned()][..], works)
+                );
+                assert!(table.values().all(|(.., value)| value.samples == ROUNDS as usize), "{table:?}");
+            }
+            let first = |at: usize| result.tables[at].cells[0][0].map(|value| value.median);
+            let expected = [40.0 * threads as f64, 30.0, 150.0, 25.0].map(Some);
+            assert_eq!([first(0), first(1), first(2), first(3)], expected);
+            let ours = result.left_out.iter().find(|left| left.what == alloc_libraries::OURS).unwrap();
+            assert!(ours.why.contains("libnumalloc.so was not loaded: malloc is that of"), "{ours:?}");
+        });
+    }
+
+    #[test]
+    fn a_work_that_fails_in_one_turn_has_a_reason_and_no_value() {
+        on_this_machine(|ground| {
+            let mut result = BenchResult::default();
+            // It fails in the second turn of the first work.
+            let flag = std::env::temp_dir().join(format!("numakit-turns-{}", std::process::id()));
+            let _ = std::fs::remove_file(&flag);
+            let text = format!(
+                "case \"$1\" in *small*) if [ -e {0} ]; then kill -SEGV $$; else [ -n \"$LD_PRELOAD\" ] || touch {0}; fi; esac; echo \"$0\"",
+                flag.display()
+            );
+            measure_with(ground, &script(&text), &mut result);
+            std::fs::remove_file(&flag).unwrap();
+            let failed = result.left_out.iter().find(|left| left.what == "C library, small").unwrap();
+            assert!(failed.why.contains("ended by signal 11"), "{failed:?}");
+            assert!(!result.tables[0].columns.contains(&"small".to_owned()), "{result:?}");
+            assert!(result.tables[0].columns.contains(&"large".to_owned()), "{result:?}");
+        });
+    }
+
+    #[test]
+    fn times_are_multiples_of_those_of_the_c_library() {
+        let done = |wall| WorkDone {
+            allocator: None,
+            operations: 1,
+            wall,
+            cpu: 1,
+            resident: None,
+            live: 1,
+            near: None,
+            near_refused: None,
+        };
+        let columns = [
+            (AllocWork::Small, vec![(C_LIBRARY, vec![done(100)]), ("fast", vec![done(50)])]),
+            (AllocWork::Large, vec![(C_LIBRARY, vec![done(100)]), ("fast", vec![done(200)])]),
+            (
+                AllocWork::Waves,
+                vec![(C_LIBRARY, vec![done(100)]), ("fast", vec![]), ("slow", vec![done(300)])],
+            ),
+        ];
+        let said = ratios(&columns, 2).unwrap();
+        assert!(said.ends_with("geometric mean of the works: fast 1.00, slow 3.00"), "{said}");
+        assert_eq!(ratios(&columns[..0], 2), None);
+        assert_eq!(table(&QUANTITIES[2], &columns, 2).values().count(), 0);
+    }
+}
