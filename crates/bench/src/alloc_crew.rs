@@ -1,6 +1,6 @@
 //! The threads of a work with allocators, and what they share.
 
-use crate::alloc_work::{WorkError, WorkRequest};
+use crate::alloc_work::{AllocWork, WorkError, WorkRequest};
 use numakit_model::CpuSet;
 use numakit_sys::kernels::HeapBlock;
 use numakit_sys::{clock, sched};
@@ -19,6 +19,9 @@ const UNTOLD: u64 = 64 << 10;
 const STEP: usize = 4096;
 /// Of a thread's blocks, one in this number is left when its memory has shrunk.
 const LEFT: usize = 10;
+/// Before anything is timed: how often each block is replaced on average, and the number of waves.
+const WARM_TIMES: usize = 4;
+const WARM_WAVES: usize = 4;
 
 /// A block, and the node of the thread that got it.
 pub(crate) struct Held {
@@ -137,6 +140,8 @@ pub(crate) struct Member<'a> {
     random: u64,
     live: i64,
     operations: u64,
+    /// Slots that have a block, in waves.
+    used: usize,
 }
 
 impl<'a> Member<'a> {
@@ -147,7 +152,7 @@ impl<'a> Member<'a> {
             crew.refuse(WorkError::Cpu { cpu: seat.cpu, why: error.to_string() });
         }
         let random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(me as u64 + 1);
-        Self { crew, me, node: seat.node, random, live: 0, operations: 0 }
+        Self { crew, me, node: seat.node, random, live: 0, operations: 0, used: 0 }
     }
 
     /// Tells the others what it has done.
@@ -195,12 +200,24 @@ impl<'a> Member<'a> {
         self.crew.most.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// A block in each slot.
-    pub fn fill(&mut self, table: &mut Table) -> Result<(), WorkError> {
-        for slot in table {
-            *slot = Some(self.get()?);
+    /// What is not timed: a block in each slot, and then others, so that the allocator has come to rest; or the first waves.
+    pub fn warm_up(&mut self, table: &mut Table) -> Result<(), WorkError> {
+        let mut done = Ok(());
+        if self.crew.request.work == AllocWork::Waves {
+            for number in 0..WARM_WAVES {
+                if done.is_ok() {
+                    done = self.wave(table, number);
+                }
+                self.crew.wave.wait();
+            }
+        } else {
+            for slot in &mut *table {
+                *slot = Some(self.get()?);
+            }
+            done = self.replace_some(table, WARM_TIMES * table.len());
         }
-        Ok(())
+        self.operations = 0;
+        done
     }
 
     /// Frees blocks, and gets others for them.
@@ -208,17 +225,22 @@ impl<'a> Member<'a> {
         // Few blocks are large ones, which take longer than the clock.
         let batch = table.len().min(BATCH);
         loop {
-            for _ in 0..batch {
-                let slot = self.below(table.len());
-                let old = table[slot].take();
-                self.free(old);
-                table[slot] = Some(self.get()?);
-            }
-            self.operations += batch as u64;
+            self.replace_some(table, batch)?;
             if self.crew.is_over() {
                 return Ok(());
             }
         }
+    }
+
+    fn replace_some(&mut self, table: &mut Table, count: usize) -> Result<(), WorkError> {
+        for _ in 0..count {
+            let slot = self.below(table.len());
+            let old = table[slot].take();
+            self.free(old);
+            table[slot] = Some(self.get()?);
+        }
+        self.operations += count as u64;
+        Ok(())
     }
 
     /// Gets blocks for another thread, half of all threads away, and keeps those that it is given until its table is full.
@@ -264,33 +286,17 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Fills and empties its table in turns with the others.
-    pub fn waves(&mut self, table: &mut Table) -> Result<(), WorkError> {
-        let (mut used, mut done) = (0, Ok(()));
-        for wave in 0.. {
-            if (self.me + wave) % 2 == 0 {
-                while used < table.len() && done.is_ok() {
-                    match self.get() {
-                        Ok(held) => table[used] = Some(held),
-                        Err(error) => done = Err(error),
-                    }
-                    used += usize::from(done.is_ok());
-                }
-            } else {
-                while used > table.len() / LEFT {
-                    let slot = self.below(used);
-                    used -= 1;
-                    table.swap(slot, used);
-                    let old = table[used].take();
-                    self.free(old);
-                    self.operations += 1;
-                }
+    /// Fills and empties its table in turns with the others. All have to come to the same decision, as they wait for each
+    /// other; so one that failed before takes part.
+    pub fn waves(&mut self, table: &mut Table, before: Result<(), WorkError>) -> Result<(), WorkError> {
+        let mut done = before;
+        for number in WARM_WAVES.. {
+            if done.is_ok() {
+                done = self.wave(table, number);
             }
-            // All have to come to the same decision, as they wait for each other.
-            if done.is_err() {
-                self.crew.over.store(true, Ordering::Relaxed);
-            }
-            if self.crew.wave.wait().is_leader() && wave > 0 && self.crew.is_over() {
+            // Each thread has freed blocks after two waves.
+            let is_enough = number > WARM_WAVES && self.crew.is_over();
+            if (self.crew.wave.wait().is_leader() && is_enough) || done.is_err() {
                 self.crew.over.store(true, Ordering::Relaxed);
             }
             self.crew.wave.wait();
@@ -299,5 +305,25 @@ impl<'a> Member<'a> {
             }
         }
         done
+    }
+
+    /// Fills its table, or empties it, by its number and that of the wave.
+    fn wave(&mut self, table: &mut Table, number: usize) -> Result<(), WorkError> {
+        if (self.me + number) % 2 == 0 {
+            while self.used < table.len() {
+                table[self.used] = Some(self.get()?);
+                self.used += 1;
+            }
+            return Ok(());
+        }
+        while self.used > table.len() / LEFT {
+            let slot = self.below(self.used);
+            self.used -= 1;
+            table.swap(slot, self.used);
+            let old = table[self.used].take();
+            self.free(old);
+            self.operations += 1;
+        }
+        Ok(())
     }
 }

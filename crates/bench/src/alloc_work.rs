@@ -204,22 +204,22 @@ impl WorkRequest {
         self.time.as_nanos() as u64 / u64::from(self.generations()) * u64::from(generations)
     }
 
-    /// A thread of the first generation: makes its table, fills it, and works.
+    /// A thread of the first generation: makes its table, warms up, and works.
     fn first(member: &mut Member<'_>) -> Result<(), WorkError> {
         let gate = &member.crew.gate;
-        let work = member.crew.request.work;
         let mut table = member.crew.table(member.me);
         table.resize_with(member.crew.slots, || None);
         gate.wait();
         gate.wait();
-        let filled = if work == AllocWork::Waves { Ok(()) } else { member.fill(&mut table) };
+        let warm = member.warm_up(&mut table);
         gate.wait();
         gate.wait();
-        filled?;
-        match work {
-            AllocWork::Small | AllocWork::Servers | AllocWork::Large => member.replace(&mut table),
-            AllocWork::Passed => member.pass(&mut table),
-            AllocWork::Waves => member.waves(&mut table),
+        match member.crew.request.work {
+            AllocWork::Small | AllocWork::Servers | AllocWork::Large => {
+                warm.and_then(|()| member.replace(&mut table))
+            }
+            AllocWork::Passed => warm.and_then(|()| member.pass(&mut table)),
+            AllocWork::Waves => member.waves(&mut table, warm),
         }
     }
 
