@@ -47,7 +47,7 @@ pub(crate) fn run(
     let mut said =
         file::create_in_memory().map_err(|error| failed("there is no memory for its words", error))?;
     let variables = [("LD_PRELOAD".into(), allocator.preload.clone())];
-    let child = Running::start_to(&words, &variables, Some(&said))
+    let child = Running::start_bound(&words, &variables, &said)
         .map_err(|error| failed("its process does not start", error))?;
     let status = ended(ground, child, request.time + patience)?;
     let text = text_of(&mut said);

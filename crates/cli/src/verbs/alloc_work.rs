@@ -4,7 +4,6 @@ use crate::GlobalArgs;
 use anyhow::Context;
 use clap::Args;
 use numakit_bench::WorkRequest;
-use numakit_sys::command;
 use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
@@ -24,8 +23,6 @@ impl AllocWorkArgs {
         global.only_here("it uses the allocator of this process")?;
         let request: WorkRequest = serde_json::from_str(&self.request)
             .context("no request of 'numa bench alloc', which starts this verb; run 'numa bench alloc'")?;
-        // Without it, the process would end later, after the time that it is asked for.
-        let _ = command::end_with_parent();
         let done = request.run().context("cannot do this work")?;
         print(&(serde_json::to_string(&done).context("cannot write JSON")? + "\n"))?;
         Ok(ExitCode::SUCCESS)
