@@ -13,6 +13,7 @@ mod memory;
 mod models;
 mod page;
 mod pages;
+mod peers_of_memory;
 mod perf;
 mod placing;
 mod planning;
@@ -103,7 +104,7 @@ const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "measured",
-        question: "how near numa bench is to loops in C on the same memory",
+        question: "how near numa bench is to loops in C, likwid-bench, stress-ng and hpcc on the same memory",
         run: measured::run,
     },
     Benchmark {

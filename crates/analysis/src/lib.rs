@@ -16,6 +16,7 @@ pub mod findings;
 mod guide;
 mod headline;
 mod histogram;
+pub mod json;
 mod limits;
 mod locality;
 mod movers;

@@ -6,7 +6,7 @@ use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue, PairMatrix};
 use crate::sampled::MIN_SAMPLES;
 use crate::team::{self, BYTE, Part, Rounds, Seat};
-use numakit_sys::kernels::{Vectors, copy, read, write, write_past_caches};
+use numakit_sys::kernels::{Vectors, copy, copy_past_caches, read, write, write_past_caches};
 use std::time::Duration;
 
 /// What a thread does with a part; returns the number of bytes that it has moved.
@@ -15,13 +15,14 @@ type Pass = fn(&mut Part, Vectors) -> usize;
 type Passing = Seat<Vec<Part>>;
 
 /// What threads do, by name. A copy counts what it reads and what it writes, as STREAM does.
-const PASSES: [(&str, Pass); 4] = [
+const PASSES: [(&str, Pass); 5] = [
     ("read", |part, with| read(&part.from, with) + read(&part.to, with)),
     ("write", |part, with| write(&mut part.from, BYTE, with) + write(&mut part.to, BYTE, with)),
     ("non-temporal write", |part, with| {
         write_past_caches(&mut part.from, BYTE, with) + write_past_caches(&mut part.to, BYTE, with)
     }),
     ("copy", |part, with| 2 * copy(&part.from, &mut part.to, with)),
+    ("non-temporal copy", |part, with| 2 * copy_past_caches(&part.from, &mut part.to, with)),
 ];
 /// The part of a value's time in which registers are compared.
 const TRIAL: u32 = 5;

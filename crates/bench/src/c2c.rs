@@ -15,8 +15,10 @@ const MAX_CPUS: usize = 48;
 /// Round trips between two readings of the clock, at most; and a time after which there are enough of them, in ns.
 const TRIPS: u64 = 512;
 const ENOUGH: f64 = 50_000.0;
-/// Looks at the line before another program may have the CPU.
-const LOOKS: u32 = 100_000;
+/// Times that the line is looked at before another program may have the CPU, in groups of [`UNROLLED`].
+const LOOKS: u32 = 10_000;
+/// Looks without counting.
+const UNROLLED: u32 = 16;
 /// What the first thread writes to end.
 const END: u64 = u64::MAX;
 
@@ -26,20 +28,20 @@ const END: u64 = u64::MAX;
 struct Line(AtomicU64);
 
 impl Line {
-    /// Waits until the value is this one or [`END`].
+    /// Waits until the value is this one or [`END`]; values only grow.
     fn wait_for(&self, wanted: u64) -> u64 {
-        let mut looks = 0;
         loop {
-            let value = self.0.load(Ordering::Acquire);
-            if value == wanted || value == END {
-                return value;
+            for _ in 0..LOOKS {
+                // Nothing but a load and a comparison, as hardware threads of one core share what executes them; and
+                // without the instruction for waiting loops, which takes longer than the line on some CPUs.
+                for _ in 0..UNROLLED {
+                    let value = self.0.load(Ordering::Acquire);
+                    if value >= wanted {
+                        return value;
+                    }
+                }
             }
-            // Without the instruction for waiting loops, which takes longer than the line on some CPUs.
-            looks += 1;
-            if looks == LOOKS {
-                looks = 0;
-                std::thread::yield_now();
-            }
+            std::thread::yield_now();
         }
     }
 

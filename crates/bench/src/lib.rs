@@ -95,7 +95,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "bandwidth",
-        about: "Bytes per second by read, write, non-temporal write and copy, from each node to each node's memory",
+        about: "Bytes per second by read, write and copy, ordinary and non-temporal, from each node to each node's memory",
         measure: bandwidth::measure,
     },
     Benchmark {

@@ -7,21 +7,35 @@ use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, NamedValue};
 use crate::stream_orders::{Order, Thread, orders};
 use crate::team::{self, Rounds, Seat};
-use numakit_sys::kernels::{Advice, Region, stream_add, stream_copy, stream_scale, stream_triad};
+use numakit_sys::kernels::{
+    Advice, Region, Vectors, stream_add, stream_copy, stream_scale, stream_triad, stream_versions,
+};
+use std::time::Duration;
 
 /// Of each loop, at least.
 const TIMES: usize = 10;
+/// Turns of the four loops by which kinds of registers are compared; the first is not counted.
+const TRIAL: usize = 4;
 /// With this scalar, the three arrays have the same values after every turn: STREAM's grow beyond all numbers.
 const SCALAR: f64 = std::f64::consts::SQRT_2 - 1.0;
 /// The first values of the three arrays.
 const FIRST: [f64; 3] = [1.0, 2.0, 0.0];
 
-/// A thread's pieces of the three arrays, and how many loops have been over them.
+/// A thread's pieces of the three arrays, the registers for which its loops are compiled, and how many loops have been over
+/// them.
 struct Arrays {
     a: Region,
     b: Region,
     c: Region,
+    vectors: Vectors,
     loops: usize,
+}
+
+/// Bytes of an array over all threads, and the registers for which loops are compiled.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    array: u64,
+    vectors: Vectors,
 }
 
 /// A loop, on arrays and on single numbers; it returns the bytes that STREAM counts.
@@ -35,7 +49,7 @@ const LOOPS: [Loop; 4] = [
     Loop {
         name: "copy",
         run: |arrays| {
-            stream_copy(arrays.c.doubles_mut(), arrays.a.doubles());
+            stream_copy(arrays.c.doubles_mut(), arrays.a.doubles(), arrays.vectors);
             2 * arrays.a.bytes()
         },
         one: |[a, _, c]| *c = *a,
@@ -43,7 +57,7 @@ const LOOPS: [Loop; 4] = [
     Loop {
         name: "scale",
         run: |arrays| {
-            stream_scale(arrays.b.doubles_mut(), arrays.c.doubles(), SCALAR);
+            stream_scale(arrays.b.doubles_mut(), arrays.c.doubles(), SCALAR, arrays.vectors);
             2 * arrays.a.bytes()
         },
         one: |[_, b, c]| *b = SCALAR * *c,
@@ -51,7 +65,7 @@ const LOOPS: [Loop; 4] = [
     Loop {
         name: "add",
         run: |arrays| {
-            stream_add(arrays.c.doubles_mut(), arrays.a.doubles(), arrays.b.doubles());
+            stream_add(arrays.c.doubles_mut(), arrays.a.doubles(), arrays.b.doubles(), arrays.vectors);
             3 * arrays.a.bytes()
         },
         one: |[a, b, c]| *c = *a + *b,
@@ -59,7 +73,13 @@ const LOOPS: [Loop; 4] = [
     Loop {
         name: "triad",
         run: |arrays| {
-            stream_triad(arrays.a.doubles_mut(), arrays.b.doubles(), arrays.c.doubles(), SCALAR);
+            stream_triad(
+                arrays.a.doubles_mut(),
+                arrays.b.doubles(),
+                arrays.c.doubles(),
+                SCALAR,
+                arrays.vectors,
+            );
             3 * arrays.a.bytes()
         },
         one: |[a, b, c]| *a = *b + SCALAR * *c,
@@ -67,13 +87,13 @@ const LOOPS: [Loop; 4] = [
 ];
 
 impl Arrays {
-    fn on(ground: &Ground<'_>, node: u32, bytes: u64) -> Result<Self, Misplaced> {
+    fn on(ground: &Ground<'_>, node: u32, bytes: u64, vectors: Vectors) -> Result<Self, Misplaced> {
         let array = |first: f64| {
             let mut region = placed::memory(ground, node, bytes, Advice::Huge)?;
             placed::beside(ground, node, || region.doubles_mut().fill(first))?;
             Ok(region)
         };
-        Ok(Self { a: array(FIRST[0])?, b: array(FIRST[1])?, c: array(FIRST[2])?, loops: 0 })
+        Ok(Self { a: array(FIRST[0])?, b: array(FIRST[1])?, c: array(FIRST[2])?, vectors, loops: 0 })
     }
 
     /// The next loop.
@@ -105,6 +125,8 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
          that values stay",
         array >> 20
     ));
+    let shape = Shape { array, vectors: fastest(ground, &orders, array) };
+    result.remarks.push(format!("compiled for {}, the fastest of what this CPU has", shape.vectors.name()));
     let mut measured = Vec::new();
     for order in &orders {
         let curve = |one: &Loop| {
@@ -115,11 +137,32 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
             if ground.is_stopped() {
                 break;
             }
-            let values = of_order(ground, order, count, array, &mut measured, result);
+            let values = of_order(ground, order, count, shape, &mut measured, result);
             curves.iter_mut().zip(values).for_each(|(curve, value)| curve.add(count as f64, value));
         }
         curves.into_iter().for_each(|curve| result.add_curve(curve));
     }
+}
+
+/// The registers with which the first thread is fastest; the widest where memory for a trial is missing.
+fn fastest(ground: &Ground<'_>, orders: &[Order], array: u64) -> Vectors {
+    let tried = orders.iter().find_map(|order| order.threads.first()).map(|&(node, cpu)| {
+        if ground.lacks(node, 3 * array).is_some() {
+            return Ok(None);
+        }
+        let mut seats = [Seat { cpu, work: Arrays::on(ground, node, array, Vectors::widest())? }];
+        let rounds = Rounds { least: LOOPS.len() * TRIAL, time: Duration::ZERO };
+        let mut best = (None, 0.0);
+        for vectors in stream_versions() {
+            ground.now(format!("stream: {}", vectors.name()));
+            seats[0].work.vectors = vectors;
+            let rates = team::rates(ground, &mut seats, rounds, |_| (), Arrays::next)?;
+            let median = Quantiles::of(rates).map_or(0.0, |value| value.median);
+            best = if median > best.1 { (Some(vectors), median) } else { best };
+        }
+        Ok(best.0)
+    });
+    tried.and_then(|tried: Result<_, Misplaced>| tried.ok().flatten()).unwrap_or_else(Vectors::widest)
 }
 
 /// The value of each loop.
@@ -130,7 +173,7 @@ fn of_order(
     ground: &Ground<'_>,
     order: &Order,
     count: usize,
-    array: u64,
+    shape: Shape,
     measured: &mut Vec<(Vec<Thread>, Values)>,
     result: &mut BenchResult,
 ) -> Values {
@@ -142,7 +185,7 @@ fn of_order(
     }
     let name = format!("{count} {}, {}", if count == 1 { "thread" } else { "threads" }, order.name);
     ground.now(format!("stream: {name}"));
-    let values = threads(ground, chosen, array, &name, result).unwrap_or_else(|Misplaced(why)| {
+    let values = threads(ground, chosen, shape, &name, result).unwrap_or_else(|Misplaced(why)| {
         result.leave_out(name, why);
         Values::default()
     });
@@ -154,18 +197,19 @@ fn of_order(
 fn threads(
     ground: &Ground<'_>,
     chosen: &[Thread],
-    array: u64,
+    shape: Shape,
     name: &str,
     result: &mut BenchResult,
 ) -> Result<Values, Misplaced> {
-    let piece = (array / chosen.len() as u64).max(1);
+    let piece = (shape.array / chosen.len() as u64).max(1);
     for (node, _) in chosen {
         let here = chosen.iter().filter(|(other, _)| other == node).count() as u64;
         if let Some(why) = ground.lacks(*node, 3 * piece * here) {
             return Err(Misplaced(why));
         }
     }
-    let seat = |&(node, cpu): &Thread| Ok(Seat { cpu, work: Arrays::on(ground, node, piece)? });
+    let seat =
+        |&(node, cpu): &Thread| Ok(Seat { cpu, work: Arrays::on(ground, node, piece, shape.vectors)? });
     let mut seats = chosen.iter().map(seat).collect::<Result<Vec<_>, Misplaced>>()?;
     let rounds = Rounds { least: LOOPS.len() * (TIMES + 1), ..Rounds::of(ground) };
     // The first turn is not counted; of the first loop team drops the rate already.
@@ -205,7 +249,7 @@ mod tests {
     #[test]
     fn wrong_values_are_found() {
         on_this_machine(|ground| {
-            let mut arrays = Arrays::on(ground, ground.memories[0], 1 << 16).unwrap();
+            let mut arrays = Arrays::on(ground, ground.memories[0], 1 << 16, Vectors::Plain).unwrap();
             assert_eq!((0..8).map(|_| arrays.next() >> 16).collect::<Vec<_>>(), [2, 2, 3, 3, 2, 2, 3, 3]);
             assert!(arrays.is_right());
             arrays.b.doubles_mut()[8191] += 1e-15;
@@ -231,7 +275,8 @@ mod tests {
             let thread = (ground.memories[0], ground.cpus.first().unwrap());
             let order = |name: &str| Order { name: name.to_owned(), threads: vec![thread] };
             let (mut result, mut measured) = (BenchResult::default(), Vec::new());
-            let mut values = |name| of_order(ground, &order(name), 1, 1 << 17, &mut measured, &mut result);
+            let shape = Shape { array: 1 << 17, vectors: Vectors::Plain };
+            let mut values = |name| of_order(ground, &order(name), 1, shape, &mut measured, &mut result);
             let (one, two) = (values("one"), values("two"));
             assert!(one.iter().all(Option::is_some) && one == two, "{one:?} {two:?}");
             assert_eq!((result.values.len(), measured.len()), (LOOPS.len(), 1));

@@ -22,6 +22,11 @@ pub struct FormulaArgs {
 }
 
 impl FormulaArgs {
+    /// Whether files were given.
+    pub fn is_given(&self) -> bool {
+        !self.files.is_empty()
+    }
+
     /// Loads the built-in formulas, then those of the machine, of the user and of the command line.
     pub fn load(&self) -> anyhow::Result<Catalog> {
         let mut texts = Vec::new();

@@ -18,8 +18,8 @@ pub fn surveyor(root: SysRoot, header: &Header, target: Option<&Target>) -> Proc
 }
 
 fn begin(root: &SysRoot, topology: &Topology, target: Option<Target>) -> Result<ProcessMeter, Unavailable> {
-    let survey = Survey::new(root, topology, None)?;
-    let mut survey = survey.counting_moved();
+    let mut survey = Survey::new(root, topology, None)?;
+    survey.count_moved(true);
     let fix = survey.access().fix();
     let mut before = clock::monotonic();
     Ok(Box::new(move |time| {

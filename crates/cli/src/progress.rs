@@ -2,7 +2,7 @@
 
 use numakit_model::numbers::NumberStyle;
 use numakit_sys::clock;
-use numakit_sys::stdio::say;
+use numakit_sys::stdio::replace_line;
 use numakit_sys::tty;
 
 /// The shortest time between two states, in ns.
@@ -30,14 +30,14 @@ impl ProgressLine {
         }
         (self.last, self.drawn) = (now, true);
         let [done, all] = [done, all].map(|bytes| NumberStyle::Bytes.words(bytes as f64));
-        say(format_args!("\r\x1b[K{what} {done} of {all}"));
+        replace_line(Some(&format!("{what} {done} of {all}")));
     }
 }
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.drawn {
-            say("\r\x1b[K");
+            replace_line(None);
         }
     }
 }

@@ -14,6 +14,7 @@ pub const FORMAT: ExportFormat = ExportFormat {
     help: "comma-separated values: time and took in ns, label, one column per series",
     extension: "csv",
     binary: false,
+    judges: false,
     values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };

@@ -22,6 +22,7 @@ pub const FORMAT: ExportFormat = ExportFormat {
     help: "InfluxDB line protocol: a measurement per sensor, a field per metric",
     extension: "lp",
     binary: false,
+    judges: false,
     values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };

@@ -1,6 +1,7 @@
 //! Exports recordings to the formats of other programs: one file per format, one table of all.
 
 mod csv;
+mod findings;
 mod influx;
 mod instance_label;
 mod numascope;
@@ -16,6 +17,7 @@ mod testing;
 pub use numbers::{ExportedValues, Number, Numbers};
 pub use source::ExportSource;
 
+use numakit_analysis::UnknownPhase;
 use numakit_recording::OpenError;
 use std::io::{self, Write};
 use std::path::Path;
@@ -35,6 +37,8 @@ pub struct ExportFormat {
     pub extension: &'static str,
     /// Whether it must not be written to a terminal.
     pub binary: bool,
+    /// Whether it has judgements, which depend on formulas and on what the memory was measured to do.
+    pub judges: bool,
     /// The values that it supports, the default first.
     pub values: &'static [ExportedValues],
     /// Writes the rest of a recording. Returns notes for the user.
@@ -59,6 +63,7 @@ pub static FORMATS: &[ExportFormat] = &[
     prometheus::FORMAT,
     openmetrics::FORMAT,
     numascope::FORMAT,
+    findings::FORMAT,
 ];
 
 /// The format of that name.
@@ -66,9 +71,16 @@ pub fn format(name: &str) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|f| f.name == name)
 }
 
-/// The format of a file by its extension.
+/// The format of a file by its extension; of several, by the longest: `x.findings.json` is not NUMAscope's `json`, nor
+/// is a file that is named only `findings.json`.
 pub fn format_of(file: &Path) -> Option<&'static ExportFormat> {
-    FORMATS.iter().find(|f| file.extension().is_some_and(|extension| extension == f.extension))
+    let name = file.file_name()?.to_str()?;
+    let has = |extension: &str| match name.strip_suffix(extension) {
+        Some("") => extension.contains('.'),
+        Some(stem) => stem.len() > 1 && stem.ends_with('.'),
+        None => false,
+    };
+    FORMATS.iter().filter(|format| has(format.extension)).max_by_key(|format| format.extension.len())
 }
 
 /// Why an export failed.
@@ -80,6 +92,9 @@ pub enum ExportError {
     /// The recording could not be read a second time.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The recording could not be judged.
+    #[error(transparent)]
+    Phase(#[from] UnknownPhase),
     /// The Parquet writer failed.
     #[error("cannot be written as Parquet: {0}")]
     Parquet(String),
@@ -94,9 +109,12 @@ mod tests {
 
     #[test]
     fn a_format_is_found_by_extension() {
-        assert_eq!(format_of(Path::new("a.b/run.parquet")).unwrap().name, "parquet");
+        let found = |name| format_of(Path::new(name)).unwrap().name;
+        assert_eq!(found("a.b/run.parquet"), "parquet");
+        assert_eq!(["run.json", "a.findings/run.json"].map(found), ["numascope"; 2]);
+        assert_eq!(["run.findings.json", "a/findings.json"].map(found), ["findings"; 2]);
         assert!(
-            ["run", "run.", ".parquet", "run.parquet.x"]
+            ["run", "run.", ".parquet", "run.parquet.x", "xparquet", "parquet", ".json"]
                 .iter()
                 .all(|name| format_of(Path::new(name)).is_none())
         );

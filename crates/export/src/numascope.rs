@@ -9,6 +9,7 @@ pub const FORMAT: ExportFormat = ExportFormat {
     help: "the JSON of the original NUMAscope",
     extension: "json",
     binary: false,
+    judges: false,
     values: &[ExportedValues::Rates],
     write,
 };

@@ -17,6 +17,7 @@ pub const FORMAT: ExportFormat = ExportFormat {
     help: "OpenMetrics text: the last sample, or with --all every sample, for promtool",
     extension: "om",
     binary: false,
+    judges: false,
     values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };

@@ -28,6 +28,7 @@ pub const FORMAT: ExportFormat = ExportFormat {
     help: "Apache Parquet: time, took, label, one column per series",
     extension: "parquet",
     binary: true,
+    judges: false,
     values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };

@@ -23,6 +23,7 @@ pub const FORMAT: ExportFormat = ExportFormat {
     help: "a trace for ui.perfetto.dev: a counter track per series, counters as rates",
     extension: "pftrace",
     binary: true,
+    judges: false,
     values: &[ExportedValues::Rates, ExportedValues::Raw],
     write,
 };

@@ -10,6 +10,7 @@ pub const FORMAT: ExportFormat = ExportFormat {
     help: "Prometheus text without timestamps: the last sample, for node_exporter's textfile collector",
     extension: "prom",
     binary: false,
+    judges: false,
     values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };

@@ -31,7 +31,7 @@ use crate::{Scene, Target};
 use access::TaskAccess;
 use allocator::{AllocatorError, AllocatorReader};
 use layout::{OF_NODES, TaskSeries};
-use limit::CpuLimit;
+use limit::LimitWatch;
 use nodes::TaskNodes;
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::proc::{self, TaskDir};
@@ -85,7 +85,7 @@ fn source(name: &str) -> &'static str {
         }
         "alloc_local" | "alloc_spilled" => "libnumalloc, /proc/PID/{numa_maps,maps,pagemap} and move_pages",
         _ if name.starts_with(ALLOCATOR) => "the counts of libnumalloc in the memory of the processes",
-        "throttled" => "cpu.stat of the control group",
+        "throttled" => "/proc/PID/cgroup and cpu.stat of the control group",
         "migrations" | "voluntary_switches" | "involuntary_switches" => "/proc/PID/task/TID/sched",
         _ => "the observing thread",
     }
@@ -112,6 +112,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
     let example = target.pid().map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
     let lacking: Vec<_> = OPTIONAL.iter().filter(|(file, ..)| !example.has(file)).collect();
     let layout = TaskSeries::new(nodes.count());
+    let has_groups = LimitWatch::new(root).is_some();
     let no_allocator = without_allocator(root, target);
     let mut sensor = Task {
         series: Vec::new(),
@@ -133,7 +134,6 @@ fn probe(scene: &Scene<'_>) -> Probed {
         last_read: 0,
         access: TaskAccess::read(root),
         seen: 0,
-        limit: CpuLimit::find(root, target.pid()),
     };
     for (at, known) in TASK.iter().enumerate() {
         let metric = describe(at, known);
@@ -143,7 +143,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
                 && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
         };
         let why = match lacking.iter().find(|(file, ..)| needs(file)) {
-            _ if metric.bare() == "throttled" && sensor.limit.is_none() => Some(unlimited()),
+            _ if metric.bare() == "throttled" && !has_groups => Some(without_groups()),
             _ if metric.bare().starts_with(ALLOCATOR) && no_allocator.is_some() => no_allocator.clone(),
             Some((_, path, kernel)) => {
                 let fix = Fix::OtherKernel((*kernel).to_owned());
@@ -160,9 +160,9 @@ fn probe(scene: &Scene<'_>) -> Probed {
     Ok(Box::new(sensor))
 }
 
-fn unlimited() -> Unavailable {
-    let fix = Fix::Step("none is needed: nothing limits it".to_owned());
-    Unavailable::new("a CPU limit", "no control group of the process has one", fix)
+fn without_groups() -> Unavailable {
+    let fix = Fix::Step("mount them: 'mount -t cgroup2 cgroup2 /sys/fs/cgroup'".to_owned());
+    Unavailable::new("time stopped by a CPU limit", "no control groups with CPU limits are mounted", fix)
 }
 
 fn at_memory(metric: &Metric) -> bool {
@@ -219,8 +219,6 @@ struct Task {
     access: TaskAccess,
     /// Number of the last row that was read.
     seen: u64,
-    /// The CPU limit of their control group, if there is one.
-    limit: Option<CpuLimit>,
 }
 
 impl Task {
@@ -243,6 +241,7 @@ impl Task {
         wanted.walk.memory = needs("numa_maps") || named("walk_time") || named("walk_age");
         wanted.walk.huge_pages = needs("smaps_rollup");
         wanted.allocators = named(ALLOCATOR);
+        wanted.limit = named("throttled");
         wanted.threads.cpu_time = needs("schedstat");
         wanted.threads.scheduling =
             needs("task/TID/sched") && !self.absent.iter().any(|a| a.metric.bare() == "migrations");
@@ -291,15 +290,10 @@ impl Sensor for Task {
         let fresh = std::mem::replace(&mut self.seen, shown) != shown;
         let age = self.layout.of_machine(layout::WALK_AGE);
         self.row[age] = self.age(tick);
-        let throttled = self.layout.of_machine(layout::THROTTLED);
-        if let Some(limit) = &mut self.limit {
-            self.row[throttled] = limit.throttled().unwrap_or(NONE);
-        }
         for ((slot, place), series) in out.iter_mut().zip(&self.places).zip(&self.series) {
             // A level is valid until the next scan. A counter without a new scan would give a rate
             // of 0, and then a peak.
-            let is_limit = *place == throttled;
-            if fresh || is_limit || series.metric.kind == Kind::Gauge {
+            if fresh || series.metric.kind == Kind::Gauge {
                 *slot = Some(self.row[*place]).filter(|value| *value != NONE);
             }
         }

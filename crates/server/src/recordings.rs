@@ -93,7 +93,10 @@ pub fn add(hub: &Hub, opened: OpenedRecording) -> Result<u32, RecordingError> {
     Ok(id)
 }
 
-/// Opens a recording and adds it as a source called `name`.
-pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, RecordingError> {
-    add(hub, read(path, name, hub.budget, formulas)?)
+/// Opens a recording that a client sent and adds it as a source called `name`; an error if it would take the number of one
+/// that is being opened, also if that began meanwhile.
+pub fn open_sent(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, RecordingError> {
+    let opened = read(path, name, hub.budget, formulas)?;
+    hub.check_opened()?;
+    add(hub, opened)
 }

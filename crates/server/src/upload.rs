@@ -131,7 +131,7 @@ pub async fn take(
     let (hub, formulas) = (Arc::clone(hub), Arc::clone(formulas));
     let opened = tokio::task::spawn_blocking(move || {
         let path = file::path_of(&received);
-        let opened = recordings::open(&hub, &path, &name, &formulas);
+        let opened = recordings::open_sent(&hub, &path, &name, &formulas);
         let hidden = path.display().to_string();
         if opened.is_ok() {
             // Details are read from it when a user zooms.

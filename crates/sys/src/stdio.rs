@@ -1,7 +1,7 @@
 //! Standard output and standard error: the only way in which the program prints. A failed write to standard output is
 //! an error of its own type; a failed write to standard error is ignored.
 
-use crate::{inherited, poll};
+use crate::{inherited, poll, tty};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -71,10 +71,23 @@ pub fn say(text: impl Display) {
     write_error(Some(text), false);
 }
 
-/// Replaces the line of the last call on standard error, which is a terminal; `None` removes it. Other texts do not stand
-/// beside it.
+/// Replaces the line of the last call on standard error, which is a terminal; `None` removes it. Other texts, also those of
+/// standard output, take its place. What does not fit into the terminal is left out: only one row can be removed.
 pub fn replace_line(text: Option<&str>) {
-    write_error(text, text.is_some());
+    let columns = tty::error_columns().unwrap_or(usize::MAX);
+    write_error(text.map(|text| fitting(text, columns)), text.is_some());
+}
+
+/// As much of a line as fits before the last column, where a terminal may wrap.
+fn fitting(text: &str, columns: usize) -> &str {
+    text.char_indices().nth(columns.saturating_sub(1)).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Removes a line of [`replace_line`] before standard output is written: both may be the same terminal.
+fn remove_line() {
+    if IN_PLACE.load(Ordering::Relaxed) {
+        replace_line(None);
+    }
 }
 
 fn write_error(text: Option<impl Display>, stays: bool) {
@@ -114,6 +127,7 @@ impl Stdout {
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
         check().map_err(io::Error::other)?;
+        remove_line();
         let mut file = standard(libc::STDOUT_FILENO);
         loop {
             match file.write(bytes) {
@@ -165,6 +179,13 @@ mod tests {
         assert_eq!(next(Some("numa: b\n"), false), "\r\x1b[Knuma: b\n");
         assert_eq!(next(None, false), "", "it is gone already");
         assert_eq!((next(Some("3 %"), true), next(None, false)), ("\r\x1b[K3 %".into(), "\r\x1b[K".into()));
+    }
+
+    #[test]
+    fn a_line_in_place_has_one_row() {
+        assert_eq!(fitting("reading a", 80), "reading a");
+        assert_eq!((fitting("12345", 6), fitting("12345", 5)), ("12345", "1234"));
+        assert_eq!((fitting("\u{e4}\u{f6}\u{fc}", 3), fitting("x", 0)), ("\u{e4}\u{f6}", ""));
     }
 
     #[test]

@@ -8,6 +8,11 @@ pub fn columns() -> Option<usize> {
     size().map(|(columns, _)| columns).filter(|&n| n > 0)
 }
 
+/// The width of the terminal of standard error; `None` as above.
+pub fn error_columns() -> Option<usize> {
+    tcgetwinsize(stderr()).ok().map(|size| usize::from(size.ws_col)).filter(|&n| n > 0)
+}
+
 /// Its height in rows; `None` as above.
 pub fn rows() -> Option<usize> {
     size().map(|(_, rows)| rows).filter(|&n| n > 0)

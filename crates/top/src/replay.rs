@@ -102,7 +102,7 @@ fn table(machine: &MachineMeters, moment: &Moment) -> ProcessTable {
         resident: known.as_ref().map(|memory| memory.iter().sum()),
         memory: known.ok_or(NotRead::NotRecorded),
         faults: observed.faults,
-        moved: observed.moved,
+        moved: None,
     };
     ProcessTable { rows: vec![row], ..ProcessTable::default() }
 }

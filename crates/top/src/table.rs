@@ -25,7 +25,7 @@ pub struct ProcessRow {
     pub memory: Result<Vec<u64>, NotRead>,
     /// Page faults per second.
     pub faults: Option<f64>,
-    /// Migrated pages per second.
+    /// Pages per second that NUMA balancing moved; none unless they are counted.
     pub moved: Option<f64>,
 }
 
@@ -81,6 +81,8 @@ pub enum ProcessOrder {
     Memory,
     /// Page faults.
     Faults,
+    /// Moved pages.
+    Moved,
     /// Number.
     Pid,
     /// Name of the program.
@@ -89,7 +91,8 @@ pub enum ProcessOrder {
 
 impl ProcessOrder {
     /// All, in the order in which a key selects them.
-    pub const ALL: [Self; 6] = [Self::Cpu, Self::Remote, Self::Memory, Self::Faults, Self::Pid, Self::Name];
+    pub const ALL: [Self; 7] =
+        [Self::Cpu, Self::Remote, Self::Memory, Self::Faults, Self::Moved, Self::Pid, Self::Name];
 
     /// The word on the command line and on the screen.
     pub fn name(self) -> &'static str {
@@ -98,6 +101,7 @@ impl ProcessOrder {
             Self::Remote => "remote",
             Self::Memory => "memory",
             Self::Faults => "faults",
+            Self::Moved => "moved",
             Self::Pid => "pid",
             Self::Name => "name",
         }
@@ -122,6 +126,7 @@ impl ProcessOrder {
             Self::Remote => most(far(a), far(b)).then_with(|| most(a.remote, b.remote)),
             Self::Memory => b.resident.cmp(&a.resident),
             Self::Faults => most(a.faults, b.faults),
+            Self::Moved => most(a.moved, b.moved),
             Self::Pid => Ordering::Equal,
             Self::Name => a.command.to_lowercase().cmp(&b.command.to_lowercase()),
         }
@@ -142,6 +147,11 @@ pub struct ProcessSelection {
 }
 
 impl ProcessTable {
+    /// Whether moved pages are counted.
+    pub fn counts_moved(&self) -> bool {
+        self.rows.iter().any(|row| row.moved.is_some())
+    }
+
     /// The positions of the rows that are shown, in their order.
     pub fn shown(&self, selection: &ProcessSelection) -> Vec<usize> {
         let family = selection.of.map(|pid| {
@@ -243,7 +253,7 @@ fn row(sample: &ProcessSample, seconds: f64, known: &Known) -> ProcessRow {
         resident: Some(sample.resident),
         memory: known.memory.clone(),
         faults: sample.faults.and_then(|faults| over(faults as f64)),
-        moved: None,
+        moved: sample.moved.and_then(|moved| over(moved as f64)),
     }
 }
 
@@ -263,7 +273,7 @@ mod tests {
             ran: ran_ms * 1_000_000,
             faults: Some(30),
             major_faults: None,
-            moved: None,
+            moved: (pid == 8).then_some(500),
             near_far: matches!(found, MemorySource::Memory(_)).then_some((1, 3)),
             resident: u64::from(pid) << 20,
             found,
@@ -298,6 +308,8 @@ mod tests {
         assert_eq!(sorted(ProcessOrder::Cpu), [7, 8, 1]);
         assert_eq!(sorted(ProcessOrder::Remote), [8, 1, 7], "the unknown is last");
         assert_eq!((sorted(ProcessOrder::Memory), sorted(ProcessOrder::Pid)), (vec![8, 7, 1], vec![1, 7, 8]));
+        assert_eq!(sorted(ProcessOrder::Moved), [8, 1, 7]);
+        assert_eq!(table().rows.iter().map(|row| row.moved).collect::<Vec<_>>(), [None, None, Some(250.0)]);
         let reversed =
             ProcessSelection { sort: ProcessOrder::Pid, reversed: true, ..ProcessSelection::default() };
         assert_eq!(shown(&reversed), [8, 7, 1]);
@@ -305,7 +317,7 @@ mod tests {
             |text: &str| shown(&ProcessSelection { filter: text.into(), ..ProcessSelection::default() });
         assert_eq!((filter("program7"), filter("8"), filter("ME").len()), (vec![7], vec![8], 3));
         assert_eq!(shown(&ProcessSelection { of: Some(7), ..ProcessSelection::default() }), [7, 8]);
-        assert_eq!(ProcessOrder::ALL.map(ProcessOrder::next).len(), 6);
+        assert_eq!(ProcessOrder::ALL.map(ProcessOrder::next).len(), 7);
         assert_eq!(ProcessOrder::Name.next(), ProcessOrder::Cpu);
     }
 

@@ -52,7 +52,7 @@ fn ns(time: Duration) -> u64 {
 pub fn start(root: SysRoot, topology: Topology, every: Interval, to: Sender<ScreenEvent>) -> io::Result<()> {
     std::thread::Builder::new().name("processes".into()).spawn(move || {
         match Survey::new(&root, &topology, None) {
-            Ok(survey) => run(survey, &every, &to),
+            Ok(survey) => run(survey, &root, &every, &to),
             Err(why) => {
                 let absent = Some(why.to_string());
                 let _ = to.send(ScreenEvent::Processes(ProcessTable { absent, ..ProcessTable::default() }));
@@ -62,7 +62,12 @@ pub fn start(root: SysRoot, topology: Topology, every: Interval, to: Sender<Scre
     Ok(())
 }
 
-fn run(mut survey: Survey, every: &Interval, to: &Sender<ScreenEvent>) {
+/// Whether the kernel moves pages to the threads that use them; it can be switched at any time.
+fn moves_pages(root: &SysRoot) -> bool {
+    root.text("/proc/sys/kernel/numa_balancing").is_ok_and(|mode| mode.trim() != "0")
+}
+
+fn run(mut survey: Survey, root: &SysRoot, every: &Interval, to: &Sender<ScreenEvent>) {
     let alarm = Alarm::new();
     let nodes = survey.nodes().len();
     let mut memories = Memories::default();
@@ -78,6 +83,7 @@ fn run(mut survey: Survey, every: &Interval, to: &Sender<ScreenEvent>) {
         credit =
             (credit + i64::try_from(elapsed / REST_FROM_READING).unwrap_or(SAVED)).min(SAVED.max(credit));
         let before = clock::thread_cpu();
+        survey.count_moved(nodes > 1 && moves_pages(root));
         let reading = Reading::within(u64::try_from(credit.max(0)).unwrap_or(0).min(LONGEST));
         let samples = survey
             .measure_by(&|p| memories.urgency(p.pid, p.start, p.ran, p.resident), &|| reading.may_continue());
@@ -117,5 +123,24 @@ impl Reading {
 
     fn took(&self) -> u64 {
         self.took.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sys::root::FileTree;
+
+    #[test]
+    fn pages_are_moved_while_balancing_is_on() {
+        let moves = |text: Option<&str>| {
+            let mut tree = FileTree::new();
+            if let Some(text) = text {
+                tree.file("/proc/sys/kernel/numa_balancing", text);
+            }
+            moves_pages(&SysRoot::of_tree(tree))
+        };
+        assert!(moves(Some("1\n")) && moves(Some("2\n")));
+        assert!(!moves(Some("0\n")) && !moves(None));
     }
 }

@@ -9,6 +9,7 @@
  *   cache      all threads read a file that the main thread has read       parts     each reads what it has read itself
  *   wander     threads change the node ten times a second
  *   grow       memory of 128 MiB is touched once; for limits of control groups
+ *   tables     one thread on node 0 reads a page of each 2 MiB, then uses memory on node 3        tabled     stays on node 0
  *   full       more memory is preferred on node 0 than it has, again and again        roomy     a part of what it has
  */
 #define _GNU_SOURCE
@@ -126,6 +127,24 @@ static void allocate(long percent)
     }
 }
 
+/* Page tables of 80 MiB on node 0 without memory of their own: a page that is only read is the kernel's page of zeros. */
+static void use_with_tables(int node)
+{
+    enum { TABLES = 20 << 10, REACH = 2 << 20 };
+    size_t bytes = (size_t)TABLES * REACH;
+    bind_to_cpu(first_cpu_of_node(0));
+    volatile char *sparse = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (sparse == MAP_FAILED)
+        fail("cannot map %zu bytes: %s", bytes, strerror(errno));
+    for (size_t at = 0; at < bytes; at += REACH)
+        (void)sparse[at];
+    bind_to_cpu(first_cpu_of_node(node));
+    memory = fresh_memory(PART);
+    touch_pages(memory, PART);
+    while (now() < end)
+        use((long *)memory, PART);
+}
+
 int main(int count, char **words)
 {
     if (count != 3)
@@ -134,6 +153,10 @@ int main(int count, char **words)
     end = now() + number("SECONDS", words[2], 1, 3600);
     if (is("full") || is("roomy")) {
         allocate(is("full") ? 150 : 30);
+        return 0;
+    }
+    if (is("tables") || is("tabled")) {
+        use_with_tables(is("tables") ? 3 : 0);
         return 0;
     }
     if (is("grow")) {

@@ -9,13 +9,14 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 /// Programs, the rules of which one stands first, and words of what it says.
-const TROUBLES: [(&str, &[&str], &str); 7] = [
+const TROUBLES: [(&str, &[&str], &str); 8] = [
     ("main", &["far-pages"], "memory of node 0"),
     ("bound", &["far-pages"], "memory of node 0"),
     ("spread", &["far-pages"], "memory of other nodes"),
     ("cache", &["far-pages"], "memory of node 0"),
     ("wander", &["far-pages"], "memory of"),
     ("full", &["full-node"], "Node 0 was full"),
+    ("tables", &["far-page-tables"], "of page tables lie on node 0"),
     ("turns", &["far-hint-faults", "pages-migrate", "far-pages"], ""),
 ];
 /// The rules that are about nodes.
@@ -30,7 +31,7 @@ const OF_NODES: [&str; 9] = [
     "far-page-tables",
     "threads-wander",
 ];
-const CONTROLS: [&str; 3] = ["own", "parts", "roomy"];
+const CONTROLS: [&str; 4] = ["own", "parts", "roomy", "tabled"];
 
 /// The kernel must not move the pages of those that are not about that, and the caches that the guest shows must be smaller
 /// than what a thread uses.

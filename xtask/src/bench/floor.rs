@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 12] = [
+const PROGRAMS: [(&str, &[&str]); 14] = [
     ("floor_files", &[]),
     ("floor_perf", &[]),
     ("floor_topology", &[]),
     ("allocations", &[]),
+    ("c2c", &["-pthread"]),
     ("chase", &[]),
     ("compute", &["-fopenmp", "-lm"]),
     ("faults", &[]),
@@ -20,6 +21,7 @@ const PROGRAMS: [(&str, &[&str]); 12] = [
     ("passes", &["-march=native"]),
     ("sampled", &[]),
     ("threads", &["-pthread"]),
+    ("touches", &[]),
 ];
 
 /// Compiles those that are out of date, and returns their folder.

@@ -1,7 +1,9 @@
 //! `numa export`.
 
 use crate::GlobalArgs;
+use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
+use crate::peaks;
 use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -31,6 +33,8 @@ pub struct ExportArgs {
     /// Write all samples to openmetrics, instead of the last one only
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    formulas: FormulaArgs,
     /// Write to this file, which must not exist [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -47,7 +51,7 @@ impl ExportArgs {
         global.only_here(OF_A_RECORDING)?;
         let format = self.format()?;
         let options = ExportOptions { values: self.values(format)?, all: self.all };
-        let mut source = ExportSource::open(&self.recording)?;
+        let mut source = self.source(format)?;
         let notes = write(&mut source, format, options, self.output.as_deref())?;
         notes.iter().for_each(note);
         match source.damage() {
@@ -57,6 +61,18 @@ impl ExportArgs {
                 Ok(ExitCode::from(1))
             }
         }
+    }
+
+    fn source(&self, format: &ExportFormat) -> anyhow::Result<ExportSource> {
+        if !format.judges && self.formulas.is_given() {
+            bail!("--formulas is not supported by the format {}; omit it", format.name);
+        }
+        let mut source = ExportSource::open(&self.recording)?;
+        if format.judges {
+            source.set_formulas(self.formulas.load()?);
+            peaks::add_to_recording(source.header_mut());
+        }
+        Ok(source)
     }
 
     fn format(&self) -> anyhow::Result<&'static ExportFormat> {

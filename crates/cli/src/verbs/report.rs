@@ -4,9 +4,10 @@ use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use crate::peaks;
+use crate::to_file::{self, Existing};
 use clap::Args;
 use numakit_analysis::comparison::compare;
-use numakit_analysis::{UnknownPhase, analyse, profile};
+use numakit_analysis::{UnknownPhase, analyse, json, profile};
 use numakit_recording::{Batch, Header, Reader, read_ahead};
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::report::{PageStyle, comparison_page, page};
@@ -72,7 +73,8 @@ impl ReportArgs {
 
     fn show<T: Serialize>(&self, value: &T, page: impl Fn(&T) -> String) -> anyhow::Result<()> {
         if self.json {
-            return Ok(print(format_args!("{}\n", serde_json::to_string_pretty(value)?))?);
+            let output = Path::new("-");
+            return to_file::write(output, Existing::Keep, "", |to| Ok(json::write(value, to)?));
         }
         Ok(print(page(value))?)
     }

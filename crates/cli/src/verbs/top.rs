@@ -74,6 +74,8 @@ enum Sort {
     Memory,
     /// Page faults
     Faults,
+    /// Pages that NUMA balancing moved
+    Moved,
     /// Process ID
     Pid,
     /// Name of the program
@@ -87,6 +89,7 @@ impl Sort {
             Self::Remote => ProcessOrder::Remote,
             Self::Memory => ProcessOrder::Memory,
             Self::Faults => ProcessOrder::Faults,
+            Self::Moved => ProcessOrder::Moved,
             Self::Pid => ProcessOrder::Pid,
             Self::Name => ProcessOrder::Name,
         }

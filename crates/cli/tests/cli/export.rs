@@ -1,4 +1,5 @@
 use crate::runner::{Done, Folder};
+use serde_json::Value;
 
 #[test]
 fn raw_values_and_rates_are_exported() {
@@ -52,6 +53,29 @@ fn names_and_kinds_survive_the_numascope_format() {
         // A second conversion changes nothing.
         assert_eq!(folder.run("export a.json --to numascope").out, json.out);
     }
+}
+
+/// The findings are those of the report, and name what is lost.
+#[test]
+fn findings_are_exported_as_the_report_has_them() {
+    let folder = Folder::new("findings-json");
+    folder.run("record -i 5ms -o a.arrows -- sleep 0.3").says(0, "");
+    folder.run("export a.arrows -o a.findings.json").says(0, "");
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let exported = parsed(&std::fs::read_to_string(folder.path("a.findings.json")).unwrap());
+    let report = parsed(&folder.run("report --json a.arrows").out);
+    for key in ["findings", "recording", "losses"] {
+        assert!(exported[key].is_object(), "{key}");
+        assert_eq!(exported[key], report[key], "{key}");
+    }
+    std::fs::write(folder.path("f.txt"), "no formula\n").unwrap();
+    folder.run("export a.arrows --to findings --formulas f.txt").says(2, "f.txt, line 1");
+    folder.run("export a.arrows --to csv --formulas f.txt").says(2, "not supported by the format csv");
+    let bytes = std::fs::read(folder.path("a.arrows")).unwrap();
+    std::fs::write(folder.path("b.arrows"), &bytes[..bytes.len() - 20]).unwrap();
+    let damaged = folder.run("export b.arrows --to findings");
+    assert_eq!(damaged.code, 1, "{}", damaged.err);
+    assert!(parsed(&damaged.out)["losses"]["damage"].is_string(), "{}", damaged.out);
 }
 
 #[test]

@@ -149,8 +149,12 @@ fn a_cpu_limit_is_found() {
     if !group.limit(&[("cpu.max", "10000 100000"), ("cpu.cfs_quota_us", "10000")]) {
         return numakit_skips::PRIVILEGES.skip("the control group has no CPU limit");
     }
-    let found = findings(&folder, &group.enter(), &format!("{} two-threads 4", program.display()));
-    assert_eq!(rules(&found, is_program).first().map(String::as_str), Some("cpu-limit"), "{found:#}");
+    let program = format!("{} two-threads 4", program.display());
+    let enters_later = format!("sh -c 'sleep 0.3; {} exec {program}'", group.enter());
+    for (before, command) in [(group.enter().as_str(), program.as_str()), ("", &enters_later)] {
+        let found = findings(&folder, before, command);
+        assert_eq!(rules(&found, is_program).first().map(String::as_str), Some("cpu-limit"), "{found:#}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::runner::{Done, Folder, read};
 use numakit_export::FORMATS;
 use numakit_testing::until;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Mounts a file system of this size, if this user may.
@@ -144,7 +145,9 @@ fn names_of_other_formats_are_refused_with_the_right_one() {
     let folder = Folder::new("outputs-names");
     for format in FORMATS {
         let name = format!("w.{}", format.extension);
-        folder.run(&format!("record -e pgfault -o {name} -- true")).says(2, "record to w.arrows, and");
+        let instead = Path::new(&name).with_extension("arrows");
+        let says = format!("record to {}, and", instead.display());
+        folder.run(&format!("record -e pgfault -o {name} -- true")).says(2, &says);
         assert!(!folder.path(&name).exists());
     }
     let started = folder.start("record -i 5ms -e pgfault -o a.arrows");

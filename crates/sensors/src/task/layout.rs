@@ -12,8 +12,6 @@ pub const OF_MACHINE: usize = 14;
 pub const WALK_TIME: usize = 9;
 /// Position of its age.
 pub const WALK_AGE: usize = 10;
-/// Position of the time in which a CPU limit kept them from running.
-pub const THROTTLED: usize = 13;
 /// Number of values for the sensor itself: end of the last walk, and the pids that could not be read,
 /// whose lock was held, and whose huge pages are unknown; then whether the allocator of one is.
 const HIDDEN: usize = 5;
@@ -138,8 +136,7 @@ impl TaskSeries {
             NONE,
             status.cpu,
             known(findings.variance.sqrt() as u64),
-            // The limit is read with the sample.
-            NONE,
+            observer.throttled.unwrap_or(NONE),
             if ended { status.walk_end } else { NONE },
             pid(findings.denied),
             pid(findings.held),

@@ -2,12 +2,14 @@
 //! not.
 
 use super::allocator::{AllocatorCandidate, AllocatorWatch, RegionPages};
+use super::limit::LimitWatch;
 use super::nodes::TaskNodes;
 use super::numa_maps::MemoryByUse;
 use super::threads::{self, SwitchCounts, ThreadSample, ThreadScan};
 use super::tree::{Member, Tree};
 use super::walk::{self, Name, Walk, WalkFindings, WalkStep, WalkTarget};
 use numakit_sys::SysRoot;
+use numakit_sys::clock;
 use numakit_sys::proc::Counts;
 use std::collections::HashMap;
 
@@ -20,6 +22,8 @@ pub struct WatchTargets {
     pub threads: threads::ThreadFields,
     /// About their allocators.
     pub allocators: bool,
+    /// How long a CPU limit stopped them.
+    pub limit: bool,
 }
 
 /// What threads did, and where they are.
@@ -64,6 +68,9 @@ pub struct Observer {
     pub walked: Option<Walked>,
     /// Their allocators.
     pub allocators: AllocatorWatch,
+    limit: Option<LimitWatch>,
+    /// Time in which their CPU limit kept them from running, in us; `None` if it is not read or cannot be.
+    pub throttled: Option<u64>,
 }
 
 impl Observer {
@@ -82,6 +89,8 @@ impl Observer {
             activity: Activity { cpu_time: vec![0; count], threads: vec![0; count], ..Activity::default() },
             walked: None,
             allocators: AllocatorWatch::default(),
+            limit: LimitWatch::new(place.root).filter(|_| wanted.limit),
+            throttled: None,
         }
     }
 
@@ -113,6 +122,10 @@ impl Observer {
             let activity = &mut self.activity;
             let mut count = |_, seen: &ThreadSample| activity.count(seen, &self.nodes, memory.as_ref());
             threads.scan(&scan, *pid, stat, &mut count);
+        }
+        if let Some(limit) = &mut self.limit {
+            limit.update(&self.root, clock::monotonic(), self.tree.members.iter().map(|member| member.pid));
+            self.throttled = Some(limit.throttled());
         }
         if self.wanted.allocators {
             let running = self.tree.members.iter().filter_map(|member| {

@@ -135,9 +135,9 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Also counts the pages that NUMA balancing moves, which costs a file per thread and scan.
-    pub fn counting_moved(self) -> Self {
-        Self { counts_moved: true, ..self }
+    /// Whether the next scans also count the pages that NUMA balancing moves, which costs a file per thread and scan.
+    pub fn count_moved(&mut self, counts: bool) {
+        self.counts_moved = counts;
     }
 
     /// The node numbers, in the order of a [`MemoryByUse`].

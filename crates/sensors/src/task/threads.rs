@@ -115,7 +115,7 @@ impl Threads {
         let last = match self.known.insert(tid, now) {
             // A count that decreased belongs to another thread with a reused id.
             Some(last) if last.cpu_time <= now.cpu_time => Some(last),
-            _ => scan.from_start.then(Last::default),
+            _ => scan.from_start.then(|| Last { moved: Some(0), ..Last::default() }),
         };
         if let Some(last) = last {
             sample.ran = Some(now.cpu_time - last.cpu_time);
@@ -123,7 +123,8 @@ impl Threads {
             let mut switched = SwitchCounts::default();
             switched.iter_mut().zip(moved).for_each(|(to, from)| *to = from);
             sample.switched = Some(switched);
-            sample.moved = now.moved.map(|moved| moved.saturating_sub(last.moved.unwrap_or(0)));
+            // What was not counted at the last scan may be as old as the thread.
+            sample.moved = now.moved.zip(last.moved).map(|(now, last)| now.saturating_sub(last));
         }
         each(tid, &sample);
     }

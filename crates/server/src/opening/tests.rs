@@ -123,6 +123,24 @@ fn clients_are_told_what_is_being_opened_until_it_is_a_source() {
 }
 
 #[test]
+fn a_recording_that_was_sent_takes_no_number_of_one_that_is_being_opened() {
+    let fixture = Fixture::new("sent");
+    let send = || recordings::open_sent(&fixture.hub, &fixture.files[1], "sent", &fixture.formulas);
+    let mut refusals = Vec::new();
+    let mut progress = |opening: Option<&OpeningInfo>| {
+        if opening.is_some() {
+            refusals.push(send().unwrap_err().to_string());
+        }
+    };
+    fixture.open(&mut progress).unwrap();
+    assert!(!refusals.is_empty());
+    assert!(refusals.iter().all(|why| why.contains(".arrows") && why.contains("opened")), "{refusals:?}");
+    assert_eq!(send().unwrap(), 2, "after the two of the command line");
+    let name = |id: u32| fixture.hub.source(id).unwrap().info.name.clone();
+    assert!(name(0).ends_with("a.arrows") && name(1).ends_with("b.arrows") && name(2) == "sent");
+}
+
+#[test]
 fn a_recording_that_fails_later_ends_all_clients_with_the_reason() {
     let fixture = Fixture::new("fails");
     let client = fixture.enter();

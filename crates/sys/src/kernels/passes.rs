@@ -62,7 +62,7 @@ impl Vectors {
     }
 
     /// Itself, if this CPU has it.
-    fn checked(self) -> Self {
+    pub(super) fn checked(self) -> Self {
         if self.is_available() { self } else { Self::Plain }
     }
 
@@ -160,6 +160,26 @@ pub fn copy(from: &Region, to: &mut Region, vectors: Vectors) -> usize {
     bytes
 }
 
+/// The same with stores that bypass the caches; with ordinary ones where [`Vectors::bypasses`] says no.
+pub fn copy_past_caches(from: &Region, to: &mut Region, vectors: Vectors) -> usize {
+    let (source, start, bytes) = (from.start(), to.start(), whole(from).min(whole(to)));
+    // SAFETY: as in `copy`.
+    unsafe {
+        match vectors.checked() {
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Avx512 => x86::copy_past_512(source, start, bytes),
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Avx2 => x86::copy_past_256(source, start, bytes),
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Sse2 => x86::copy_past_128(source, start, bytes),
+            #[cfg(target_arch = "aarch64")]
+            Vectors::Neon => arm::copy_past(source, start, bytes),
+            _ => plain::copy(source, start, bytes),
+        }
+    }
+    bytes
+}
+
 /// What is written: as long and as aligned as the widest register.
 #[repr(align(64))]
 struct Pattern([u8; 64]);
@@ -234,24 +254,24 @@ mod x86 {
     }
 
     macro_rules! copies {
-        ($name:ident, $width:literal, $move:literal, $register:literal $(, $last:literal)?) => {
+        ($name:ident, $width:literal, $load:literal, $store:literal, $register:literal $(, $last:literal)?) => {
             pass!($name, $width, [], [
-                concat!($move, " ", $register, "0, [{from}]"),
-                concat!($move, " ", $register, "1, [{from} + {w}]"),
-                concat!($move, " ", $register, "2, [{from} + 2 * {w}]"),
-                concat!($move, " ", $register, "3, [{from} + 3 * {w}]"),
-                concat!($move, " [{to}], ", $register, "0"),
-                concat!($move, " [{to} + {w}], ", $register, "1"),
-                concat!($move, " [{to} + 2 * {w}], ", $register, "2"),
-                concat!($move, " [{to} + 3 * {w}], ", $register, "3"),
-                concat!($move, " ", $register, "4, [{from} + 4 * {w}]"),
-                concat!($move, " ", $register, "5, [{from} + 5 * {w}]"),
-                concat!($move, " ", $register, "6, [{from} + 6 * {w}]"),
-                concat!($move, " ", $register, "7, [{from} + 7 * {w}]"),
-                concat!($move, " [{to} + 4 * {w}], ", $register, "4"),
-                concat!($move, " [{to} + 5 * {w}], ", $register, "5"),
-                concat!($move, " [{to} + 6 * {w}], ", $register, "6"),
-                concat!($move, " [{to} + 7 * {w}], ", $register, "7")
+                concat!($load, " ", $register, "0, [{from}]"),
+                concat!($load, " ", $register, "1, [{from} + {w}]"),
+                concat!($load, " ", $register, "2, [{from} + 2 * {w}]"),
+                concat!($load, " ", $register, "3, [{from} + 3 * {w}]"),
+                concat!($store, " [{to}], ", $register, "0"),
+                concat!($store, " [{to} + {w}], ", $register, "1"),
+                concat!($store, " [{to} + 2 * {w}], ", $register, "2"),
+                concat!($store, " [{to} + 3 * {w}], ", $register, "3"),
+                concat!($load, " ", $register, "4, [{from} + 4 * {w}]"),
+                concat!($load, " ", $register, "5, [{from} + 5 * {w}]"),
+                concat!($load, " ", $register, "6, [{from} + 6 * {w}]"),
+                concat!($load, " ", $register, "7, [{from} + 7 * {w}]"),
+                concat!($store, " [{to} + 4 * {w}], ", $register, "4"),
+                concat!($store, " [{to} + 5 * {w}], ", $register, "5"),
+                concat!($store, " [{to} + 6 * {w}], ", $register, "6"),
+                concat!($store, " [{to} + 7 * {w}], ", $register, "7")
             ], [$($last)?]);
         };
     }
@@ -265,9 +285,12 @@ mod x86 {
     writes!(past_512, 64, "vmovaps zmm0, [{from}]", "vmovntps", "zmm", "sfence\nvzeroupper");
     writes!(past_256, 32, "vmovaps ymm0, [{from}]", "vmovntps", "ymm", "sfence\nvzeroupper");
     writes!(past_128, 16, "movaps xmm0, [{from}]", "movntps", "xmm", "sfence");
-    copies!(copy_512, 64, "vmovaps", "zmm", "vzeroupper");
-    copies!(copy_256, 32, "vmovaps", "ymm", "vzeroupper");
-    copies!(copy_128, 16, "movaps", "xmm");
+    copies!(copy_512, 64, "vmovaps", "vmovaps", "zmm", "vzeroupper");
+    copies!(copy_256, 32, "vmovaps", "vmovaps", "ymm", "vzeroupper");
+    copies!(copy_128, 16, "movaps", "movaps", "xmm");
+    copies!(copy_past_512, 64, "vmovaps", "vmovntps", "zmm", "sfence\nvzeroupper");
+    copies!(copy_past_256, 32, "vmovaps", "vmovntps", "ymm", "sfence\nvzeroupper");
+    copies!(copy_past_128, 16, "movaps", "movntps", "xmm", "sfence");
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -318,6 +341,17 @@ mod arm {
         ]
     );
 
+    pass!(
+        copying_past,
+        [],
+        [
+            "ldp q0, q1, [{from}]",
+            "ldp q2, q3, [{from}, #32]",
+            "stnp q0, q1, [{to}]",
+            "stnp q2, q3, [{to}, #32]"
+        ]
+    );
+
     pub unsafe fn read(start: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { reading(start, start, bytes) }
@@ -336,6 +370,11 @@ mod arm {
     pub unsafe fn copy(from: *mut u8, to: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { copying(from, to, bytes) }
+    }
+
+    pub unsafe fn copy_past(from: *mut u8, to: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { copying_past(from, to, bytes) }
     }
 }
 
@@ -394,6 +433,9 @@ mod tests {
                 assert!(bytes(&one).iter().all(|byte| *byte == 9), "{vectors:?}");
                 one.doubles_mut().iter_mut().enumerate().for_each(|(at, value)| *value = at as f64);
                 assert_eq!((read(&one, vectors), copy(&one, &mut two, vectors)), (length, length));
+                assert_eq!(bytes(&one), bytes(&two), "{vectors:?}");
+                two.doubles_mut().fill(0.0);
+                assert_eq!(copy_past_caches(&one, &mut two, vectors), length);
                 assert_eq!(bytes(&one), bytes(&two), "{vectors:?}");
             }
         }

@@ -43,6 +43,6 @@ const WORDS: [&str; 5] = [
     "Verdict, Cost, Do: what the last minute shows; page 2 has the evidence",
     "REM%: of the memory of the process, the share on other nodes than its threads, weighted with their CPU time",
     "NODES: the memory of the process by node: each character is the number of a node, from 10 on a letter",
-    "FLT/s: page faults; MEM: resident memory",
+    "FLT/s: page faults; MEM: resident memory; MOV/s: pages that NUMA balancing moved, while kernel.numa_balancing is on",
     "memory bus: data read from and written to the memory of the node, and its share of the maximum",
 ];

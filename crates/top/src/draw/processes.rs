@@ -26,7 +26,7 @@ const fn column(
     Column { heading, width, sort, text }
 }
 
-static COLUMNS: [Column; 6] =
+static COLUMNS: [Column; 7] =
     [
         column("PID", 7, Some(ProcessOrder::Pid), |p| {
             if p.pid == 0 { ABSENT.to_owned() } else { p.pid.to_string() }
@@ -38,9 +38,16 @@ static COLUMNS: [Column; 6] =
             NumberStyle::Bytes.field(p.resident.map(|bytes| bytes as f64), 6)
         }),
         column("FLT/s", 6, Some(ProcessOrder::Faults), |p| NumberStyle::Rate.field(p.faults, 5)),
+        column("MOV/s", 6, Some(ProcessOrder::Moved), |p| NumberStyle::Rate.field(p.moved, 5)),
     ];
 
-/// The bar of nodes, and where it begins.
+/// The columns before the bar of nodes: that of moved pages only while they are counted.
+fn columns(view: &View) -> impl Iterator<Item = &'static Column> {
+    let counts_moved = view.processes.counts_moved();
+    COLUMNS.iter().filter(move |column| counts_moved || column.sort != Some(ProcessOrder::Moved))
+}
+
+/// Of the bar of nodes: as wide as if no column of moved pages took the place of names.
 fn bar_width(area: Rect) -> u16 {
     (area.width.saturating_sub(60)).clamp(8, 32)
 }
@@ -86,7 +93,7 @@ fn heading(canvas: &mut Canvas<'_>, area: Rect, view: &View, count: usize) {
         false => heading.to_owned(),
     };
     let mut x = area.x;
-    for column in &COLUMNS {
+    for column in columns(view) {
         let text = name(column.heading, column.sort);
         match column.heading {
             "USER" => _ = canvas.text(x, area.y, column.width, &text, style),
@@ -112,7 +119,7 @@ fn heading(canvas: &mut Canvas<'_>, area: Rect, view: &View, count: usize) {
 fn row(canvas: &mut Canvas<'_>, area: Rect, view: &View, process: &ProcessRow) {
     let theme = canvas.theme();
     let mut x = area.x;
-    for column in &COLUMNS {
+    for column in columns(view) {
         let text = (column.text)(process);
         let style = match (column.sort, process.remote) {
             (Some(ProcessOrder::Remote), Some(remote)) => theme.amount(remote),

@@ -86,8 +86,11 @@ fn words(view: &View, row: &ProcessRow) -> String {
         .iter()
         .map(|(bytes, node)| format!("node {node} {}", NumberStyle::Bytes.words(*bytes as f64)))
         .collect();
+    // The observed program of a recording: the kernel counts them for the machine.
+    let of_machine = || view.moment.as_ref()?.observed.as_ref()?.moved;
+    let moved = (row.pid == 0).then(of_machine).flatten();
     let moved =
-        row.moved.map(|moved| format!("; {} pages moved on this machine", NumberStyle::Rate.words(moved)));
+        moved.map(|moved| format!("; {} pages moved on this machine", NumberStyle::Rate.words(moved)));
     match places.is_empty() {
         true => format!("{name}: it has no memory of its own"),
         false => format!("{name}: {}{}", places.join(", "), moved.unwrap_or_default()),

@@ -166,6 +166,21 @@ fn the_selected_process_is_explained() {
 }
 
 #[test]
+fn moved_pages_have_a_column_while_they_are_counted() {
+    let mut view = view("package:2 node:2 core:4");
+    let heading = |view: &mut View| {
+        let lines = screen(view, ASCII, 80, 24);
+        let at = lines.iter().position(|line| line.contains("COMMAND")).unwrap();
+        (lines[at].clone(), lines[at + 1].clone())
+    };
+    assert!(!heading(&mut view).0.contains("MOV/s"));
+    view.processes.rows[0].moved = Some(350.0);
+    let (heading, row) = heading(&mut view);
+    assert!(heading.contains("FLT/s MOV/s NODES"), "{heading}");
+    assert!(row.contains("  350 ") && row.contains("ep.B"), "{row}");
+}
+
+#[test]
 fn the_help_has_every_key_and_every_reason() {
     let mut view = view("node:1 core:2");
     view.help = true;

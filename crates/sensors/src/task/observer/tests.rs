@@ -7,6 +7,7 @@ const ALL: WatchTargets = WatchTargets {
     walk: walk::WalkRequest { memory: true, huge_pages: true },
     threads: threads::ThreadFields { cpu_time: true, scheduling: true },
     allocators: false,
+    limit: false,
 };
 
 fn machine(processes: &[&Made]) -> SysRoot {

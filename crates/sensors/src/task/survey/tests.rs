@@ -70,8 +70,10 @@ fn moved_pages_of_all_threads_are_counted_between_two_scans() {
     root.change(|files| made.put(files));
     sched(10, 100);
     sched(15, 5);
-    let mut survey = Survey::new(&root, &topology(), None).unwrap().counting_moved();
-    survey.measure(&|| true);
+    let mut survey = Survey::new(&root, &topology(), None).unwrap();
+    survey.count_moved(true);
+    let first = survey.measure(&|| true);
+    assert!(first.iter().all(|p| p.moved.is_none()), "the 105 are older than the survey");
     sched(10, 130);
     sched(15, 7);
     let moved: Vec<Option<u64>> = survey.measure(&|| true).iter().map(|p| p.moved).collect();
