@@ -309,7 +309,7 @@ impl<'a> Member<'a> {
 
     /// Fills its table, or empties it, by its number and that of the wave.
     fn wave(&mut self, table: &mut Table, number: usize) -> Result<(), WorkError> {
-        if (self.me + number) % 2 == 0 {
+        if (self.me + number).is_multiple_of(2) {
             while self.used < table.len() {
                 table[self.used] = Some(self.get()?);
                 self.used += 1;

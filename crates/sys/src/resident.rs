@@ -20,7 +20,7 @@ pub fn peak() -> Option<u64> {
 /// Lets the peak begin now.
 pub fn begin_peak() {
     // 5 is the kernel's word for it; where it refuses, the peak is that of the process.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    let _ = std::fs::write(TaskDir::own(&SysRoot::host()).path("clear_refs"), "5");
 }
 
 #[cfg(test)]
