@@ -61,7 +61,7 @@ pub struct BenchChange {
     pub benchmark: String,
     /// What was measured.
     pub name: String,
-    /// Which value of a matrix or a curve; empty for a single value.
+    /// Which value of a matrix, a table or a curve; empty for a single value.
     pub place: String,
     /// The unit.
     pub unit: String,
@@ -94,13 +94,14 @@ struct ValueKey<'a> {
     benchmark: &'a str,
     name: &'a str,
     unit: &'a str,
-    place: ValuePlace,
+    place: ValuePlace<'a>,
 }
 
 /// Where a value is. Numbers on an axis are compared by their bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ValuePlace {
+enum ValuePlace<'a> {
     Pair(u32, u32),
+    Names(&'a str, &'a str),
     Point(u64),
     Single,
 }
@@ -155,6 +156,13 @@ fn values(results: &BenchResults) -> FoundValues<'_> {
                         FoundValue { value, place, less_is_better },
                     );
                 }
+            }
+        }
+        for table in &result.tables {
+            for (row, column, value) in table.values() {
+                let (place, less_is_better) = (format!("{row}, {column}"), Some(table.less_is_better));
+                let found = FoundValue { value: *value, place, less_is_better };
+                put(&table.name, &table.unit, ValuePlace::Names(row, column), found);
             }
         }
         for curve in &result.curves {

@@ -47,7 +47,7 @@ impl Watch {
         }
     }
 
-    fn stop(&self) {
+    pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 

@@ -1,9 +1,14 @@
 //! What this machine's memory can do.
 //!
 //! A benchmark is a file and a line of [`BENCHMARKS`]. It measures on a ground, which selects nodes and CPUs, places
-//! memory and verifies where it is, and it returns matrices, curves and values that any renderer can show.
+//! memory and verifies where it is, and it returns matrices, tables, curves and values that any renderer can show.
 
 mod alias;
+mod alloc;
+mod alloc_child;
+mod alloc_crew;
+mod alloc_libraries;
+mod alloc_work;
 mod assoc;
 mod bandwidth;
 mod barrier;
@@ -43,6 +48,8 @@ mod tlb;
 mod tlb_levels;
 mod weights;
 
+pub use alloc::ALLOC_WORK_VERB;
+pub use alloc_work::{AllocWork, WorkDone, WorkError, WorkRequest, WorkSeat};
 pub use conditions::BenchConditions;
 pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
 pub use kept::keep;
@@ -50,8 +57,8 @@ pub use overhead::{Overhead, OverheadError, measure as measure_overhead};
 pub use quantiles::Quantiles;
 pub use read::{BenchContentError, BenchReadError};
 pub use results::{
-    Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedValue, NotMeasured, PairMatrix,
-    VERSION,
+    Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedTable, NamedValue, NotMeasured,
+    PairMatrix, VERSION,
 };
 pub use settings::{BenchError, BenchSettings, MAX_RUNS};
 pub use short::{ShortRow, ShortTable, short};
@@ -133,5 +140,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "barrier",
         about: "Time in which all threads wait for each other, by kind of barrier and by number of threads",
         measure: barrier::measure,
+    },
+    Benchmark {
+        name: "alloc",
+        about: "Time and memory of the allocators that are installed: small and large blocks, passed on, in waves",
+        measure: alloc::measure,
     },
 ];

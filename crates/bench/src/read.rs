@@ -1,7 +1,7 @@
 //! Results from a file, which a stranger may have written: whatever is in it, the result can be shown.
 
 use crate::quantiles::Quantiles;
-use crate::results::{BenchResult, BenchResults, Curve, PairMatrix, VERSION};
+use crate::results::{BenchResult, BenchResults, Curve, NamedTable, PairMatrix, VERSION};
 use crate::settings::MAX_RUNS;
 use numakit_topology::json::{self, ContentError, MAX_CPUS};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ const MAX_FILE: u64 = 64 << 20;
 /// Cells, points and values together.
 const MAX_VALUES: usize = 1 << 19;
 const MAX_BENCHMARKS: usize = 256;
-/// Matrices, curves, values, remarks, warnings and what was left out, each of a benchmark.
+/// Matrices, tables, curves, values, remarks, warnings and what was left out, each of a benchmark.
 const MAX_PARTS: usize = 1 << 16;
 /// Bytes of a name or a sentence.
 const MAX_TEXT: usize = 4096;
@@ -70,8 +70,8 @@ pub enum BenchContentError {
     /// No run, or more than can be asked for.
     #[error("it is of {0} runs, and there are 1 to {MAX_RUNS}; do not edit results")]
     Runs(u32),
-    /// A matrix whose cells do not have its rows and columns.
-    #[error("matrix '{0}': its cells do not have {1} rows and {2} columns; do not edit results")]
+    /// A matrix or table whose cells do not have its rows and columns.
+    #[error("'{0}': its cells do not have {1} rows and {2} columns; do not edit results")]
     Shape(String, usize, usize),
     /// A value that no measurement has.
     #[error("'{0}' has a value that is no measurement: {1}; do not edit results")]
@@ -134,6 +134,8 @@ impl BenchResults {
         let of = |result: &BenchResult| {
             let cells = |matrix: &PairMatrix| matrix.rows.len().saturating_mul(matrix.columns.len());
             let cells = result.matrices.iter().map(cells).fold(0, usize::saturating_add);
+            let named = |table: &NamedTable| table.rows.len().saturating_mul(table.columns.len());
+            let cells = result.tables.iter().map(named).fold(cells, usize::saturating_add);
             let points: usize =
                 result.curves.iter().map(|curve| curve.points.len() + curve.marks.len()).sum();
             cells.saturating_add(points + result.values.len())
@@ -148,9 +150,11 @@ fn check_result(result: &BenchResult) -> Result<(), BenchContentError> {
     let left_out = result.left_out.iter().flat_map(|left| [&left.what, &left.why]);
     let sentences = result.remarks.iter().chain(&result.warnings).chain(left_out);
     at_most("sentences", sentences.clone().count(), MAX_PARTS)?;
-    at_most("matrices and curves", result.matrices.len() + result.curves.len(), MAX_PARTS)?;
+    let parts = result.matrices.len() + result.tables.len() + result.curves.len();
+    at_most("matrices, tables and curves", parts, MAX_PARTS)?;
     std::iter::once(&result.name).chain(sentences).try_for_each(|text| plain(text))?;
     result.matrices.iter().try_for_each(check_matrix)?;
+    result.tables.iter().try_for_each(check_table)?;
     result.curves.iter().try_for_each(check_curve)?;
     for value in &result.values {
         [&value.name, &value.unit].into_iter().try_for_each(|text| plain(text))?;
@@ -165,11 +169,29 @@ fn check_matrix(matrix: &PairMatrix) -> Result<(), BenchContentError> {
     texts.into_iter().try_for_each(|text| plain(text))?;
     let largest = matrix.rows.iter().chain(&matrix.columns).max().map_or(0, |largest| *largest as usize);
     at_most("the largest number of a row or column", largest, MAX_CPUS as usize)?;
-    let (rows, columns) = (matrix.rows.len(), matrix.columns.len());
-    if matrix.cells.len() != rows || matrix.cells.iter().any(|row| row.len() != columns) {
-        return Err(BenchContentError::Shape(matrix.name.clone(), rows, columns));
-    }
+    check_shape(&matrix.name, &matrix.cells, matrix.rows.len(), matrix.columns.len())?;
     matrix.values().try_for_each(|value| check_value(&matrix.name, value))
+}
+
+fn check_table(table: &NamedTable) -> Result<(), BenchContentError> {
+    let texts = [&table.name, &table.unit, &table.row, &table.column];
+    let names = table.rows.iter().chain(&table.columns);
+    at_most("rows and columns of a table", names.clone().count(), MAX_PARTS)?;
+    texts.into_iter().chain(names).try_for_each(|text| plain(text))?;
+    check_shape(&table.name, &table.cells, table.rows.len(), table.columns.len())?;
+    table.values().try_for_each(|(_, _, value)| check_value(&table.name, value))
+}
+
+fn check_shape(
+    name: &str,
+    cells: &[Vec<Option<Quantiles>>],
+    rows: usize,
+    columns: usize,
+) -> Result<(), BenchContentError> {
+    if cells.len() != rows || cells.iter().any(|row| row.len() != columns) {
+        return Err(BenchContentError::Shape(name.to_owned(), rows, columns));
+    }
+    Ok(())
 }
 
 fn check_curve(curve: &Curve) -> Result<(), BenchContentError> {

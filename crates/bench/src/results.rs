@@ -41,6 +41,9 @@ pub struct BenchResult {
     pub name: String,
     /// Values by pair.
     pub matrices: Vec<PairMatrix>,
+    /// Values by two names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<NamedTable>,
     /// Values by another quantity.
     pub curves: Vec<Curve>,
     /// Single values.
@@ -70,6 +73,28 @@ pub struct PairMatrix {
     pub rows: Vec<u32>,
     /// The kernel's numbers of the columns.
     pub columns: Vec<u32>,
+    /// `cells[row][column]`; null if it was not measured.
+    pub cells: Vec<Vec<Option<Quantiles>>>,
+}
+
+/// A value for each pair of names, such as an allocator and what it is used for. Values of different columns are of different
+/// things: only those of a column are compared with each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedTable {
+    /// What was measured.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// Whether less is better.
+    pub less_is_better: bool,
+    /// What a row is.
+    pub row: String,
+    /// What a column is.
+    pub column: String,
+    /// The names of the rows.
+    pub rows: Vec<String>,
+    /// The names of the columns.
+    pub columns: Vec<String>,
     /// `cells[row][column]`; null if it was not measured.
     pub cells: Vec<Vec<Option<Quantiles>>>,
 }
@@ -188,6 +213,36 @@ impl PairMatrix {
     }
 }
 
+impl NamedTable {
+    /// Without values. Rows and columns have a word for what they are, and their names.
+    pub fn new(
+        name: &str,
+        unit: &str,
+        less_is_better: bool,
+        (row, rows): (&str, Vec<String>),
+        (column, columns): (&str, Vec<String>),
+    ) -> Self {
+        let cells = vec![vec![None; columns.len()]; rows.len()];
+        let (name, unit, row, column) = (name.to_owned(), unit.to_owned(), row.to_owned(), column.to_owned());
+        Self { name, unit, less_is_better, row, column, rows, columns, cells }
+    }
+
+    /// Sets the value of a pair.
+    pub fn set(&mut self, row: usize, column: usize, value: Option<Quantiles>) {
+        if let Some(cell) = self.cells.get_mut(row).and_then(|row| row.get_mut(column)) {
+            *cell = value;
+        }
+    }
+
+    /// All values, with the names of their rows and columns.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str, &Quantiles)> {
+        self.rows.iter().zip(&self.cells).flat_map(|(row, cells)| {
+            let named = self.columns.iter().zip(cells);
+            named.filter_map(move |(column, cell)| Some((row.as_str(), column.as_str(), cell.as_ref()?)))
+        })
+    }
+}
+
 impl Curve {
     /// Without points.
     pub fn new(name: impl Into<String>, unit: &str, less_is_better: bool, x: Axis) -> Self {
@@ -271,7 +326,8 @@ impl BenchResult {
             self.matrices.iter().flat_map(|matrix| matrix.values().map(|value| (&*matrix.name, value)));
         let points =
             self.curves.iter().flat_map(|curve| curve.points.iter().map(|p| (&*curve.name, &p.value)));
-        cells.chain(points).chain(self.values.iter().map(|value| (&*value.name, &value.value)))
+        let named = self.tables.iter().flat_map(|t| t.values().map(|(_, _, value)| (&*t.name, value)));
+        cells.chain(named).chain(points).chain(self.values.iter().map(|value| (&*value.name, &value.value)))
     }
 
     /// Adds a curve, unless nothing of it was measured.

@@ -5,7 +5,7 @@
 
 use crate::compare::less_is_better;
 use crate::quantiles::Quantiles;
-use crate::results::{BenchResult, Curve, NamedValue, NotMeasured, PairMatrix};
+use crate::results::{BenchResult, Curve, NamedTable, NamedValue, NotMeasured, PairMatrix};
 
 /// What a run has of something that other runs may have too.
 struct Part<'a, T> {
@@ -34,12 +34,14 @@ pub(crate) fn merged(runs: &[BenchResult]) -> BenchResult {
         return first.clone();
     }
     let matrices = grouped(runs, |run| &run.matrices, |m| [m.name.clone(), m.unit.clone()]);
+    let tables = grouped(runs, |run| &run.tables, |t| [t.name.clone(), t.unit.clone()]);
     let curves = grouped(runs, |run| &run.curves, |c| [c.name.clone(), c.unit.clone(), c.x.name.clone()]);
     let values = grouped(runs, |run| &run.values, |v| [v.name.clone(), v.unit.clone()]);
     let mut remarks = sentences(runs, |run| &run.remarks);
     let rare = |name: &str, parts: usize| (parts < count).then(|| format!("{name} ({parts})"));
     let mut rarely: Vec<String> = Vec::new();
     rarely.extend(matrices.iter().filter_map(|parts| rare(&parts.first()?.part.name, parts.len())));
+    rarely.extend(tables.iter().filter_map(|parts| rare(&parts.first()?.part.name, parts.len())));
     rarely.extend(curves.iter().filter_map(|parts| rare(&parts.first()?.part.name, parts.len())));
     rarely.extend(values.iter().filter_map(|parts| rare(&parts.first()?.part.name, parts.len())));
     if !rarely.is_empty() {
@@ -48,6 +50,7 @@ pub(crate) fn merged(runs: &[BenchResult]) -> BenchResult {
     BenchResult {
         name: first.name.clone(),
         matrices: matrices.iter().filter_map(|parts| matrix(parts)).collect(),
+        tables: tables.iter().filter_map(|parts| table(parts)).collect(),
         curves: curves.iter().filter_map(|parts| curve(parts)).collect(),
         values: values.iter().filter_map(|parts| value(parts)).collect(),
         remarks,
@@ -93,6 +96,22 @@ fn matrix(parts: &[Part<'_, PairMatrix>]) -> Option<PairMatrix> {
     for (row, cells) in merged.rows.iter().zip(&mut merged.cells) {
         for (column, cell) in merged.columns.iter().zip(cells) {
             *cell = Quantiles::of_runs(parts.iter().filter_map(|one| one.part.of(*row, *column).copied()));
+        }
+    }
+    Some(merged)
+}
+
+/// Cells belong together by the names of their row and column.
+fn table(parts: &[Part<'_, NamedTable>]) -> Option<NamedTable> {
+    let mut merged = parts.first()?.part.clone();
+    for (row, cells) in merged.rows.iter().zip(&mut merged.cells) {
+        for (column, cell) in merged.columns.iter().zip(cells) {
+            let of = |one: &Part<'_, NamedTable>| {
+                let at = |names: &[String], wanted: &String| names.iter().position(|name| name == wanted);
+                let line = one.part.cells.get(at(&one.part.rows, row)?)?;
+                line.get(at(&one.part.columns, column)?).copied().flatten()
+            };
+            *cell = Quantiles::of_runs(parts.iter().filter_map(of));
         }
     }
     Some(merged)
@@ -204,6 +223,16 @@ mod tests {
         BenchResult {
             name: "all".into(),
             matrices: vec![matrix],
+            tables: vec![NamedTable {
+                name: "t".into(),
+                unit: "ns".into(),
+                less_is_better: true,
+                row: "allocator".into(),
+                column: "work".into(),
+                rows: vec!["one".into()],
+                columns: vec!["it".into()],
+                cells: vec![vec![Some(at(median))]],
+            }],
             curves: vec![curve],
             values: vec![named("time", "ms"), named("rate", "GB/s")],
             ..BenchResult::default()
@@ -214,7 +243,7 @@ mod tests {
     fn values_are_medians_and_their_quantiles_cover_the_runs() {
         let whole = merged(&[run(10.0), run(30.0), run(20.0)]);
         let all: Vec<_> = whole.all().map(|(_, value)| *value).collect();
-        assert_eq!(all, [Quantiles { median: 20.0, low: 9.0, high: 31.0, samples: 9 }; 5]);
+        assert_eq!(all, [Quantiles { median: 20.0, low: 9.0, high: 31.0, samples: 9 }; 6]);
         assert_eq!(whole.matrices[0].of(1, 0), None);
         assert_eq!([whole.values[0].best, whole.values[1].best], [Some(10.0), Some(30.0)]);
         assert_eq!((merged(&[run(7.0)]), whole.remarks.len()), (run(7.0), 0));

@@ -43,7 +43,7 @@ pub enum Group {
     Place,
     /// The installation and its rights.
     Setup,
-    /// For tests of numakit; not in the help.
+    /// For tests of numakit and for other verbs; not in the help.
     Hidden,
 }
 
@@ -108,7 +108,7 @@ verbs! {
     Record: record::RecordArgs, ctl::CtlArgs, report::ReportArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: run::RunArgs, ps::PsArgs, plan::PlanArgs;
     Setup: doctor::DoctorArgs, capture::CaptureArgs, man::Man, completions::Completions;
-    Hidden: mark::MarkArgs;
+    Hidden: mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";
 }
 
 /// The complete definition of `numa`.

@@ -9,8 +9,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     numakit_sys::signal::default_broken_pipe();
     numakit_sys::signal::ignore_file_size_limit();
-    numakit_sys::memory::use_single_heap();
     let words: Vec<OsString> = std::env::args_os().collect();
+    // That one measures the allocator as other programs have it.
+    if words.get(1).is_none_or(|verb| verb != numakit_bench::ALLOC_WORK_VERB) {
+        numakit_sys::memory::use_single_heap();
+    }
     let name = words.first().and_then(|word| Path::new(word).file_name());
     let original = ORIGINALS.iter().find(|original| name.is_some_and(|name| name == original.name));
     let (name, result) = match original {

@@ -37,6 +37,29 @@ impl Running {
         variables: &[(OsString, OsString)],
         output: Option<&File>,
     ) -> io::Result<Self> {
+        Self::start_prepared(words, variables, output, inherited::restore)
+    }
+
+    /// The same, with output to this file. The kernel kills it (SIGKILL) when the thread that calls this ends, however that
+    /// ends: nothing else would end it then.
+    pub fn start_bound(
+        words: &[OsString],
+        variables: &[(OsString, OsString)],
+        output: &File,
+    ) -> io::Result<Self> {
+        let parent = std::process::id();
+        Self::start_prepared(words, variables, Some(output), move || {
+            inherited::restore()?;
+            end_with(parent)
+        })
+    }
+
+    fn start_prepared(
+        words: &[OsString],
+        variables: &[(OsString, OsString)],
+        output: Option<&File>,
+        prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
         };
@@ -45,8 +68,8 @@ impl Running {
         if let Some(output) = output {
             command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
         }
-        // SAFETY: between fork and exec it makes only system calls.
-        unsafe { command.pre_exec(inherited::restore) };
+        // SAFETY: between fork and exec, what callers here give makes only system calls.
+        unsafe { command.pre_exec(prepare) };
         Ok(Self { child: command.spawn()?, traced: None })
     }
 
@@ -83,6 +106,15 @@ impl Running {
         // SAFETY: plain integers; the child is not reaped while we hold it.
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
+}
+
+/// Lets the kernel kill this process (SIGKILL) when the thread that started it ends; an error if its process has ended already.
+fn end_with(parent: u32) -> io::Result<()> {
+    // SAFETY: plain integers.
+    crate::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into())?;
+    // SAFETY: no precondition.
+    let is_child = unsafe { libc::getppid() } as u32 == parent;
+    if is_child { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
 }
 
 /// The exit status that a shell would give for a command that cannot be started.
@@ -140,6 +172,21 @@ mod tests {
         assert_eq!(start_failure_status(&missing), 127);
         let directory = Running::start(&["/".into()]).unwrap_err();
         assert_eq!(start_failure_status(&directory), 126);
+    }
+
+    #[test]
+    fn a_bound_command_ends_with_the_thread_that_started_it() {
+        let file = crate::file::create_in_memory().unwrap();
+        let words: Vec<OsString> = ["sleep", "600"].iter().map(OsString::from).collect();
+        let mut running =
+            std::thread::spawn(move || Running::start_bound(&words, &[], &file).unwrap()).join().unwrap();
+        loop {
+            if let Some(status) = running.ended().unwrap() {
+                assert_eq!(status, 128 + libc::SIGKILL);
+                break;
+            }
+            std::thread::yield_now();
+        }
     }
 
     #[test]

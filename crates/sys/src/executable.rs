@@ -58,10 +58,21 @@ pub fn raises_rights(file: &Path) -> io::Result<Option<&'static str>> {
 
 /// The file of the C library that this process has loaded; none if it is statically linked.
 pub fn c_library() -> Option<PathBuf> {
+    file_of(c"getpid")
+}
+
+/// The file of the allocator of this process: the C library, or a library that is preloaded in its place; none if the
+/// program is statically linked.
+pub fn allocator() -> Option<PathBuf> {
+    file_of(c"malloc")
+}
+
+/// The file of the function that all callers of this name get.
+fn file_of(function: &CStr) -> Option<PathBuf> {
     // SAFETY: the name is a C string, and the structure is plain; what it points to belongs to the loader, and stays
-    // as long as the C library, which is never unloaded.
+    // as long as the library, which nobody unloads: the program itself needs it.
     unsafe {
-        let function = libc::dlsym(libc::RTLD_DEFAULT, c"getpid".as_ptr());
+        let function = libc::dlsym(libc::RTLD_DEFAULT, function.as_ptr());
         let mut found: libc::Dl_info = std::mem::zeroed();
         if function.is_null() || libc::dladdr(function, &mut found) == 0 || found.dli_fname.is_null() {
             return None;

@@ -102,6 +102,11 @@ pub fn create_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<(
 /// For the flags of an open: a link at the end of the path is not followed but an error.
 pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
+/// An unnamed file in memory.
+pub fn create_in_memory() -> io::Result<File> {
+    Ok(File::from(rustix::fs::memfd_create("numa", rustix::fs::MemfdFlags::CLOEXEC)?))
+}
+
 /// An unnamed file in this directory's file system: the kernel removes it when it is closed.
 pub fn create_unnamed(folder: &Path) -> io::Result<File> {
     let options = || {

@@ -4,6 +4,7 @@
 mod alias;
 mod barrier;
 mod chain;
+mod heap;
 mod one_by_one;
 mod passes;
 mod processes;
@@ -15,6 +16,7 @@ mod traffic;
 pub use alias::StoresAndLoads;
 pub use barrier::{OpenMp, PthreadBarrier};
 pub use chain::{Chain, ChainPosition};
+pub use heap::{HeapBlock, nodes_of_blocks};
 pub use one_by_one::{WRITES_ONE_BY_ONE, write_one_by_one};
 pub use passes::{BLOCK, Vectors, copy, copy_past_caches, read, write, write_past_caches};
 pub use processes::touch_in_processes;

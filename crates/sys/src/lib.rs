@@ -35,6 +35,7 @@ pub mod ptrace;
 pub mod pty;
 pub mod registers;
 pub mod remote;
+pub mod resident;
 pub mod root;
 pub mod sample_ring;
 pub mod sched;

@@ -76,6 +76,8 @@ fn set_of(signals: impl Iterator<Item = i32>) -> libc::sigset_t {
 
 /// Interrupt from the keyboard.
 pub const INTERRUPT: i32 = libc::SIGINT;
+/// Ends a process at once; it cannot be caught.
+pub const KILL: i32 = libc::SIGKILL;
 /// Request to terminate.
 pub const TERMINATE: i32 = libc::SIGTERM;
 /// The terminal was closed.

@@ -1,8 +1,9 @@
-//! `numa bench`: matrices as tables, curves as plots, and what to think of them.
+//! `numa bench`: matrices and tables, curves as plots, and what to think of them.
 
 pub mod compared;
 mod csv;
 mod curve;
+mod grid;
 mod html;
 mod matrix;
 mod weights;
@@ -115,6 +116,9 @@ fn one(result: &BenchResult, style: BenchStyle) -> String {
     }
     for matrix in &result.matrices {
         _ = write!(text, "\n{}", matrix::text(matrix, style));
+    }
+    for table in &result.tables {
+        _ = write!(text, "\n{}", matrix::text(table, style));
     }
     for curve in curves {
         _ = write!(text, "\n{}", curve::text(curve, style.width));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::conditions::BenchConditions;
-use crate::results::{Axis, Curve, NamedValue, PairMatrix, VERSION};
+use crate::results::{Axis, Curve, NamedTable, NamedValue, PairMatrix, VERSION};
 
 fn around(median: f64) -> Quantiles {
     Quantiles { median, low: median * 0.9, high: median * 1.1, samples: 9 }
@@ -45,6 +45,25 @@ fn equal_results_and_overlapping_intervals_do_not_differ() {
         assert_eq!((same.changes.len(), same.compared, same.same_machine), (0, 6, true), "{same:?}");
         assert!(same.only_first.is_empty() && same.unlike.is_empty());
     }
+}
+
+#[test]
+fn cells_of_a_table_are_compared_by_their_names() {
+    let with = |rows: [&str; 2], factor: f64| {
+        let (rows, columns) = (rows.map(str::to_owned).to_vec(), vec!["small".to_owned()]);
+        let mut table = NamedTable::new("memory", "%", true, ("allocator", rows), ("work", columns));
+        table.set(0, 0, Some(around(100.0)));
+        table.set(1, 0, Some(around(120.0 * factor)));
+        let mut results = results(1.0);
+        results.benchmarks[0].tables.push(table);
+        results
+    };
+    let compared = compare(&with(["a", "b"], 1.0), &with(["a", "b"], 0.5));
+    let change = &compared.changes[0];
+    assert_eq!((compared.changes.len(), compared.compared), (1, 8));
+    assert_eq!((&*change.name, &*change.place, change.is_better), ("memory", "b, small", Some(true)));
+    let other = compare(&with(["a", "b"], 1.0), &with(["a", "c"], 1.0));
+    assert_eq!((other.compared, other.only_first[0].count, other.only_first[0].of), (7, 1, 2));
 }
 
 #[test]

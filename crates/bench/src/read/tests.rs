@@ -8,10 +8,19 @@ fn results() -> BenchResults {
     matrix.set(0, 0, Some(value));
     let mut curve = Curve::new("by size", "ns", true, Axis::size());
     curve.add(4096.0, Some(value));
+    let mut table = NamedTable::new(
+        "time",
+        "ns",
+        true,
+        ("allocator", vec!["ours".into()]),
+        ("work", vec!["small".into()]),
+    );
+    table.set(0, 0, Some(value));
     let named = NamedValue { name: "a pass".into(), unit: "ms".into(), value, best: Some(3.0) };
     let one = BenchResult {
         name: "latency".into(),
         matrices: vec![matrix],
+        tables: vec![table],
         curves: vec![curve],
         values: vec![named],
         ..BenchResult::default()
@@ -52,6 +61,15 @@ fn results_are_read_as_they_were_written() {
 }
 
 #[test]
+fn results_from_before_there_were_tables_are_read() {
+    let mut without = results();
+    without.benchmarks[0].tables.clear();
+    let text = serde_json::to_string(&without).unwrap();
+    assert!(!text.contains("tables"), "{text}");
+    assert_eq!(BenchResults::parse(text.as_bytes()).unwrap().benchmarks, without.benchmarks);
+}
+
+#[test]
 fn other_files_are_refused_with_the_reason() {
     for (text, part) in [
         ("", "no results of numa bench"),
@@ -85,6 +103,15 @@ fn values_that_nothing_measures_are_refused() {
     assert!(shape.contains("'load latency': its cells do not have 2 rows and 2 columns"), "{shape}");
     let number = refused(|results| results.benchmarks[0].matrices[0].columns[0] = u32::MAX);
     assert!(number.contains("row or column: 4294967295 are more than 65536"), "{number}");
+    let shape = refused(|results| results.benchmarks[0].tables[0].rows.clear());
+    assert!(shape.contains("'time': its cells do not have 0 rows and 1 columns"), "{shape}");
+    let name = refused(|results| results.benchmarks[0].tables[0].columns[0] = "a\nb".into());
+    assert!(name.contains("control characters: 'a\\nb'"), "{name}");
+    let median =
+        refused(|results| results.benchmarks[0].tables[0].cells[0][0].as_mut().unwrap().median = 9.0);
+    assert!(median.contains("'time' has a value that is no measurement"), "{median}");
+    let many = refused(|results| results.benchmarks[0].tables[0].columns = vec![String::new(); 1 << 17]);
+    assert!(many.contains("rows and columns of a table: 131073 are more than 65536"), "{many}");
     let text = refused(|results| results.benchmarks[0].remarks.push("x".repeat(5000)));
     assert!(text.contains("bytes of a text: 5000 are more than 4096"), "{text}");
     let runs = refused(|results| results.runs = 0);
@@ -101,7 +128,7 @@ fn values_that_nothing_measures_are_refused() {
         results.benchmarks[0].matrices[0].rows = vec![0; 1 << 10];
         results.benchmarks[0].matrices[0].columns = vec![0; 1 << 10];
     });
-    assert!(wide.contains("values: 1048578 are more than 524288"), "{wide}");
+    assert!(wide.contains("values: 1048579 are more than 524288"), "{wide}");
     let machine = refused(|results| {
         let topology = results.topology.as_mut().unwrap();
         (topology.nodes, topology.distances) = (Vec::new(), None);

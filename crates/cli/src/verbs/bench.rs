@@ -33,7 +33,7 @@ use std::time::Duration;
 /// results as JSON in a file of this machine below numakit/bench in XDG_STATE_HOME (/var/lib for root).
 ///
 /// --json writes {version, machine_key, conditions, topology (as 'numa topo --json'), benchmarks: [{name, matrices:
-/// [{name, unit, less_is_better, row, column, rows, columns, cells}], curves: [{name, unit, less_is_better, x: {name,
+/// [{name, unit, less_is_better, row, column, rows, columns, cells}], tables: [the same, with names for rows and columns; absent if there are none], curves: [{name, unit, less_is_better, x: {name,
 /// unit, logarithmic}, from, memory, read_percent, points: [{x, value}], marks: [{x, name}]}], values: [{name, unit, value, best}], remarks,
 /// left_out: [{what, why}], warnings}], runs, complete}. A value and a cell are {median, low, high, samples}, low and high
 /// being the quantiles of 10 and 90 %; a cell that was not measured is null. best is there only where it is what

@@ -2,6 +2,7 @@
 
 pub mod alloc_profile;
 pub mod alloc_stats;
+pub mod alloc_work;
 pub mod bench;
 pub mod capture;
 pub mod completions;

@@ -5,6 +5,7 @@
 mod alloc_profile;
 mod alloc_stats;
 mod bench;
+mod bench_alloc;
 mod cards;
 mod compared;
 mod completion;

@@ -32,6 +32,8 @@ fn line(verb: &str) -> (&'static str, bool) {
         "man" => ("man run", true),
         "completions" => ("completions bash", true),
         "mark" => ("mark end", false),
+        // It answers requests of 'numa bench alloc' only.
+        "alloc-work" => ("alloc-work {}", false),
         // It needs a terminal.
         "top" => ("top", false),
         // It answers requests only.

@@ -115,6 +115,7 @@ fn no_verb_ignores_sysroot() {
             "run" => "run -c 1 -- true".to_owned(),
             "explain" => "explain -- true".to_owned(),
             "mark" => "mark begin".to_owned(),
+            "alloc-work" => "alloc-work {}".to_owned(),
             "ctl" => "ctl status".to_owned(),
             "file" => "file show a.arrows".to_owned(),
             "alloc-stats" => "alloc-stats 1".to_owned(),

@@ -1,6 +1,7 @@
 //! All values as one table of comma-separated values (RFC 4180): a line for each.
 
 use numakit_bench::{BenchResults, Quantiles};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 const HEAD: &str = "benchmark,kind,name,row,column,x,x_unit,unit,median,low,high,samples,best\r\n";
@@ -10,7 +11,7 @@ const HEAD: &str = "benchmark,kind,name,row,column,x,x_unit,unit,median,low,high
 struct Line<'a> {
     kind: &'a str,
     name: &'a str,
-    pair: Option<(u32, u32)>,
+    pair: Option<(Cow<'a, str>, Cow<'a, str>)>,
     x: Option<f64>,
     x_unit: &'a str,
     unit: &'a str,
@@ -36,7 +37,14 @@ pub fn csv(results: &BenchResults) -> String {
                     .iter()
                     .zip(cells)
                     .filter_map(|(column, cell)| Some((column, cell.as_ref()?)));
-                there.for_each(|(column, value)| put(line((*row, *column)), value));
+                let numbers = |row: &u32, column: &u32| (row.to_string().into(), column.to_string().into());
+                there.for_each(|(column, value)| put(line(numbers(row, column)), value));
+            }
+        }
+        for table in &result.tables {
+            for (row, column, value) in table.values() {
+                let (name, unit, pair) = (&*table.name, &*table.unit, Some((row.into(), column.into())));
+                put(Line { kind: "table", name, unit, pair, ..Line::default() }, value);
             }
         }
         for curve in &result.curves {
@@ -55,8 +63,7 @@ pub fn csv(results: &BenchResults) -> String {
 
 fn put(text: &mut String, benchmark: &str, line: &Line<'_>, value: &Quantiles) {
     let or_empty = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
-    let (row, column) = line.pair.unzip();
-    let node = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
+    let (row, column) = line.pair.as_ref().map_or(("", ""), |(row, column)| (&**row, &**column));
     // Writing to a string cannot fail.
     _ = write!(
         text,
@@ -64,8 +71,8 @@ fn put(text: &mut String, benchmark: &str, line: &Line<'_>, value: &Quantiles) {
         quoted(benchmark),
         line.kind,
         quoted(line.name),
-        node(row),
-        node(column),
+        quoted(row),
+        quoted(column),
         or_empty(line.x),
         quoted(line.x_unit),
         quoted(line.unit),

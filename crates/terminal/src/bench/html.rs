@@ -87,9 +87,10 @@ fn one(page: &mut String, result: &BenchResult) {
     for warning in &result.warnings {
         put(page, "<p class=\"warning\">", &format!("Warning: {warning}"), "</p>\n");
     }
-    if !result.matrices.is_empty() {
+    if !result.matrices.is_empty() || !result.tables.is_empty() {
         page.push_str("<div class=\"matrices\">\n");
-        result.matrices.iter().for_each(|matrix| heat::table(page, matrix));
+        result.matrices.iter().for_each(|matrix| heat::table(page, &matrix.into()));
+        result.tables.iter().for_each(|table| heat::table(page, &table.into()));
         page.push_str("</div>\n");
     }
     plot::groups(&result.curves).iter().for_each(|group| curves(page, group));

@@ -1,5 +1,5 @@
 use super::*;
-use numakit_bench::{Axis, Curve, CurveMark, PairMatrix, Quantiles, VERSION};
+use numakit_bench::{Axis, Curve, CurveMark, NamedTable, PairMatrix, Quantiles, VERSION};
 
 fn around(median: f64) -> Quantiles {
     Quantiles { median, low: median * 0.9, high: median * 1.2, samples: 10 }
@@ -21,6 +21,13 @@ pub(super) fn results() -> BenchResults {
     let mut result = BenchResult { name: "latency".into(), ..Default::default() };
     result.matrices.push(matrix);
     result.curves.push(curve);
+    let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+    let (rows, columns) = (names(["C library", "libnumalloc"]), names(["small", "large"]));
+    let mut table = NamedTable::new("time", "ns", true, ("allocator", rows), ("work", columns));
+    [(0, 0, 20.0), (0, 1, 9000.0), (1, 1, 3000.0)]
+        .into_iter()
+        .for_each(|(row, column, ns)| table.set(row, column, Some(around(ns))));
+    result.tables.push(table);
     result.values.push(NamedValue {
         name: "a pass".into(),
         unit: "ms".into(),
@@ -57,6 +64,9 @@ fn a_page_shows_all_values_and_all_doubts() {
         &format!("{:>31} 80.0  143", 0),
         &format!("{:>31}  260    -", 1),
         "  medians; the 10 % and 90 % quantiles are at most -10 % and +20 % away",
+        "  allocator \\ work small large",
+        "  C library         20.0  9000",
+        "  libnumalloc          -  3000",
         "     4.00 KiB     1.00 #",
         "  ----------- L1 is 32.0 KiB",
         "          median  10 %  90 %  best  unit",
@@ -79,6 +89,12 @@ fn heat_goes_from_the_best_to_the_worst() {
     let colored = page(&results(), BenchStyle { color: true, width: 100, all: false });
     assert!(
         colored.contains("\x1b[30;48;5;114m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;203m 260\x1b[0m"),
+        "{colored}"
+    );
+    // The columns of a table are of different things: each has its own colours.
+    assert!(
+        colored.contains("\x1b[30;48;5;114m 20.0\x1b[0m \x1b[30;48;5;203m 9000\x1b[0m")
+            && colored.contains("\x1b[30;48;5;114m 3000\x1b[0m"),
         "{colored}"
     );
     let mut rates = results();
@@ -134,10 +150,11 @@ fn comma_separated_values_have_a_line_for_each_value() {
     let lines: Vec<Vec<String>> = text.split_terminator("\r\n").map(fields).collect();
     assert_eq!(lines.len(), 1 + results().benchmarks[0].all().count());
     assert!(lines.iter().all(|line| line.len() == 13), "{text}");
-    let [matrix, curve, value] = ["matrix", "curve", "value"].map(|kind| {
+    let [matrix, table, curve, value] = ["matrix", "table", "curve", "value"].map(|kind| {
         lines.iter().find(|line| line[1] == kind).unwrap_or_else(|| panic!("no {kind} in {text}")).join(";")
     });
     assert_eq!(matrix, "latency;matrix;load latency, idle;0;0;;;ns;80;72;96;10;");
+    assert_eq!(table, "latency;table;time;C library;small;;;ns;20;18;24;10;");
     assert_eq!(curve, "latency;curve;load latency;;;4096;bytes;ns;1;0.9;1.2;10;");
     assert_eq!(value, "latency;value;a pass;;;;;ms;5;4.5;6;10;9");
     let mut odd = results();

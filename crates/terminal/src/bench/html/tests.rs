@@ -39,6 +39,8 @@ fn a_page_has_all_values_and_all_doubts() {
         "\">260</td><td class=\"quiet\">-</td>",
         "best 80.0 <span class=\"ramp\">",
         "260\u{a0}worst; medians; the 10\u{a0}% and 90\u{a0}% quantiles are at most -10\u{a0}% and +20\u{a0}% away",
+        "<th scope=\"row\">libnumalloc</th><td class=\"quiet\">-</td><td class=\"h0\"",
+        "colours compare the values of a column; medians",
         "<figcaption>load latency, by size</figcaption>",
         ">ns, logarithmic</text>",
         ">size, logarithmic</text>",
@@ -66,6 +68,8 @@ fn names_of_strangers_are_no_markup() {
     result.matrices[0].name = bad.into();
     result.matrices[0].row = bad.into();
     result.matrices[0].unit = bad.into();
+    result.tables[0].rows[1] = bad.into();
+    result.tables[0].columns[0] = bad.into();
     result.values[0].name = bad.into();
     result.remarks.push(bad.into());
     result.warnings.push(bad.into());
@@ -124,5 +128,6 @@ fn without_values_there_is_no_drawing() {
     let mut results = results();
     results.benchmarks[0].curves = vec![empty];
     results.benchmarks[0].matrices[0].cells = vec![vec![None; 2]; 2];
-    assert_eq!(html(&results).matches("nothing was measured").count(), 2);
+    results.benchmarks[0].tables[0].cells = vec![vec![None; 2]; 2];
+    assert_eq!(html(&results).matches("nothing was measured").count(), 3);
 }
