@@ -292,8 +292,12 @@ pub struct PlaceTraffic {
     pub peak_per_second: Option<f64>,
     /// The traffic as a share of it.
     pub percent: Option<f64>,
+    /// The share of reads in it, if counters tell reads and writes apart.
+    pub read_percent: Option<f64>,
     /// How long a load took at this traffic, by the measured curve of the node.
     pub load_seconds: Option<f64>,
+    /// The share of reads of that curve, the nearest to that of the traffic; null if it was not chosen by that.
+    pub load_read_percent: Option<u32>,
     /// How long a load from the nearest CPUs took while nothing else used the memory.
     pub idle_load_seconds: Option<f64>,
 }

@@ -5,6 +5,7 @@ use crate::facts::Facts;
 use crate::limits::PARTS;
 use crate::report::{MemoryTraffic, PlaceTraffic};
 use numakit_derived::Fact;
+use numakit_model::measured::LoadTime;
 use numakit_model::{Instance, Topology};
 
 /// The fact with the measured peak of a place.
@@ -18,10 +19,22 @@ pub(crate) fn measured_peak(topology: Option<&Topology>, place: Instance) -> Opt
     Fact::named(PEAK)?.value(topology?, place)
 }
 
-/// How long a load takes at a traffic of a node, by its measured curve, in seconds.
-pub(crate) fn load_seconds(topology: Option<&Topology>, place: Instance, per_second: f64) -> Option<f64> {
+/// How long a load takes at a traffic of a node, by its measured curve for the share of reads that counters tell.
+pub(crate) fn load_time(facts: &Facts<'_>, place: Instance, per_second: f64) -> Option<LoadTime> {
     let Instance::Node(node) = place else { return None };
-    Some(topology?.measured.as_ref()?.node(node)?.ns_at(per_second)? * NS)
+    let measured = facts.topology()?.measured.as_ref()?.node(node)?;
+    measured.load_at(per_second, read_percent(facts, place))
+}
+
+/// The share of reads in the traffic of a place, if counters tell reads and writes apart.
+fn read_percent(facts: &Facts<'_>, place: Instance) -> Option<f64> {
+    let (reads, writes) = (facts.rate("dram_read", place)?, facts.rate("dram_write", place)?);
+    Some(100.0 * reads / (reads + writes)).filter(|percent| percent.is_finite())
+}
+
+/// In seconds.
+pub(crate) fn seconds(load: LoadTime) -> f64 {
+    load.ns * NS
 }
 
 /// The traffic of each place that has counters; without any, what was measured of each node.
@@ -56,7 +69,7 @@ fn of_place(facts: &Facts<'_>, place: Instance, per_second: Option<f64>, is_of_c
     let peak = measured_peak(topology, place);
     // Caches transfer from and to all nodes: only with one node is it all the traffic of its memory.
     let is_all = !is_of_caches || facts.node_count() == Some(1);
-    let load = || load_seconds(topology, place, per_second?);
+    let load = per_second.filter(|_| is_all).and_then(|traffic| load_time(facts, place, traffic));
     let idle = || {
         let Instance::Node(node) = place else { return None };
         Some(topology?.measured.as_ref()?.latency.nearest(node)? * NS)
@@ -67,7 +80,9 @@ fn of_place(facts: &Facts<'_>, place: Instance, per_second: Option<f64>, is_of_c
         is_of_caches,
         peak_per_second: peak,
         percent: peak.zip(per_second).map(|(peak, traffic)| 100.0 * traffic / peak),
-        load_seconds: load().filter(|_| is_all),
+        read_percent: read_percent(facts, place).filter(|_| per_second.is_some() && !is_of_caches),
+        load_seconds: load.map(seconds),
+        load_read_percent: load.and_then(|load| load.read_percent),
         idle_load_seconds: idle(),
     }
 }

@@ -6,9 +6,12 @@ use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve};
 use crate::sampled;
+use crate::short::{ShortRow, ShortTable, numbers, table};
 use numakit_sys::clock;
 use numakit_sys::kernels::StoresAndLoads;
 
+/// The name of the curve's axis.
+pub(crate) const OFFSET: &str = "offset";
 /// The distance of offsets, and others around 0, where a load is a few words beside a store.
 const STEP: usize = 64;
 const PERIOD: usize = 4096;
@@ -32,7 +35,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
         }
         Err(Misplaced(why)) => return result.leave_out("4 KiB aliasing", why),
     };
-    let axis = Axis { name: "offset".to_owned(), unit: "bytes".to_owned(), logarithmic: false };
+    let axis = Axis { name: OFFSET.to_owned(), unit: "bytes".to_owned(), logarithmic: false };
     let name = format!("a store, then a load this far ahead of it modulo 4 KiB, CPU {cpu}");
     let mut curve = Curve::new(name, "ns", true, axis);
     for (at, &offset) in offsets.iter().enumerate() {
@@ -63,6 +66,24 @@ fn turns(ground: &Ground<'_>, offsets: &[usize]) -> std::io::Result<Vec<Vec<f64>
     Ok(sampled::repeat(ground.time(), || {
         (!ground.is_stopped()).then(|| offsets.iter().map(&mut one).collect())
     }))
+}
+
+/// The worst offset and a usual one.
+pub(crate) fn short(curves: &[&Curve]) -> Option<ShortTable> {
+    let [curve] = curves else { return None };
+    let mut points: Vec<_> = curve.points.iter().collect();
+    points.sort_by(|one, other| one.value.median.total_cmp(&other.value.median));
+    let row = |what: &str, place: String, value: &Quantiles| ShortRow {
+        words: vec![what.to_owned(), place],
+        values: numbers(value),
+    };
+    let (worst, usual) = (points.last()?, points.get((points.len() - 1) / 2)?);
+    let rows = vec![
+        row("worst", format!("{}", worst.x), &worst.value),
+        row("usual", format!("median of {}", points.len()), &usual.value),
+    ];
+    let headings = vec!["", "offset in bytes", "median", "10 %", "90 %"];
+    table(&curve.name, headings, curves, rows)
 }
 
 /// Whether an offset is slower than most, beyond noise.
@@ -117,6 +138,9 @@ mod tests {
         let text = verdict(&curve).unwrap();
         assert!(text.contains("a load 448 bytes ahead") && text.contains("3.00 times"), "{text}");
         assert!(text.contains("1 of 8 offsets"), "{text}");
+        let short = short(&[&curve]).unwrap();
+        assert_eq!((short.rows[0].words[1].as_str(), &*short.rows[0].values), ("320", &[5.0, 1.0, 9.0][..]));
+        assert_eq!((&*short.rows[1].values, short.of), (&[1.0, 0.9, 1.1][..], 8));
     }
 
     #[test]

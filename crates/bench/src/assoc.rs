@@ -7,11 +7,20 @@ use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve};
 use crate::sampled;
+use crate::short::{ShortRow, ShortTable, table};
 use numakit_model::numbers::NumberStyle;
 use numakit_sys::clock;
 use numakit_sys::kernels::{Advice, HUGE_PAGE, Region, Together};
 use std::time::Duration;
 
+/// The name of the curves' axis.
+pub(crate) const ARRAYS: &str = "arrays";
+/// Between the size of the arrays and their layout, in the name of a curve.
+const STARTS_AT: &str = ", starts ";
+/// In front of the size.
+const ARRAYS_OF: &str = "arrays of ";
+/// The layout that others are compared with.
+const STAGGERED: &str = "staggered";
 /// Bytes of an array.
 const SIZES: [usize; 3] = [16 << 10, 128 << 10, 1 << 20];
 /// Numbers of arrays: below and above those of the ways that caches have.
@@ -40,7 +49,7 @@ impl Layout {
             |(way, distance)| of(format!("multiples of a way of L2 ({})", bytes(way)), distance, false);
         let mut all = vec![of(format!("multiples of {}", bytes(HUGE_PAGE)), HUGE_PAGE, false)];
         all.extend(in_ways.map(aligned));
-        all.push(of("staggered".to_owned(), HUGE_PAGE, true));
+        all.push(of(STAGGERED.to_owned(), HUGE_PAGE, true));
         all
     }
 
@@ -88,7 +97,7 @@ fn arrays(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut BenchResult) ->
     let mut worst: Option<Conflict> = None;
     for size in SIZES {
         let layouts = Layout::all(way(ground, cpu), size);
-        let name = |layout: &Layout| format!("arrays of {}, starts {}", bytes(size), layout.name);
+        let name = |layout: &Layout| format!("{ARRAYS_OF}{}{STARTS_AT}{}", bytes(size), layout.name);
         let mut curves: Vec<Curve> =
             layouts.iter().map(|layout| Curve::new(name(layout), "ns an access", true, axis())).collect();
         for &count in &counts {
@@ -110,7 +119,7 @@ fn arrays(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut BenchResult) ->
 }
 
 fn axis() -> Axis {
-    Axis { name: "arrays".to_owned(), unit: "arrays".to_owned(), logarithmic: false }
+    Axis { name: ARRAYS.to_owned(), unit: "arrays".to_owned(), logarithmic: false }
 }
 
 /// Bytes of a way of the second cache: lines at this distance compete.
@@ -154,6 +163,33 @@ fn conflict(layouts: &[Layout], values: &[Option<Quantiles>], what: &str) -> Opt
         Some(Conflict { factor: value.median / staggered.median, what }).filter(|found| found.factor >= WORTH)
     });
     slower.max_by(|one, other| one.factor.total_cmp(&other.factor))
+}
+
+/// For each size the number of arrays with which aligned ones are slowest beside staggered ones.
+pub(crate) fn short(curves: &[&Curve]) -> Option<ShortTable> {
+    let parts =
+        |curve: &&Curve| Some(curve.name.strip_prefix(ARRAYS_OF)?.split_once(STARTS_AT)?.0.to_owned());
+    let mut sizes: Vec<String> = curves.iter().map(parts).collect::<Option<_>>()?;
+    sizes.dedup();
+    let rows = sizes.iter().map(|size| worst_of(curves, size)).collect::<Option<_>>()?;
+    let headings = vec!["arrays of", "how many", "aligned", STAGGERED, "times"];
+    table("arrays that begin at the same place (aligned), beside staggered ones", headings, curves, rows)
+}
+
+fn worst_of(curves: &[&Curve], size: &str) -> Option<ShortRow> {
+    let of_size = format!("{ARRAYS_OF}{size}{STARTS_AT}");
+    let of_size: Vec<_> = curves.iter().filter_map(|c| Some((c.name.strip_prefix(&of_size)?, *c))).collect();
+    let (staggered, aligned): (Vec<_>, Vec<_>) =
+        of_size.into_iter().partition(|(name, _)| *name == STAGGERED);
+    let (_, staggered) = staggered.first()?;
+    let points = aligned.iter().flat_map(|(_, curve)| &curve.points);
+    let pairs = points.filter_map(|point| {
+        let other = staggered.points.iter().find(|other| other.x == point.x)?.value.median;
+        Some((point.x, point.value.median, other, point.value.median / other)).filter(|_| other > 0.0)
+    });
+    let (count, aligned, staggered, times) = pairs.max_by(|one, other| one.3.total_cmp(&other.3))?;
+    let words = vec![size.to_owned(), format!("{count}")];
+    Some(ShortRow { words, values: vec![aligned, staggered, times] })
 }
 
 fn verdict(worst: Option<Conflict>) -> String {
@@ -236,5 +272,31 @@ mod tests {
             "{:?}",
             little.left_out
         );
+    }
+
+    #[test]
+    fn each_size_has_a_row_with_the_worst_number_of_arrays() {
+        let curve = |size: &str, layout: &str, values: [f64; 2]| {
+            let mut curve = Curve::new(format!("{ARRAYS_OF}{size}{STARTS_AT}{layout}"), "ns", true, axis());
+            let value = |median| Some(Quantiles { median, low: median, high: median, samples: 5 });
+            [8.0, 12.0].into_iter().zip(values).for_each(|(x, median)| curve.add(x, value(median)));
+            curve
+        };
+        let curves = [
+            curve("16.0 KiB", "multiples of 2.00 MiB", [1.0, 3.0]),
+            curve("16.0 KiB", "multiples of a way of L2 (64.0 KiB)", [1.5, 2.0]),
+            curve("16.0 KiB", STAGGERED, [0.5, 2.0]),
+            curve("1.00 MiB", "multiples of 2.00 MiB", [1.0, 6.0]),
+            curve("1.00 MiB", STAGGERED, [1.0, 2.0]),
+        ];
+        let all: Vec<&Curve> = curves.iter().collect();
+        let short = short(&all).unwrap();
+        let row = |words: [&str; 2], values: [f64; 3]| ShortRow {
+            words: words.map(str::to_owned).to_vec(),
+            values: values.to_vec(),
+        };
+        let rows = [row(["16.0 KiB", "8"], [1.5, 0.5, 3.0]), row(["1.00 MiB", "12"], [6.0, 2.0, 3.0])];
+        assert_eq!((short.rows.as_slice(), short.of), (&rows[..], 10));
+        assert_eq!(super::short(&all[..2]), None, "nothing to compare with");
     }
 }

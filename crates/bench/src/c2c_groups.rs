@@ -2,6 +2,7 @@
 
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue};
+use numakit_model::numbers::counted;
 use numakit_model::{CpuSet, Topology};
 
 /// Times that differ by this ratio or more, with none between, are of two groups.
@@ -72,7 +73,8 @@ pub(crate) fn describe(topology: &Topology, pairs: &[Pair], result: &mut BenchRe
     near.sort_by_key(|(nearness, _)| *nearness);
     for (at, (least, most)) in bounds.iter().enumerate() {
         let count = pairs.iter().filter(|pair| group(pair.ns) == at).count();
-        result.remarks.push(format!("group {}: {least:.0} to {most:.0} ns, {count} {}", at + 1, noun(count)));
+        let pairs = counted(count, "pair");
+        result.remarks.push(format!("group {}: {least:.0} to {most:.0} ns, {pairs}", at + 1));
     }
     let mut usual: Vec<(Nearness, usize)> = Vec::new();
     for alike in near.chunk_by(|a, b| a.0 == b.0) {
@@ -108,12 +110,8 @@ fn differing(nearness: Nearness, others: &[&Pair], usual: usize, group: impl Fn(
         nearness.words(),
         usual + 1,
         named.join(", "),
-        if more > 0 { format!(" and {more} more pairs") } else { String::new() }
+        if more > 0 { format!(" and {}", counted(more, "more pair")) } else { String::new() }
     )
-}
-
-fn noun(count: usize) -> &'static str {
-    if count == 1 { "pair" } else { "pairs" }
 }
 
 /// The least and the largest time of each group, in ascending order.

@@ -7,10 +7,13 @@ use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve};
 use crate::sampled;
-use numakit_model::numbers::NumberStyle;
+use crate::short::{ShortRow, ShortTable, table};
+use numakit_model::numbers::{NumberStyle, counted};
 use numakit_sys::kernels::{Advice, Chain, HUGE_PAGE};
 use std::collections::VecDeque;
 
+/// The name of the curves' axis.
+pub(crate) const SHARE: &str = "share of runs";
 /// Runs at most, and the times of a value that they take together.
 const RUNS: usize = 40;
 const TIMES: u32 = 10;
@@ -45,7 +48,7 @@ pub(crate) fn measure(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut Ben
             let count = runs.len();
             add(&format!("{what}, in fresh {pages}"), runs, result);
             if let Some(Misplaced(why)) = refused {
-                result.leave_out(format!("more than {count} runs of {what} in {pages}"), why);
+                result.leave_out(format!("more than {} of {what} in {pages}", counted(count, "run")), why);
             }
         }
     }
@@ -93,11 +96,22 @@ fn runs(
     (runs, refused)
 }
 
+/// The fastest run, the median and the slowest one of each curve.
+pub(crate) fn short(curves: &[&Curve]) -> Option<ShortTable> {
+    let row = |curve: &&Curve| {
+        let of = |share: f64| Some(curve.points.iter().find(|point| point.x == share)?.value.median);
+        let words = vec![curve.name.trim_start_matches("load latency, ").to_owned()];
+        Some(ShortRow { words, values: vec![of(0.0)?, of(50.0)?, of(100.0)?] })
+    };
+    let rows: Vec<ShortRow> = curves.iter().map(row).collect::<Option<_>>()?;
+    table("load latency of runs", vec!["", "fastest", "median", "slowest"], curves, rows)
+}
+
 /// The distribution of runs as a curve, and what it says.
 fn add(name: &str, mut runs: Vec<Quantiles>, result: &mut BenchResult) {
     runs.sort_by(|one, other| one.median.total_cmp(&other.median));
     let Some(all) = Quantiles::of(runs.iter().map(|run| run.median).collect()) else { return };
-    let axis = Axis { name: "share of runs".to_owned(), unit: "%".to_owned(), logarithmic: false };
+    let axis = Axis { name: SHARE.to_owned(), unit: "%".to_owned(), logarithmic: false };
     let mut curve = Curve::new(format!("load latency, {name}"), "ns", true, axis);
     for share in 0..=SHARES {
         let at = (share * (runs.len() - 1)).div_ceil(SHARES);
@@ -110,8 +124,10 @@ fn add(name: &str, mut runs: Vec<Quantiles>, result: &mut BenchResult) {
         false => "it does not matter where its pages lie".to_owned(),
     };
     result.remarks.push(format!(
-        "{name}: of {} runs a tenth took less than {:.1} ns a load and a tenth more than {:.1}: {about}",
-        all.samples, all.low, all.high
+        "{name}: of {} a tenth took less than {:.1} ns a load and a tenth more than {:.1}: {about}",
+        counted(all.samples, "run"),
+        all.low,
+        all.high
     ));
 }
 
@@ -137,6 +153,8 @@ mod tests {
             result.remarks[0]
         );
         assert!(result.remarks[0].contains("a factor of 5.00"));
+        let short = short(&[&result.curves[0]]).unwrap();
+        assert_eq!((short.rows[0].words[0].as_str(), &*short.rows[0].values), ("it", &[1.0, 6.0, 11.0][..]));
         add("two", vec![run(2.0); 2], &mut result);
         assert!(result.remarks[1].contains("it does not matter"));
         add("none", Vec::new(), &mut result);

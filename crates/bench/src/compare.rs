@@ -1,6 +1,7 @@
 //! What differs between two results beyond noise.
 //!
-//! Two values differ if the intervals from their 10 % to their 90 % quantile do not overlap.
+//! Two values differ if the intervals from their 10 % to their 90 % quantile do not overlap. Intervals of several runs cover the
+//! noise between runs; those of one run do not.
 
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, BenchResults};
@@ -17,6 +18,8 @@ pub struct BenchComparison {
     pub version: u32,
     /// False if the keys of the machines differ.
     pub same_machine: bool,
+    /// Runs of the first results, and of the second. With one, differences between runs are not known.
+    pub runs: [u32; 2],
     /// Conditions that differ.
     pub unlike: Vec<UnlikeCondition>,
     /// Why values may be wrong: of the first results, and of the second.
@@ -123,6 +126,7 @@ pub fn compare(first: &BenchResults, second: &BenchResults) -> BenchComparison {
     BenchComparison {
         version: COMPARISON_VERSION,
         same_machine: first.machine_key == second.machine_key,
+        runs: [first.runs, second.runs],
         unlike: unlike(first, second),
         doubts: [doubts(first), doubts(second)],
         compared: pairs.len(),
@@ -178,7 +182,7 @@ fn values(results: &BenchResults) -> FoundValues<'_> {
 }
 
 /// Whether less of this unit is better: of times it is, of rates it is not.
-fn less_is_better(unit: &str) -> Option<bool> {
+pub(crate) fn less_is_better(unit: &str) -> Option<bool> {
     // A time may be that of something: `ns a page`.
     match unit.split(' ').next().unwrap_or_default() {
         "ns" | "us" | "ms" | "s" | "cycles" => Some(true),

@@ -1,12 +1,13 @@
 //! The machine, and what it was doing while something was measured.
 
 use crate::results::BenchResult;
+use numakit_model::numbers::counted;
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::permissions::{Permission, Permissions};
-use numakit_sys::proc::Processor;
 use numakit_sys::proc::machine::{self, LoadAverage, StatLine};
+use numakit_sys::proc::{Processor, TaskDir};
 use numakit_sys::sched;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,10 @@ const MAX_SPREAD: f64 = 0.2;
 const MAX_STEAL: f64 = 0.01;
 /// The share by which the frequency may change.
 const MAX_DRIFT: f64 = 0.05;
+
+/// What shows on which nodes memory is: of single pages, and of whole mappings.
+const MOVE_PAGES: &str = "move_pages";
+const NUMA_MAPS: &str = "numa_maps";
 
 /// What a result depends on beside the machine's memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +43,9 @@ pub struct BenchConditions {
     pub policies_refused: Option<String>,
     /// Why it is not known on which nodes the memory was; null if it was verified.
     pub unverified: Option<String>,
+    /// What showed on which nodes the memory was: `move_pages`, or `numa_maps` where that is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_by: Option<String>,
 }
 
 impl BenchConditions {
@@ -45,6 +53,7 @@ impl BenchConditions {
     pub fn read(root: &SysRoot, topology: &Topology, permissions: &Permissions) -> Self {
         let processor = Processor::read(root);
         let refused = |permission| permissions.check(permission).err().map(ToString::to_string);
+        let (verified_by, unverified) = verified_by(refused(Permission::MovePages), has_nodes(root));
         Self {
             processor: processor.name,
             kernel: machine::kernel_release(root).unwrap_or_default(),
@@ -54,8 +63,23 @@ impl BenchConditions {
             huge_pages: Setting::read(root).map(|setting| setting.to_string()),
             load: LoadAverage::read(root).map(|load| load.minute),
             policies_refused: refused(Permission::Policies),
-            unverified: refused(Permission::MovePages),
+            unverified,
+            verified_by,
         }
+    }
+}
+
+/// Whether this process can read on which nodes its mappings are.
+fn has_nodes(root: &SysRoot) -> bool {
+    TaskDir::own(root).bytes("numa_maps").is_ok_and(|text| text.windows(2).any(|two| two == b" N"))
+}
+
+/// What shows on which nodes memory is; else why nothing does.
+fn verified_by(refused: Option<String>, has_nodes: bool) -> (Option<String>, Option<String>) {
+    match (refused, has_nodes) {
+        (None, _) => (Some(MOVE_PAGES.to_owned()), None),
+        (Some(_), true) => (Some(NUMA_MAPS.to_owned()), None),
+        (why, false) => (None, why),
     }
 }
 
@@ -67,7 +91,7 @@ fn parts_of(topology: &Topology) -> String {
         (topology.cores.len(), "core"),
         (topology.online.len(), "CPU"),
     ];
-    parts.map(|(count, noun)| format!("{count} {noun}{}", if count == 1 { "" } else { "s" })).join(", ")
+    parts.map(|(count, noun)| counted(count, noun)).join(", ")
 }
 
 /// The governors of these CPUs, each once.
@@ -118,8 +142,9 @@ impl Noise {
         let busy = u64::from(before.running.saturating_sub(1));
         if busy >= cpus.len() as u64 {
             result.warnings.push(format!(
-                "other programs had {busy} runnable threads on {} CPUs; run it again when the machine is idle",
-                cpus.len()
+                "other programs had {} on {}; run it again when the machine is idle",
+                counted(busy as usize, "runnable thread"),
+                counted(cpus.len(), "CPU")
             ));
         }
         let (steal, all) = (self.steal.saturating_sub(before.steal), self.all.saturating_sub(before.all));
@@ -140,12 +165,11 @@ impl Noise {
                 after / 1000
             ));
         }
-        judge_spread(result);
     }
 }
 
 /// Warns about values that varied.
-fn judge_spread(result: &mut BenchResult) {
+pub(crate) fn judge_spread(result: &mut BenchResult) {
     let all = result.all().count();
     let varied: Vec<(&str, f64)> = result
         .all()
@@ -169,6 +193,14 @@ mod tests {
     use crate::results::NamedValue;
 
     #[test]
+    fn mappings_verify_what_single_pages_may_not() {
+        let of = |refused: Option<&str>, has_nodes| verified_by(refused.map(str::to_owned), has_nodes);
+        assert_eq!(of(None, true), (Some("move_pages".to_owned()), None));
+        assert_eq!(of(Some("a filter"), true), (Some("numa_maps".to_owned()), None));
+        assert_eq!(of(Some("a filter"), false), (None, Some("a filter".to_owned())));
+    }
+
+    #[test]
     fn parts_are_counted() {
         let machine = numakit_topology::synthetic::parse("package:1 node:1 core:2 pu:2").unwrap();
         assert_eq!(parts_of(&machine), "1 package, 1 node, 2 cores, 4 CPUs");
@@ -182,6 +214,7 @@ mod tests {
         let mut calm = BenchResult { values: vec![named(value(9.5, 10.5))], ..Default::default() };
         let before = Noise { steal: 5, all: 100, running: 1, frequency: Some(2_000_000) };
         Noise { steal: 6, all: 1100, ..before }.judge(before, &cpus, &mut calm);
+        judge_spread(&mut calm);
         assert_eq!(calm.warnings, [""; 0]);
         let mut noisy = BenchResult {
             values: vec![named(value(9.0, 13.0)), named(value(9.5, 10.5))],
@@ -190,8 +223,13 @@ mod tests {
         let before = Noise { running: 4, ..before };
         Noise { steal: 105, all: 1100, running: 2, frequency: Some(1_500_000) }
             .judge(before, &cpus, &mut noisy);
+        judge_spread(&mut noisy);
         assert_eq!(noisy.warnings.len(), 4, "{:?}", noisy.warnings);
         assert!(noisy.warnings[0].contains("3 runnable threads on 2 CPUs"), "{:?}", noisy.warnings);
+        let mut single = BenchResult::default();
+        let alone = CpuSet::range(0, 0);
+        Noise { running: 2, ..before }.judge(Noise { running: 2, ..before }, &alone, &mut single);
+        assert!(single.warnings[0].contains("had 1 runnable thread on 1 CPU;"), "{:?}", single.warnings);
         assert!(noisy.warnings[1].contains("10.0 %"), "{:?}", noisy.warnings);
         assert!(noisy.warnings[3].starts_with("1 of 2 values") && noisy.warnings[3].contains("load, 40 %"));
     }

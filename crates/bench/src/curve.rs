@@ -91,7 +91,9 @@ fn pair(ground: &Ground<'_>, place: &NodeCpus, node: u32, result: &mut BenchResu
             let why = "the other cores made less traffic than was asked: others used them";
             result.leave_out(format!("{slow} of the points of {name}"), why);
         }
-        describe(name, idle, &points, result);
+        let curve = Curve::new(format!("load latency, {name}"), TIME, true, Axis::bandwidth());
+        let curve = Curve { read_percent: Some(mix.read_percent()), ..curve.between(place.node, node) };
+        describe(name, curve, idle, &points, result);
     }
     Ok(())
 }
@@ -138,9 +140,8 @@ fn points(
 }
 
 /// Adds a curve and its figures.
-fn describe(name: String, idle: Quantiles, points: &[Point], result: &mut BenchResult) {
+fn describe(name: String, mut curve: Curve, idle: Quantiles, points: &[Point], result: &mut BenchResult) {
     let Some(full) = points.last() else { return };
-    let mut curve = Curve::new(format!("load latency, {name}"), TIME, true, Axis::bandwidth());
     curve.add(0.0, Some(idle));
     points.iter().for_each(|point| curve.add(point.rate.median, Some(point.load)));
     let all: Vec<(f64, f64)> = curve.points.iter().map(|point| (point.x, point.value.median)).collect();
@@ -184,7 +185,14 @@ mod tests {
         let of = |pairs: &[(f64, f64)]| {
             let point = |&(rate, ns): &(f64, f64)| Point { asked: Some(rate), rate: at(rate), load: at(ns) };
             let mut result = BenchResult::default();
-            describe("x".to_owned(), at(100.0), &pairs.iter().map(point).collect::<Vec<_>>(), &mut result);
+            let curve = Curve::new("load latency, x", TIME, true, Axis::bandwidth());
+            describe(
+                "x".to_owned(),
+                curve,
+                at(100.0),
+                &pairs.iter().map(point).collect::<Vec<_>>(),
+                &mut result,
+            );
             result
         };
         let bent = of(&[(10.0, 105.0), (20.0, 120.0), (25.0, 400.0), (24.0, 600.0)]);
@@ -232,6 +240,10 @@ mod tests {
             assert_eq!(result.curves.len(), Mix::ALL.len() * pairs.min(PAIRS[1]), "{:?}", result.left_out);
             for curve in &result.curves {
                 assert_eq!(curve.points[0].x, 0.0);
+                // Results before these fields have them in the name.
+                let old = Curve { from: None, memory: None, read_percent: None, ..curve.clone() };
+                assert!(curve.from.is_some() && curve.read_percent.is_some(), "{curve:?}");
+                assert_eq!((old.nodes(), old.reads()), (curve.nodes(), curve.reads()));
                 assert!(curve.points.len() >= 2 && curve.points.len() <= POINTS[1] + 1, "{curve:?}");
                 assert!(curve.points.iter().all(|point| point.value.median > 0.0));
             }

@@ -3,6 +3,7 @@
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResults, PairMatrix};
 use numakit_model::{CpuSet, Topology};
+use serde::Serialize;
 use thiserror::Error;
 
 /// The distance of local memory, in both.
@@ -30,8 +31,65 @@ pub enum DistanceError {
     },
 }
 
+/// The version of [`DistanceReport`].
+pub const DISTANCES_VERSION: u32 = 1;
+
+/// Measured distances with the matrices that they are from, for programs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DistanceReport<'a> {
+    /// [`DISTANCES_VERSION`].
+    pub version: u32,
+    /// Whether the results are of the machine that they are compared with; null if that is not known.
+    pub same_machine: Option<bool>,
+    /// The processor that was measured.
+    pub processor: &'a str,
+    /// Its number of packages, nodes, cores and CPUs.
+    pub machine: &'a str,
+    /// The idle latency of all pairs.
+    pub latency: Option<&'a PairMatrix>,
+    /// The bandwidth of reading.
+    pub bandwidth: Option<&'a PairMatrix>,
+    /// By node of the CPUs, then of the memory.
+    pub pairs: Vec<ReportedPair>,
+    /// Orders that differ from the firmware's beyond noise.
+    pub orders: &'a [UnlikeOrder],
+}
+
+/// A pair of nodes, with what follows from its values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ReportedPair {
+    /// The values.
+    #[serde(flatten)]
+    pub pair: MeasuredPair,
+    /// The measured distance as a multiple of the firmware's; null where that states none.
+    pub ratio: Option<f64>,
+    /// Whether the two differ by more than [`DISAGREES`].
+    pub disagrees: bool,
+}
+
+impl MeasuredDistances {
+    /// With the results that they are from.
+    pub fn report<'a>(&'a self, results: &'a BenchResults, same_machine: Option<bool>) -> DistanceReport<'a> {
+        let of = |pair: &MeasuredPair| ReportedPair {
+            pair: *pair,
+            ratio: pair.ratio(),
+            disagrees: pair.disagrees(),
+        };
+        DistanceReport {
+            version: DISTANCES_VERSION,
+            same_machine,
+            processor: &results.conditions.processor,
+            machine: &results.conditions.machine,
+            latency: latency(results),
+            bandwidth: bandwidth(results),
+            pairs: self.pairs.iter().map(of).collect(),
+            orders: &self.orders,
+        }
+    }
+}
+
 /// What is known of the way from the CPUs of one node to the memory of another.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeasuredPair {
     /// The node of the CPUs.
     pub from: u32,
@@ -60,7 +118,7 @@ impl MeasuredPair {
 }
 
 /// Two nodes whose order is another one than the firmware's, seen from a third.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct UnlikeOrder {
     /// Seen from this node.
     pub from: u32,

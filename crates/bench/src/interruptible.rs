@@ -1,10 +1,10 @@
 //! Running benchmarks so that the user sees how far they are, and can end them and keep what was measured.
 
-use crate::conditions::{BenchConditions, Noise};
+use crate::conditions::{BenchConditions, Noise, judge_spread};
 use crate::ground::Ground;
 use crate::results::{BenchResult, BenchResults, VERSION};
 use crate::settings::BenchSettings;
-use crate::{ALL, BENCHMARKS, BenchError, Benchmark, kept};
+use crate::{ALL, BENCHMARKS, BenchError, Benchmark, kept, runs};
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use numakit_sys::permissions::{Permission, Permissions};
@@ -23,6 +23,8 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(crate) struct Watch {
     stopped: AtomicBool,
     now: Mutex<String>,
+    /// In front of it: which run it is.
+    run: Mutex<String>,
 }
 
 impl Watch {
@@ -36,12 +38,22 @@ impl Watch {
         }
     }
 
+    /// Says which of several runs begins.
+    fn begin(&self, run: u32, runs: u32) {
+        if runs > 1
+            && let Ok(mut words) = self.run.lock()
+        {
+            *words = format!("run {run} of {runs}: ");
+        }
+    }
+
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
     fn text(&self) -> String {
-        self.now.lock().map(|now| now.clone()).unwrap_or_default()
+        let of = |text: &Mutex<String>| text.lock().map(|text| text.clone()).unwrap_or_default();
+        of(&self.run) + &of(&self.now)
     }
 }
 
@@ -66,7 +78,8 @@ pub fn select(word: &str) -> Result<Vec<&'static Benchmark>, BenchError> {
     Ok(chosen)
 }
 
-/// Runs benchmarks on this machine. A signal ends them; what was measured until then is returned.
+/// Runs benchmarks on this machine. A signal ends them; what was measured until then is returned: of several runs, those that
+/// ended.
 pub fn run(
     chosen: &[&Benchmark],
     topology: &Topology,
@@ -79,8 +92,8 @@ pub fn run(
     let conditions = BenchConditions::read(&root, topology, &permissions);
     let binds = permissions.check(Permission::Policies).is_ok();
     let ground = Ground::new(root, topology, settings, binds, &watch);
-    let (benchmarks, interrupted) = std::thread::scope(|scope| {
-        let work = scope.spawn(|| measure(chosen, &ground));
+    let (runs, interrupted) = std::thread::scope(|scope| {
+        let work = scope.spawn(|| measure_runs(chosen, &ground));
         let mut interrupted = None;
         while !work.is_finished() {
             let woken = poll::readable(&[signals.as_fd()], Some(LOOK));
@@ -95,8 +108,10 @@ pub fn run(
         }
         (work.join().unwrap_or_default(), interrupted)
     });
+    let count = runs.len() as u32;
+    let benchmarks = in_one(runs);
     let complete = interrupted.is_none() && benchmarks.len() == chosen.len();
-    (whole(conditions, topology, benchmarks, complete), interrupted)
+    (BenchResults { runs: count.max(1), ..whole(conditions, topology, benchmarks, complete) }, interrupted)
 }
 
 /// What was measured by other means than [`run`], with what this machine is and does.
@@ -114,7 +129,36 @@ fn whole(
 ) -> BenchResults {
     let machine_key = kept::machine_key(&conditions.processor, topology);
     let topology = Some(topology.clone());
-    BenchResults { version: VERSION, machine_key, conditions, topology, benchmarks, complete }
+    BenchResults { version: VERSION, machine_key, conditions, topology, benchmarks, runs: 1, complete }
+}
+
+/// All of them, as often as the settings say. The run in which the user stops them counts only if it is the first.
+fn measure_runs(chosen: &[&Benchmark], ground: &Ground<'_>) -> Vec<Vec<BenchResult>> {
+    let (mut ended, runs) = (Vec::new(), ground.settings.runs());
+    for run in 1..=runs {
+        ground.watch.begin(run, runs);
+        let results = measure(chosen, ground);
+        if ground.is_stopped() && run > 1 {
+            break;
+        }
+        ended.push(results);
+        if ground.is_stopped() {
+            break;
+        }
+    }
+    ended
+}
+
+/// The results of each benchmark in all runs as one.
+fn in_one(runs: Vec<Vec<BenchResult>>) -> Vec<BenchResult> {
+    let count = runs.first().map_or(0, Vec::len);
+    let of = |at: usize| {
+        let each: Vec<BenchResult> = runs.iter().filter_map(|run| run.get(at).cloned()).collect();
+        let mut result = runs::merged(&each);
+        judge_spread(&mut result);
+        result
+    };
+    (0..count).map(of).collect()
 }
 
 /// One after the other, until the user stops them.
@@ -155,5 +199,28 @@ mod tests {
         watch.stop();
         let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
         assert_eq!(measure(&select("all").unwrap_or_default(), &ground), []);
+    }
+
+    /// Stops at the start of the third run.
+    fn third_time(ground: &Ground<'_>, result: &mut BenchResult) {
+        if ground.watch.text().starts_with("run 3 of 5: ") {
+            ground.watch.stop();
+        }
+        result.remarks.push("one".to_owned());
+    }
+
+    #[test]
+    fn a_stop_in_a_later_run_keeps_the_runs_before() {
+        let topology = numakit_topology::read(&SysRoot::host()).unwrap();
+        let of = |runs| {
+            let (settings, watch) = (BenchSettings { runs, ..BenchSettings::default() }, Watch::default());
+            let ground = Ground::new(SysRoot::host(), &topology, &settings, true, &watch);
+            let stops = Benchmark { name: "stops", about: "", measure: third_time };
+            measure_runs(&[&stops], &ground)
+        };
+        let ended = of(Some(5));
+        assert_eq!(ended.len(), 2);
+        assert_eq!(in_one(ended)[0].remarks, ["one"]);
+        assert_eq!((of(Some(2)).len(), of(None).len()), (2, 1));
     }
 }

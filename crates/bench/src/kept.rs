@@ -168,6 +168,7 @@ mod tests {
             conditions,
             topology: None,
             benchmarks: Vec::new(),
+            runs: 1,
             complete,
         };
         serde_json::to_string(&all).unwrap()

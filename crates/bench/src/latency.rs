@@ -4,7 +4,7 @@
 use crate::generators::{Gauges, Generators, Pace};
 use crate::ground::{Ground, NodeCpus};
 use crate::peak::IDLE_LATENCY;
-use crate::placed::{self, Misplaced};
+use crate::placed::{self, Misplaced, STOPPED};
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, PairMatrix};
 use crate::sampled::{self, MIN_SAMPLES};
@@ -129,7 +129,9 @@ fn loaded(
 /// A chain through memory of a node.
 pub(crate) fn chain(ground: &Ground<'_>, node: u32, size: u64) -> Result<Chain, Misplaced> {
     let region = placed::memory(ground, node, size, Advice::Huge)?;
-    placed::beside(ground, node, || Chain::over(region, usize::try_from(size).unwrap_or(usize::MAX), SEED))
+    let (bytes, stop) = (usize::try_from(size).unwrap_or(usize::MAX), || ground.is_stopped());
+    placed::beside(ground, node, || Chain::over_unless(region, bytes, SEED, &stop))?
+        .ok_or_else(|| Misplaced(STOPPED.to_owned()))
 }
 
 /// What they take in cycles of the constant counter.

@@ -18,7 +18,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
         return result.leave_out("latency by size", "no node has both CPUs and memory that can be used");
     };
     let name = format!("load latency, CPU {cpu}, memory of node {node}");
-    let mut curve = Curve::new(name, "ns", true, Axis::size());
+    let mut curve = Curve::new(name, "ns", true, Axis::size()).between(node, node);
     curve.marks = marks(ground.topology, cpu);
     let last = if ground.settings.quick { LAST_QUICK } else { LAST };
     let most = ground.settings.size.map_or(last, |size| size.min(last));

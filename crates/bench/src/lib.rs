@@ -37,8 +37,10 @@ mod placed;
 mod quantiles;
 mod read;
 mod results;
+mod runs;
 mod sampled;
 mod settings;
+mod short;
 mod stream;
 mod stream_orders;
 mod team;
@@ -58,7 +60,8 @@ pub use results::{
     Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedTable, NamedValue, NotMeasured,
     PairMatrix, VERSION,
 };
-pub use settings::{BenchError, BenchSettings};
+pub use settings::{BenchError, BenchSettings, MAX_RUNS};
+pub use short::{ShortRow, ShortTable, short};
 pub use weights::{InterleaveWeights, KernelWeights, NodeWeight, WeightsError};
 
 use ground::Ground;

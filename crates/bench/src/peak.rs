@@ -3,7 +3,7 @@
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, BenchResults, Curve, PairMatrix};
 use numakit_model::MeasuredMemory;
-use numakit_model::measured::{LatencyMatrix, LoadPoint, MeasuredNode};
+use numakit_model::measured::{LatencyMatrix, LoadCurve, LoadPoint, MeasuredNode};
 use std::collections::BTreeMap;
 
 /// Bytes per second.
@@ -40,10 +40,14 @@ impl BenchResults {
         let peaks = best(self.read_bandwidth());
         let curves = self.benchmark("curve");
         let curves = curves.map(|result| result.curves.as_slice()).unwrap_or_default();
-        let node = |(node, peak): (u32, f64)| MeasuredNode {
-            node,
-            bandwidth: Some(peak * GIGABYTE),
-            curve: curve_of(curves, node).map(points).unwrap_or_default(),
+        let node = |(node, peak): (u32, f64)| {
+            let curves = curves_of(curves, node);
+            MeasuredNode {
+                node,
+                bandwidth: Some(peak * GIGABYTE),
+                curve: curves.first().map(|first| points(first)).unwrap_or_default(),
+                by_reads: curves.iter().filter_map(|curve| load_curve(curve)).collect(),
+            }
         };
         let doubt = |result: &BenchResult| {
             let doubts = result.warnings.iter().map(|warning| format!("{}: {warning}", result.name));
@@ -81,19 +85,20 @@ fn best(matrix: Option<&PairMatrix>) -> BTreeMap<u32, f64> {
     best
 }
 
-/// The curve of the time of a load by bandwidth of a node's memory: that of its own CPUs if there is one, else the first.
-fn curve_of(curves: &[Curve], node: u32) -> Option<&Curve> {
+/// The curves of the time of a load by bandwidth of a node's memory: those of its own CPUs if there are any, else those of the
+/// first node.
+fn curves_of(curves: &[Curve], node: u32) -> Vec<&Curve> {
     let is_load = |curve: &&Curve| curve.x.unit == GIGABYTES && curve.unit == NANOSECONDS;
-    let of_memory = |curve: &&Curve| names(&curve.name, &format!("memory of node {node}"));
-    let of_own = |curve: &&Curve| names(&curve.name, &format!("CPUs of node {node}"));
-    let of_node = || curves.iter().filter(is_load).filter(of_memory);
-    of_node().find(of_own).or_else(|| of_node().next())
+    let of_memory = |curve: &Curve| curve.nodes().filter(|(_, memory)| *memory == node);
+    let from = |curve: &Curve| of_memory(curve).map(|(from, _)| from);
+    let all: Vec<&Curve> = curves.iter().filter(is_load).filter(|curve| from(curve).is_some()).collect();
+    let own = all.iter().any(|curve| from(curve) == Some(node)).then_some(node);
+    let chosen = own.or_else(|| from(all.first()?));
+    all.into_iter().filter(|curve| from(curve) == chosen).collect()
 }
 
-/// Whether a name has these words; `node 1` are none of `node 12`.
-fn names(name: &str, words: &str) -> bool {
-    let follows = |(at, _)| name.get(at + words.len()..).and_then(|rest: &str| rest.chars().next());
-    name.match_indices(words).any(|found| follows(found).is_none_or(|next| !next.is_ascii_digit()))
+fn load_curve(curve: &Curve) -> Option<LoadCurve> {
+    Some(LoadCurve { read_percent: curve.reads()?, points: points(curve) })
 }
 
 fn points(curve: &Curve) -> Vec<LoadPoint> {
@@ -136,6 +141,7 @@ mod tests {
                 "load latency, 100 % reads, CPUs of node 1 with memory of node 1",
                 &[(1.0, 82.0), (60.0, 200.0)],
             ),
+            Curve { read_percent: Some(67), ..curve("beside writes", &[(1.0, 90.0)]).between(1, 1) },
         ];
         let one = |name: &str, matrices, curves| BenchResult {
             name: name.into(),
@@ -154,6 +160,7 @@ mod tests {
                 one("bandwidth", vec![write, read], vec![]),
                 one("curve", vec![], curves),
             ],
+            runs: 1,
             complete: true,
         }
     }
@@ -178,6 +185,10 @@ mod tests {
             [at(0, 1e9), at(1, 1e9), at(1, 60e9), at(2, 1e9)],
             [None, Some(82.0), Some(200.0), Some(290.0)]
         );
+        let shares = |node: usize| {
+            memory.nodes[node].by_reads.iter().map(|curve| curve.read_percent).collect::<Vec<_>>()
+        };
+        assert_eq!([shares(0), shares(1), shares(2)], [vec![], vec![100, 67], vec![100]]);
     }
 
     #[test]

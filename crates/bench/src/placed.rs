@@ -2,8 +2,10 @@
 
 use crate::ground::Ground;
 use numakit_model::CpuSet;
+use numakit_model::numbers::NumberStyle;
 use numakit_sys::kernels::{Advice, Region};
 use numakit_sys::sched;
+use std::collections::BTreeMap;
 
 /// Pages of a region whose nodes are asked for.
 const SAMPLES: usize = 4096;
@@ -59,7 +61,9 @@ pub(crate) fn memory(ground: &Ground<'_>, node: u32, bytes: u64, pages: Advice) 
         region.bind(node).map_err(|error| refused("the kernel binds no memory to it", error))?;
     }
     let page = sched::page_size() as usize;
-    beside(ground, node, || region.touch(page))?;
+    if !beside(ground, node, || region.touch_unless(page, &|| ground.is_stopped()))? {
+        return Err(Misplaced(STOPPED.to_owned()));
+    }
     verify(&region, node)?;
     Ok(region)
 }
@@ -77,9 +81,12 @@ pub(crate) fn reserved(ground: &Ground<'_>, node: u32, bytes: u64, page: usize) 
     Ok(region)
 }
 
-/// Whether the pages are on the node; where the kernel does not tell, the conditions say so.
+/// Whether the pages are on the node: by the kernel's list of pages, else by that of mappings. The conditions say by which, and
+/// where it tells neither.
 fn verify(region: &Region, node: u32) -> Result<(), Misplaced> {
-    let Ok(nodes) = region.nodes(SAMPLES) else { return Ok(()) };
+    let Ok(nodes) = region.nodes(SAMPLES) else {
+        return region.mapped_bytes().map_or(Ok(()), |mapped| verify_mapping(&mapped, node));
+    };
     let astray = nodes.iter().filter(|found| **found != Some(node)).count();
     if astray as f64 > MAX_ASTRAY * nodes.len() as f64 {
         return Err(Misplaced(format!(
@@ -89,6 +96,21 @@ fn verify(region: &Region, node: u32) -> Result<(), Misplaced> {
     }
     Ok(())
 }
+
+fn verify_mapping(mapped: &BTreeMap<u32, u64>, node: u32) -> Result<(), Misplaced> {
+    let all: u64 = mapped.values().sum();
+    let astray = all - mapped.get(&node).copied().unwrap_or(0);
+    if astray as f64 > MAX_ASTRAY * all as f64 {
+        let [astray, all] = [astray, all].map(|bytes| NumberStyle::Bytes.words(bytes as f64));
+        return Err(Misplaced(format!(
+            "{astray} of the {all} of its mapping are not there, though they were bound or touched there; is its memory full?"
+        )));
+    }
+    Ok(())
+}
+
+/// Why there is no result of what was interrupted.
+pub const STOPPED: &str = "the run was interrupted while its memory was prepared";
 
 /// In words, which pages memory has.
 pub fn pages(region: &Region) -> String {
@@ -113,6 +135,15 @@ mod tests {
         assert_eq!(on_cpu(cpu, || sched::affinity().unwrap()).unwrap(), CpuSet::range(cpu, cpu));
         let refused = on_cpu(9999, || ()).unwrap_err().to_string();
         assert!(refused.contains("CPU 9999"), "{refused}");
+    }
+
+    #[test]
+    fn a_mapping_is_on_its_node_but_for_one_in_a_hundred() {
+        let of = |astray: u64| verify_mapping(&BTreeMap::from([(0, 1000 << 20), (3, astray << 20)]), 0);
+        assert_eq!((of(0), of(10)), (Ok(()), Ok(())));
+        let refused = of(24).unwrap_err().to_string();
+        assert!(refused.starts_with("24.0 MiB of the 1.00 GiB of its mapping are not there"), "{refused}");
+        assert!(verify_mapping(&BTreeMap::from([(0, 1)]), 1).is_err());
     }
 
     #[test]

@@ -26,6 +26,19 @@ impl Quantiles {
         Some(Self { median: at(0.5)?, low: at(0.1)?, high: at(0.9)?, samples: values.len() })
     }
 
+    /// Of several runs: the median of their medians, and quantiles that cover the runs: the 10 % quantile of their low ones and
+    /// the 90 % quantile of their high ones. Of up to five runs these are the least and the greatest.
+    pub fn of_runs(runs: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let runs: Vec<Self> = runs.into_iter().collect();
+        let all = |of: fn(&Self) -> f64| Self::of(runs.iter().map(of).collect());
+        Some(Self {
+            median: all(|run| run.median)?.median,
+            low: all(|run| run.low)?.low,
+            high: all(|run| run.high)?.high,
+            samples: runs.iter().map(|run| run.samples).sum(),
+        })
+    }
+
     /// From low to high, as a share of the median.
     pub fn spread(&self) -> f64 {
         if self.median > 0.0 { (self.high - self.low) / self.median } else { 0.0 }
@@ -45,5 +58,14 @@ mod tests {
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[f64::NAN]), None);
         assert_eq!(of(&eleven).map(|q| q.spread()), Some(8.0 / 5.0));
+    }
+
+    #[test]
+    fn quantiles_of_runs_cover_all_of_five_runs_and_most_of_many() {
+        let run = |median: f64| Quantiles { median, low: median - 0.5, high: median + 2.0, samples: 4 };
+        let of = |count: u32| Quantiles::of_runs((0..count).rev().map(|at| run(f64::from(at))));
+        assert_eq!(of(5), Some(Quantiles { median: 2.0, low: -0.5, high: 6.0, samples: 20 }));
+        assert_eq!(of(11), Some(Quantiles { median: 5.0, low: 0.5, high: 11.0, samples: 44 }));
+        assert_eq!((of(1), of(0)), (Some(run(0.0)), None));
     }
 }

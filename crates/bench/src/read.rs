@@ -2,6 +2,7 @@
 
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, BenchResults, Curve, NamedTable, PairMatrix, VERSION};
+use crate::settings::MAX_RUNS;
 use numakit_topology::json::{self, ContentError, MAX_CPUS};
 use serde::Deserialize;
 use std::fs::File;
@@ -66,6 +67,9 @@ pub enum BenchContentError {
         /// How many there may be.
         most: usize,
     },
+    /// No run, or more than can be asked for.
+    #[error("it is of {0} runs, and there are 1 to {MAX_RUNS}; do not edit results")]
+    Runs(u32),
     /// A matrix or table whose cells do not have its rows and columns.
     #[error("'{0}': its cells do not have {1} rows and {2} columns; do not edit results")]
     Shape(String, usize, usize),
@@ -113,6 +117,9 @@ impl BenchResults {
     }
 
     fn check(&self) -> Result<(), BenchContentError> {
+        if !(1..=MAX_RUNS).contains(&self.runs) {
+            return Err(BenchContentError::Runs(self.runs));
+        }
         at_most("benchmarks", self.benchmarks.len(), MAX_BENCHMARKS)?;
         let conditions = &self.conditions;
         let texts = [&self.machine_key, &conditions.processor, &conditions.kernel, &conditions.machine];
@@ -121,6 +128,7 @@ impl BenchResults {
             &conditions.huge_pages,
             &conditions.policies_refused,
             &conditions.unverified,
+            &conditions.verified_by,
         ];
         texts.into_iter().chain(others.into_iter().flatten()).try_for_each(|text| plain(text))?;
         let of = |result: &BenchResult| {
@@ -189,6 +197,9 @@ fn check_shape(
 fn check_curve(curve: &Curve) -> Result<(), BenchContentError> {
     let texts = [&curve.name, &curve.unit, &curve.x.name, &curve.x.unit];
     texts.into_iter().chain(curve.marks.iter().map(|mark| &mark.name)).try_for_each(|text| plain(text))?;
+    let largest = curve.from.max(curve.memory).map_or(0, |largest| largest as usize);
+    at_most("the number of a node", largest, MAX_CPUS as usize)?;
+    at_most("the share of reads in percent", curve.read_percent.unwrap_or(0) as usize, 100)?;
     let places = curve.points.iter().map(|point| point.x).chain(curve.marks.iter().map(|mark| mark.x));
     places.into_iter().try_for_each(|x| check_number(&curve.name, x))?;
     curve.points.iter().try_for_each(|point| check_value(&curve.name, &point.value))

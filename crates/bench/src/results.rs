@@ -23,8 +23,15 @@ pub struct BenchResults {
     pub topology: Option<Topology>,
     /// One for each benchmark.
     pub benchmarks: Vec<BenchResult>,
+    /// How often they ran. Of several runs, a value is the median of their medians, and its quantiles cover the runs.
+    #[serde(default = "once")]
+    pub runs: u32,
     /// False if the run was interrupted.
     pub complete: bool,
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// What a benchmark has measured.
@@ -103,6 +110,15 @@ pub struct Curve {
     pub less_is_better: bool,
     /// By what.
     pub x: Axis,
+    /// The node of the CPUs, if the curve is of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u32>,
+    /// The node of the memory, if the curve is of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+    /// The share of reads in what others move, in percent, if the curve is of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_percent: Option<u32>,
     /// In the order in which they are to be joined.
     pub points: Vec<CurvePoint>,
     /// Places on the axis that mean something, such as the sizes of caches, in ascending order.
@@ -231,7 +247,27 @@ impl Curve {
     /// Without points.
     pub fn new(name: impl Into<String>, unit: &str, less_is_better: bool, x: Axis) -> Self {
         let (points, marks) = (Vec::new(), Vec::new());
-        Self { name: name.into(), unit: unit.to_owned(), less_is_better, x, points, marks }
+        let (from, memory, read_percent) = (None, None, None);
+        let (name, unit) = (name.into(), unit.to_owned());
+        Self { name, unit, less_is_better, x, from, memory, read_percent, points, marks }
+    }
+
+    /// From the CPUs of a node to the memory of a node.
+    pub fn between(self, from: u32, memory: u32) -> Self {
+        Self { from: Some(from), memory: Some(memory), ..self }
+    }
+
+    /// The node of the CPUs and the node of the memory. Earlier results have them in the name only.
+    pub fn nodes(&self) -> Option<(u32, u32)> {
+        let in_name = |words| number_after(&self.name, words);
+        let (from, memory) = (self.from.or_else(|| in_name("CPUs of node ")), self.memory);
+        from.zip(memory.or_else(|| in_name("memory of node ")))
+    }
+
+    /// The share of reads, in percent. Earlier results have it in the name only.
+    pub fn reads(&self) -> Option<u32> {
+        let in_name = || self.name.split(", ").find_map(|part| part.strip_suffix(" % reads")?.parse().ok());
+        self.read_percent.or_else(in_name)
     }
 
     /// Adds a point, if it was measured.
@@ -240,17 +276,28 @@ impl Curve {
     }
 }
 
+/// The number that follows words.
+fn number_after(text: &str, words: &str) -> Option<u32> {
+    let (_, rest) = text.split_once(words)?;
+    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
 impl Axis {
     /// Bytes of memory, by factors.
     pub fn size() -> Self {
         Self { name: "size".to_owned(), unit: "bytes".to_owned(), logarithmic: true }
     }
 
+    /// Whether places on it are measured too, so that no two runs have the same.
+    pub fn is_measured(&self) -> bool {
+        *self == Self::bandwidth()
+    }
+
     /// A place on the axis, with its unit.
     pub fn place(&self, x: f64) -> String {
         match self.unit.as_str() {
             "bytes" => NumberStyle::Bytes.words(x),
-            unit if x == 1.0 => format!("{x} {}", unit.trim_end_matches('s')),
+            unit if x == 1.0 && !unit.ends_with("/s") => format!("{x} {}", unit.trim_end_matches('s')),
             unit if x.fract() == 0.0 => format!("{x} {unit}"),
             unit => format!("{x:.2} {unit}"),
         }

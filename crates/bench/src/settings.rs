@@ -11,6 +11,8 @@ const MIN_SIZE: u64 = 64 << 10;
 const MAX_SIZE: u64 = 1 << 44;
 const MIN_TIME: Duration = Duration::from_millis(1);
 const MAX_TIME: Duration = Duration::from_secs(3600);
+/// More runs of the benchmarks say nothing new.
+pub const MAX_RUNS: u32 = 99;
 
 /// A request that no machine can meet.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -36,6 +38,9 @@ pub enum BenchError {
         /// What was given.
         given: Duration,
     },
+    /// No runs, or too many.
+    #[error("{0} runs are outside of 1 to {MAX_RUNS}; give a number such as --runs 5, or omit --runs")]
+    Runs(u32),
     /// No benchmark of this name.
     #[error("there is no benchmark '{word}'; there are: {known}")]
     Unknown {
@@ -59,6 +64,8 @@ pub struct BenchSettings {
     pub time: Option<Duration>,
     /// Fewer values for a shorter time.
     pub quick: bool,
+    /// How often the benchmarks run; once by default.
+    pub runs: Option<u32>,
 }
 
 impl BenchSettings {
@@ -66,6 +73,7 @@ impl BenchSettings {
     pub fn check(&self) -> Result<(), BenchError> {
         let bytes = |size: u64| NumberStyle::Bytes.words(size as f64);
         match (self.size, self.time) {
+            _ if !(1..=MAX_RUNS).contains(&self.runs()) => Err(BenchError::Runs(self.runs())),
             (Some(size), _) if !(MIN_SIZE..=MAX_SIZE).contains(&size) => {
                 Err(BenchError::Size { given: bytes(size), from: bytes(MIN_SIZE), to: bytes(MAX_SIZE) })
             }
@@ -77,6 +85,11 @@ impl BenchSettings {
     /// Whether the results are those of the whole machine.
     pub fn is_of_machine(&self) -> bool {
         self.cpus.is_none() && self.nodes.is_none() && self.size.is_none()
+    }
+
+    /// How often the benchmarks run.
+    pub fn runs(&self) -> u32 {
+        self.runs.unwrap_or(1)
     }
 
     /// How long each value is measured.
@@ -127,5 +140,8 @@ mod tests {
         assert!(time(Duration::from_millis(10)).is_ok());
         let refused = time(Duration::ZERO).unwrap_err().to_string();
         assert!(refused.contains("1ms to 3600s"), "{refused}");
+        let runs = |runs| BenchSettings { runs: Some(runs), ..Default::default() }.check();
+        assert!(runs(1).is_ok() && runs(99).is_ok() && runs(0).is_err());
+        assert!(runs(100).unwrap_err().to_string().starts_with("100 runs are outside of 1 to 99"));
     }
 }

@@ -7,6 +7,7 @@ use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, NamedValue};
 use crate::stream_orders::{Order, Thread, orders};
 use crate::team::{self, Rounds, Seat};
+use numakit_model::numbers::counted;
 use numakit_sys::kernels::{
     Advice, Region, Vectors, stream_add, stream_copy, stream_scale, stream_triad, stream_versions,
 };
@@ -183,7 +184,7 @@ fn of_order(
     if let Some((_, values)) = measured.iter().find(|(threads, _)| *threads == key) {
         return *values;
     }
-    let name = format!("{count} {}, {}", if count == 1 { "thread" } else { "threads" }, order.name);
+    let name = format!("{}, {}", counted(count, "thread"), order.name);
     ground.now(format!("stream: {name}"));
     let values = threads(ground, chosen, shape, &name, result).unwrap_or_else(|Misplaced(why)| {
         result.leave_out(name, why);

@@ -3,7 +3,7 @@
 
 use crate::ground::Ground;
 use crate::latency::{LoadTime, SEED, chase, in_ticks};
-use crate::placed::{self, Misplaced};
+use crate::placed::{self, Misplaced, STOPPED};
 use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, CurveMark, NamedValue};
 use crate::sampled;
@@ -77,7 +77,8 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
         ground.now(format!("tlb: {name}"));
         let measured = memory(ground, node, kind).and_then(|region| {
             let all = region.bytes() / kind.page;
-            let apart = Chain::by_page(region, kind.page, all, SEED);
+            let apart = Chain::by_page_unless(region, kind.page, all, SEED, &|| ground.is_stopped())
+                .ok_or_else(|| Misplaced(STOPPED.to_owned()))?;
             let mut probe = Probe { ground, cpu, apart, beside: &mut beside, points: Vec::new() };
             let levels = probe.sweep(all)?;
             Ok((probe.points, levels))
@@ -138,8 +139,9 @@ fn memory(ground: &Ground<'_>, node: u32, kind: Kind) -> Result<Region, Misplace
     reserved(ground, node, kind.page, count).map_err(|Misplaced(why)| {
         let got = huge.map_or_else(|| "does not say how many".to_owned(), |h| format!("gave {}", h / kind.page as u64));
         Misplaced(format!(
-            "of {count} transparent ones the kernel {got} (set /sys/kernel/mm/transparent_hugepage/enabled to madvise, or give \
-             a smaller --size), and {why}"
+            "of {count} transparent {} the kernel {got} (set /sys/kernel/mm/transparent_hugepage/enabled to madvise, or give \
+             a smaller --size), and {why}",
+            if count == 1 { "one" } else { "ones" }
         ))
     })
 }

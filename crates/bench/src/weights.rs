@@ -146,6 +146,7 @@ mod tests {
             topology: None,
             conditions,
             benchmarks: vec![bandwidth],
+            runs: 1,
             complete: true,
         }
     }

@@ -27,6 +27,28 @@ pub struct MeasuredNode {
     pub bandwidth: Option<f64>,
     /// How long loads take at a bandwidth, in the order of the load; empty if that was not measured.
     pub curve: Vec<LoadPoint>,
+    /// The same for each share of reads that was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_reads: Vec<LoadCurve>,
+}
+
+/// How long loads take beside traffic with a share of reads.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadCurve {
+    /// Reads in the traffic, in percent.
+    pub read_percent: u32,
+    /// In the order of the load.
+    pub points: Vec<LoadPoint>,
+}
+
+/// How long a load takes, and by which curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LoadTime {
+    /// Nanoseconds.
+    pub ns: f64,
+    /// The share of reads of the curve, in percent, if it was chosen by that.
+    pub read_percent: Option<u32>,
 }
 
 /// The time of a load at a bandwidth.
@@ -102,18 +124,34 @@ impl MeasuredNode {
     /// How long a load takes at a bandwidth: on the line between the points next to it; below the first point as there.
     /// `None` without a curve, or beyond its highest bandwidth.
     pub fn ns_at(&self, bandwidth: f64) -> Option<f64> {
-        let first = self.curve.first()?;
-        if bandwidth <= first.bandwidth {
-            return Some(first.ns);
-        }
-        // Beyond saturation a curve may turn back: the way up to there counts.
-        let pair = self
-            .curve
-            .windows(2)
-            .find(|pair| pair[0].bandwidth < bandwidth && bandwidth <= pair[1].bandwidth)?;
-        let part = (bandwidth - pair[0].bandwidth) / (pair[1].bandwidth - pair[0].bandwidth);
-        Some(pair[0].ns + part * (pair[1].ns - pair[0].ns))
+        ns_at(&self.curve, bandwidth)
     }
+
+    /// The same by the curve whose share of reads is nearest to that of the traffic, if that is known.
+    pub fn load_at(&self, bandwidth: f64, read_percent: Option<f64>) -> Option<LoadTime> {
+        let distance = |curve: &LoadCurve, reads: f64| (f64::from(curve.read_percent) - reads).abs();
+        let nearest = read_percent.and_then(|reads| {
+            let curves = self.by_reads.iter();
+            curves.min_by(|one, other| distance(one, reads).total_cmp(&distance(other, reads)))
+        });
+        let (points, read_percent) = match nearest {
+            Some(curve) => (&curve.points, Some(curve.read_percent)),
+            None => (&self.curve, None),
+        };
+        Some(LoadTime { ns: ns_at(points, bandwidth)?, read_percent })
+    }
+}
+
+fn ns_at(curve: &[LoadPoint], bandwidth: f64) -> Option<f64> {
+    let first = curve.first()?;
+    if bandwidth <= first.bandwidth {
+        return Some(first.ns);
+    }
+    // Beyond saturation a curve may turn back: the way up to there counts.
+    let mut pairs = curve.windows(2);
+    let pair = pairs.find(|pair| pair[0].bandwidth < bandwidth && bandwidth <= pair[1].bandwidth)?;
+    let part = (bandwidth - pair[0].bandwidth) / (pair[1].bandwidth - pair[0].bandwidth);
+    Some(pair[0].ns + part * (pair[1].ns - pair[0].ns))
 }
 
 /// Weights without their common divisor: 1 and 2 are better than 16 and 32.
@@ -131,8 +169,11 @@ mod tests {
     use super::*;
 
     fn of(peaks: &[f64]) -> MeasuredMemory {
-        let node =
-            |(node, peak): (u32, &f64)| MeasuredNode { node, bandwidth: Some(*peak), curve: Vec::new() };
+        let node = |(node, peak): (u32, &f64)| MeasuredNode {
+            node,
+            bandwidth: Some(*peak),
+            ..MeasuredNode::default()
+        };
         MeasuredMemory { nodes: (0..).zip(peaks).map(node).collect(), ..MeasuredMemory::default() }
     }
 
@@ -157,6 +198,20 @@ mod tests {
         assert_eq!([1e9, 5e9, 40e9, 50e9].map(|at| node.ns_at(at)), [80.0, 80.0, 100.0, 140.0].map(Some));
         assert_eq!(node.ns_at(61e9), None, "more than was measured");
         assert_eq!(MeasuredNode::default().ns_at(1e9), None);
+    }
+
+    #[test]
+    fn the_curve_with_the_nearest_share_of_reads_counts() {
+        let flat = |ns| vec![LoadPoint { bandwidth: 1e9, ns }];
+        let by_reads = [(100, 80.0), (75, 90.0), (50, 110.0)];
+        let by_reads = by_reads.map(|(read_percent, ns)| LoadCurve { read_percent, points: flat(ns) });
+        let node = MeasuredNode { curve: flat(80.0), by_reads: by_reads.to_vec(), ..MeasuredNode::default() };
+        let at = |reads| node.load_at(1e9, reads).map(|load| (load.ns, load.read_percent));
+        assert_eq!([at(Some(98.0)), at(Some(70.0))], [Some((80.0, Some(100))), Some((90.0, Some(75)))]);
+        assert_eq!([at(Some(0.0)), at(None)], [Some((110.0, Some(50))), Some((80.0, None))]);
+        assert_eq!(node.load_at(2e9, Some(70.0)), None, "more than was measured with this share");
+        let old = MeasuredNode { by_reads: Vec::new(), ..node };
+        assert_eq!(old.load_at(1e9, Some(70.0)), Some(LoadTime { ns: 80.0, read_percent: None }));
     }
 
     #[test]

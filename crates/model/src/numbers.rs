@@ -125,6 +125,11 @@ impl NumberStyle {
     }
 }
 
+/// A number of things: `1 page`, `12,345 pages`; the noun has an ordinary plural.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+}
+
 /// An integer with commas: `12,345`.
 pub fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
@@ -274,5 +279,11 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn one_thing_is_not_several() {
+        let texts = [0, 1, 2, 12345].map(|count| counted(count, "page"));
+        assert_eq!(texts, ["0 pages", "1 page", "2 pages", "12,345 pages"]);
     }
 }

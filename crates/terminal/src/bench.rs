@@ -16,7 +16,9 @@ pub(crate) use matrix::text as matrix_text;
 
 use crate::table::page_table;
 use crate::wrap::wrap;
-use numakit_bench::{BenchConditions, BenchResult, BenchResults, NamedValue, about};
+use numakit_bench::{
+    BenchConditions, BenchResult, BenchResults, NamedValue, ShortRow, ShortTable, about, short,
+};
 use numakit_model::numbers::ABSENT;
 use std::fmt::Write;
 
@@ -27,19 +29,34 @@ pub struct BenchStyle {
     pub color: bool,
     /// The width of the terminal.
     pub width: usize,
+    /// Whether all values are shown, where few of them can say the same.
+    pub all: bool,
 }
 
 /// All results, each with what makes them doubtful and what was left out.
 pub fn page(results: &BenchResults, style: BenchStyle) -> String {
     let mut text = conditions(&results.conditions, style.width);
+    text.extend(of_runs(results.runs).map(|runs| lines(&runs, "", style.width)));
     for result in &results.benchmarks {
         text.push('\n');
         text.push_str(&one(result, style));
     }
     if !results.complete {
-        text.push_str("\nInterrupted: what was measured until then is above.\n");
+        text.push_str(match results.runs {
+            1 => "\nInterrupted: what was measured until then is above.\n",
+            _ => "\nInterrupted: the runs that ended until then are above.\n",
+        });
     }
     text
+}
+
+/// What values of several runs are.
+fn of_runs(runs: u32) -> Option<String> {
+    (runs > 1).then(|| {
+        format!(
+            "{runs} runs: values are the medians of their medians; 10 % and 90 % are the quantiles of the runs' low and high ones"
+        )
+    })
 }
 
 /// The results as JSON, as `numa bench --help` describes.
@@ -67,6 +84,17 @@ fn conditions(conditions: &BenchConditions, width: usize) -> String {
             width,
         );
     }
+    if let Some(file) = &conditions.verified_by
+        && file != "move_pages"
+    {
+        text += &lines(
+            &format!(
+                "{file} verified on which nodes the memory was, by mapping: the kernel refuses move_pages"
+            ),
+            "",
+            width,
+        );
+    }
     if let Some(why) = &conditions.unverified {
         text += &lines(&format!("{why}: it was not verified on which nodes the memory was"), "", width);
     }
@@ -75,24 +103,33 @@ fn conditions(conditions: &BenchConditions, width: usize) -> String {
 
 fn one(result: &BenchResult, style: BenchStyle) -> String {
     let mut text = lines(&format!("{}: {}", result.name, about(&result.name)), "", style.width);
+    let (tables, curves) = match style.all {
+        true => (Vec::new(), result.curves.iter().collect()),
+        false => short(result),
+    };
+    // What a table shows in short, a remark says.
+    if !tables.is_empty() {
+        text += &remarks(result, style.width);
+    }
+    for table in &tables {
+        _ = write!(text, "\n{}", short_table(table));
+    }
     for matrix in &result.matrices {
         _ = write!(text, "\n{}", matrix::text(matrix, style));
     }
     for table in &result.tables {
         _ = write!(text, "\n{}", matrix::text(table, style));
     }
-    for curve in &result.curves {
+    for curve in curves {
         _ = write!(text, "\n{}", curve::text(curve, style.width));
     }
     if !result.values.is_empty() {
         let (headings, rows) = value_cells(&result.values);
         _ = write!(text, "\n{}", page_table(headings, &rows, "  "));
     }
-    if !result.remarks.is_empty() {
-        text.push('\n');
-    }
-    for remark in &result.remarks {
-        text += &lines(remark, "  ", style.width);
+    match tables.iter().map(|table| table.of).sum::<usize>() {
+        0 => text += &remarks(result, style.width),
+        values => _ = writeln!(text, "\n  {values} values in short; --all shows all of them"),
     }
     for left in &result.left_out {
         text += &lines(&format!("left out: {}: {}", left.what, left.why), "  ", style.width);
@@ -101,6 +138,19 @@ fn one(result: &BenchResult, style: BenchStyle) -> String {
         text += &lines(&format!("warning: {warning}"), "  ", style.width);
     }
     text
+}
+
+fn remarks(result: &BenchResult, width: usize) -> String {
+    let remarks: String = result.remarks.iter().map(|remark| lines(remark, "  ", width)).collect();
+    if remarks.is_empty() { remarks } else { format!("\n{remarks}") }
+}
+
+fn short_table(table: &ShortTable) -> String {
+    let row = |row: &ShortRow| {
+        row.words.iter().cloned().chain(row.values.iter().map(|value| number(*value))).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = table.rows.iter().map(row).collect();
+    format!("{} in {}\n{}", table.name, table.unit, page_table(&table.headings, &rows, "  "))
 }
 
 /// The headings and rows of single values.

@@ -9,7 +9,7 @@ use numakit_terminal::bench::{BenchStyle, compared, csv, html, json, page};
 use numakit_terminal::topology::measured;
 use std::path::{Path, PathBuf};
 
-const PLAIN: BenchStyle = BenchStyle { color: false, width: 100 };
+const PLAIN: BenchStyle = BenchStyle { color: false, width: 100, all: false };
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/bench");
@@ -36,6 +36,9 @@ fn all_results_are_shown_in_every_form() {
         assert!(results.complete && values > 30, "{shown}: {values}");
         assert_eq!(csv(&results).split_terminator("\r\n").count(), 1 + values, "{shown}");
         let (text, html) = (page(&results, PLAIN), html(&results));
+        let in_full = page(&results, BenchStyle { all: true, ..PLAIN });
+        let is_shorter = in_full.lines().count() > text.lines().count() + 60;
+        assert_eq!(is_shorter, results.benchmarks.iter().any(|one| one.name == "alias"), "{shown}");
         for result in &results.benchmarks {
             assert!(
                 BENCHMARKS.iter().any(|benchmark| benchmark.name == result.name),
@@ -64,7 +67,11 @@ fn all_results_can_be_compared() {
             assert_eq!(forth.changes.is_empty(), one == other, "{pair}");
             assert_eq!(forth.only_first, back.only_second, "{pair}");
             let text = compared::text(&forth, usize::MAX, 100);
-            assert_eq!(text.contains("changed beyond noise"), one != other, "{pair}: {text}");
+            assert_eq!(
+                text.contains("compared values differ beyond the noise within a run"),
+                one != other,
+                "{pair}: {text}"
+            );
             assert_eq!(text.contains("of two machines"), one != other, "{pair}: {text}");
         }
     }

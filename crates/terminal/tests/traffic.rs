@@ -8,7 +8,7 @@ use machines::{MS, Machine, of};
 use numakit_analysis::analyse;
 use numakit_analysis::report::Report;
 use numakit_derived::Catalog;
-use numakit_model::measured::{LatencyMatrix, LoadPoint, MeasuredNode};
+use numakit_model::measured::{LatencyMatrix, LoadCurve, LoadPoint, MeasuredNode};
 use numakit_model::{Instance, MeasuredMemory};
 use numakit_terminal::report::{PageStyle, page};
 
@@ -23,7 +23,8 @@ fn measured(nodes: u32) -> MeasuredMemory {
         0 => points.map(|(bandwidth, ns)| LoadPoint { bandwidth, ns }).to_vec(),
         _ => Vec::new(),
     };
-    let node = |node| MeasuredNode { node, bandwidth: Some(65e9), curve: curve(node) };
+    let node =
+        |node| MeasuredNode { node, bandwidth: Some(65e9), curve: curve(node), ..MeasuredNode::default() };
     let all: Vec<u32> = (0..nodes).collect();
     let row = |from: &u32| all.iter().map(|to| Some(if from == to { 82.0 } else { 140.0 })).collect();
     let ns = all.iter().map(row).collect();
@@ -87,6 +88,24 @@ fn traffic_is_a_share_of_the_measured_peak_and_a_point_on_the_curve() {
         ("memory-bandwidth", "Node 1 uses 92.3 % of its measured memory bandwidth")
     );
     assert!(finding.evidence[0].says.ends_with("92.3 % of the measured peak"), "{finding:?}");
+}
+
+#[test]
+fn a_load_is_on_the_curve_with_the_nearest_share_of_reads() {
+    let mut memory = measured(2);
+    let curve =
+        |(read_percent, ns)| LoadCurve { read_percent, points: vec![LoadPoint { bandwidth: 60e9, ns }] };
+    memory.nodes[0].by_reads = [(100, 130.0), (75, 150.0), (50, 190.0)].map(curve).to_vec();
+    let whole = report(&recorded(2, &TWO, Some(memory.clone())));
+    let text = section(&whole).unwrap();
+    assert!(text.contains("loads take about 150 ns there (measured with 75 % reads), 82 ns idle"), "{text}");
+    let node = &whole.traffic.places[0];
+    assert_eq!((node.read_percent.map(f64::round), node.load_read_percent), (Some(73.0), Some(75)));
+    // Of caches, reads are not known.
+    let caches = [("resctrl.mbm_total_bytes@node0", 41)];
+    memory.nodes.truncate(1);
+    let one = report(&recorded(1, &caches, Some(memory)));
+    assert_eq!((one.traffic.places[0].read_percent, one.traffic.places[0].load_read_percent), (None, None));
 }
 
 #[test]

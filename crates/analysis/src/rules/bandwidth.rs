@@ -4,7 +4,7 @@ use super::{Rule, RuleKind};
 use crate::case::{Case, Draft, capitalised, percent, place_words, subject_of};
 use crate::findings::{CostBasis, FindingCost};
 use crate::limits::{MEMORY, SATURATED};
-use crate::traffic::{load_seconds, measured_peak};
+use crate::traffic::{load_time, measured_peak, seconds};
 use numakit_model::Instance;
 use numakit_model::numbers::duration;
 
@@ -40,7 +40,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         ),
     };
     let cost = FindingCost::about(CostBasis::WallTime, case.watched.onset.percent_above(), 0.0);
-    let load = traffic.and_then(|at| load_seconds(topology, case.place(), at));
+    let load = traffic.and_then(|at| load_time(case.facts, case.place(), at)).map(seconds);
     let load = load.map_or_else(String::new, |load| format!("; loads take about {} there", duration(load)));
     let evidence = case.evidence("dram_util", format!("{} of {of}{load}", percent(share)));
     Some(Draft::measured(subject, says, cost, remedy).with([evidence]))

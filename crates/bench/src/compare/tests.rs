@@ -33,6 +33,7 @@ fn results(factor: f64) -> BenchResults {
         conditions: BenchConditions::default(),
         topology: None,
         benchmarks: vec![one],
+        runs: 1,
         complete: true,
     }
 }

@@ -1,9 +1,12 @@
 use super::*;
-use crate::conditions::BenchConditions;
 use crate::quantiles::Quantiles;
-use crate::results::{BenchResult, VERSION};
 
-/// Latencies of all pairs of nodes in ns.
+/// Three nodes with distances 10, 20 and 30. Measured, node 1 is farther from node 0 and node 2 is nearer than that.
+fn three_nodes() -> BenchResults {
+    BenchResults::parse(include_bytes!("../../fixtures/three-nodes.json")).unwrap()
+}
+
+/// With these latencies of all pairs of nodes in ns.
 fn results(rows: &[&[f64]]) -> BenchResults {
     let nodes: Vec<u32> = (0..rows[0].len() as u32).collect();
     let mut matrix =
@@ -14,23 +17,13 @@ fn results(rows: &[&[f64]]) -> BenchResults {
             matrix.set(row, column, (median > 0.0).then_some(value));
         }
     }
-    let one = BenchResult { name: "latency".into(), matrices: vec![matrix], ..BenchResult::default() };
-    BenchResults {
-        version: VERSION,
-        machine_key: String::new(),
-        conditions: BenchConditions::default(),
-        topology: None,
-        benchmarks: vec![one],
-        complete: true,
-    }
+    let mut results = three_nodes();
+    results.benchmarks[0].matrices = vec![matrix];
+    results
 }
 
-/// Three nodes with distances 10, 20 and 30.
 fn machine() -> Topology {
-    let mut topology = numakit_topology::synthetic::parse("package:1 node:3 core:1").unwrap();
-    let rows = vec![vec![10, 20, 30], vec![20, 10, 20], vec![30, 20, 10]];
-    topology.distances = numakit_model::topology::Distances::new(vec![0, 1, 2], rows).ok();
-    topology
+    three_nodes().topology.unwrap()
 }
 
 #[test]
@@ -45,10 +38,22 @@ fn distances_that_agree_are_said_to_agree() {
 
 #[test]
 fn pairs_and_orders_that_disagree_are_found() {
-    let measured = measured_distances(&machine(), &results(&[&[80.0, 220.0, 120.0]])).unwrap();
+    let measured = measured_distances(&machine(), &three_nodes()).unwrap();
     let wrong: Vec<u32> = measured.pairs.iter().filter(|pair| pair.disagrees()).map(|pair| pair.to).collect();
     assert_eq!(wrong, [1, 2]);
     assert_eq!(measured.orders, [UnlikeOrder { from: 0, stated: 1, measured: 2 }]);
+    let whole = three_nodes();
+    let report = serde_json::to_value(measured.report(&whole, None)).unwrap();
+    let pair = &report["pairs"][1];
+    assert_eq!(
+        [&pair["to"], &pair["firmware"], &pair["measured"], &pair["ratio"], &pair["disagrees"]],
+        [&1.into(), &20.into(), &27.5.into(), &1.375.into(), &serde_json::Value::from(true)]
+    );
+    assert_eq!(
+        (&report["latency"]["cells"][0][2]["median"], &report["bandwidth"]),
+        (&120.0.into(), &().into())
+    );
+    assert_eq!((&report["same_machine"], &report["orders"][0]["stated"]), (&().into(), &1.into()));
     // Within noise there is no order.
     let measured = measured_distances(&machine(), &results(&[&[80.0, 201.0, 200.0]])).unwrap();
     assert_eq!(measured.orders, []);

@@ -31,6 +31,7 @@ fn results() -> BenchResults {
         conditions: BenchConditions::default(),
         topology: numakit_topology::synthetic::parse("package:2 node:1 core:2").ok(),
         benchmarks: vec![one],
+        runs: 1,
         complete: true,
     }
 }
@@ -51,6 +52,9 @@ fn results_are_read_as_they_were_written() {
     let read = BenchResults::parse(text.as_bytes()).unwrap();
     assert_eq!(read.benchmarks, results().benchmarks);
     assert_eq!(read.topology.map(|topology| topology.nodes.len()), Some(2));
+    assert_eq!((text.matches("\"runs\":1").count(), read.runs), (1, 1));
+    let earlier = BenchResults::parse(text.replace("\"runs\":1,", "").as_bytes()).unwrap();
+    assert_eq!(earlier.runs, 1);
     let without = BenchResults { topology: None, ..results() };
     let text = serde_json::to_string(&without).unwrap();
     assert_eq!(BenchResults::parse(text.as_bytes()).unwrap(), without);
@@ -110,6 +114,12 @@ fn values_that_nothing_measures_are_refused() {
     assert!(many.contains("rows and columns of a table: 131073 are more than 65536"), "{many}");
     let text = refused(|results| results.benchmarks[0].remarks.push("x".repeat(5000)));
     assert!(text.contains("bytes of a text: 5000 are more than 4096"), "{text}");
+    let runs = refused(|results| results.runs = 0);
+    assert!(runs.contains("it is of 0 runs, and there are 1 to 99"), "{runs}");
+    let node = refused(|results| results.benchmarks[0].curves[0].memory = Some(u32::MAX));
+    assert!(node.contains("number of a node: 4294967295 are more than 65536"), "{node}");
+    let reads = refused(|results| results.benchmarks[0].curves[0].read_percent = Some(101));
+    assert!(reads.contains("share of reads in percent: 101 are more than 100"), "{reads}");
     let control = refused(|results| results.conditions.governor = Some("\u{1b}[2J".into()));
     assert!(control.contains("control characters: '\\u{1b}[2J'"), "{control}");
     let many = refused(|results| results.benchmarks = vec![BenchResult::default(); 257]);

@@ -10,7 +10,7 @@ use crate::{GlobalArgs, observe};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
-use numakit_bench::{ALL, BENCHMARKS, BenchSettings};
+use numakit_bench::{ALL, BENCHMARKS, BenchSettings, MAX_RUNS};
 use numakit_model::CpuSet;
 use numakit_placement::lists::KnownNumbers;
 use numakit_placement::{ListError, NumberList};
@@ -26,16 +26,18 @@ use std::time::Duration;
 ///
 /// Threads are bound to CPUs, one for each core; memory is bound to its node, or allocated there by first touch
 /// where policies are refused, and its pages are verified before anything is timed. Values are medians. A
-/// warning says why they should not be believed; what cannot be measured is left out with the reason. Ctrl-C
-/// keeps what was measured so far, and the exit code is 130. 'all' without --cpus, --nodes and --size keeps its
+/// warning says why they should not be believed; what cannot be measured is left out with the reason. Of several
+/// runs (--runs), a value is the median of their medians, low is the 10 % quantile of their low values and high the
+/// 90 % quantile of their high ones. Ctrl-C keeps what was measured so far, of several runs those that ended, and the
+/// exit code is 130. 'all' without --cpus, --nodes and --size keeps its
 /// results as JSON in a file of this machine below numakit/bench in XDG_STATE_HOME (/var/lib for root).
 ///
 /// --json writes {version, machine_key, conditions, topology (as 'numa topo --json'), benchmarks: [{name, matrices:
 /// [{name, unit, less_is_better, row, column, rows, columns, cells}], tables: [the same, with names for rows and columns; absent if there are none], curves: [{name, unit, less_is_better, x: {name,
-/// unit, logarithmic}, points: [{x, value}], marks: [{x, name}]}], values: [{name, unit, value, best}], remarks,
-/// left_out: [{what, why}], warnings}], complete}. A value and a cell are {median, low, high, samples}, low and high
+/// unit, logarithmic}, from, memory, read_percent, points: [{x, value}], marks: [{x, name}]}], values: [{name, unit, value, best}], remarks,
+/// left_out: [{what, why}], warnings}], runs, complete}. A value and a cell are {median, low, high, samples}, low and high
 /// being the quantiles of 10 and 90 %; a cell that was not measured is null. best is there only where it is what
-/// counts. version is 1. --csv writes a line for each value.
+/// counts, and so are from (the node of the CPUs), memory (the node of the memory) and read_percent of a curve. version is 1. --csv writes a line for each value.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -64,6 +66,9 @@ pub struct BenchArgs {
     /// Measure each value for a shorter time, and fewer sizes
     #[arg(long)]
     quick: bool,
+    /// Run them this often, in turn, so that values have the noise between runs
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RUNS)))]
+    runs: u32,
     #[command(flatten)]
     output: BenchOutputArgs,
 }
@@ -117,6 +122,7 @@ impl BenchArgs {
             size: self.size,
             time: self.time,
             quick: self.quick,
+            runs: Some(self.runs),
         };
         settings.check()?;
         let chosen = numakit_bench::select(&benchmark)?;

@@ -23,7 +23,9 @@ const WIDTH: usize = 100;
 ///
 /// --measured shows results of 'numa bench latency' beside the distances that the firmware states (ACPI SLIT), both with 10
 /// for local memory, and says which pairs differ by more than 25 %, and whether another node is nearer. Results of another
-/// machine are compared if this one has their nodes.
+/// machine are compared if this one has their nodes. With --json it writes {version, same_machine, processor, machine,
+/// latency and bandwidth: {name, unit, rows, columns, cells}, pairs: [{from, to, firmware, measured, latency, bandwidth, ratio,
+/// disagrees}], orders: [{from, stated, measured}]}; same_machine is null with --synthetic.
 #[derive(Debug, Args)]
 pub struct TopoArgs {
     /// Write JSON
@@ -36,7 +38,7 @@ pub struct TopoArgs {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Show the distances beside those in this file, which 'numa bench --json' wrote
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "hardware", "svg"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["hardware", "svg"])]
     measured: Option<PathBuf>,
     /// Show this machine description, as in 'package:2 node:2(mem=32G) core:4 pu:2', or the machine
     /// in a .json file
@@ -48,14 +50,14 @@ impl TopoArgs {
     /// Prints the topology.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let topology = machine(self.synthetic.as_deref(), global)?;
-        if self.json {
+        if let Some(path) = &self.measured {
+            self.print_measured(path, &topology, global)?;
+        } else if self.json {
             print(numakit_topology::json::text(&topology))?;
         } else if self.hardware {
             print(hardware(&topology))?;
         } else if let Some(path) = &self.svg {
             write_drawing(path, &svg(&topology))?;
-        } else if let Some(path) = &self.measured {
-            self.print_measured(path, &topology, global)?;
         } else {
             let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
             let tree = tree(&topology, TreeStyle { color: global.color(), width });
@@ -68,12 +70,26 @@ impl TopoArgs {
         let results = BenchResults::read(path)?;
         let distances = measured_distances(topology, &results).with_context(|| path.display().to_string())?;
         // A description has no processor by which it could be told from others.
-        if self.synthetic.is_none() && results.machine_key != kept::key_of(&global.root()?, topology) {
+        let same = match self.synthetic {
+            Some(_) => None,
+            None => Some(results.machine_key == kept::key_of(&global.root()?, topology)),
+        };
+        if self.json {
+            let text =
+                serde_json::to_string(&distances.report(&results, same)).context("cannot write JSON")?;
+            return Ok(print(format_args!("{text}\n"))?);
+        }
+        if same == Some(false) {
             let BenchConditions { processor, machine, .. } = &results.conditions;
             note(format_args!("the results are of another machine: {processor}, {machine}"));
         }
         let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
-        Ok(print(measured(topology, &results, &distances, BenchStyle { color: global.color(), width }))?)
+        Ok(print(measured(
+            topology,
+            &results,
+            &distances,
+            BenchStyle { color: global.color(), width, all: true },
+        ))?)
     }
 }
 

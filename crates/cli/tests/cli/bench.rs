@@ -111,6 +111,8 @@ fn nonsense_is_refused_with_its_bounds() {
         ("latency --size fast", ["'fast' is not a size", "256M"]),
         ("latency --time 0s", ["'0s' is out of range", "from 100us to 1h"]),
         ("latency --time 200us", ["200µs is outside of 1ms to 3600s", "--time"]),
+        ("latency --runs 0", ["invalid value '0' for '--runs <N>'", "1..=99"]),
+        ("latency --runs 100", ["invalid value '100' for '--runs <N>'", "1..=99"]),
         ("latency --cpus 9999", ["--cpus", "those that may be used are"]),
         ("latency --nodes 900", ["--nodes", "those that may be used are"]),
         ("speed", ["invalid value 'speed'", "latency"]),
@@ -124,16 +126,9 @@ fn nonsense_is_refused_with_its_bounds() {
     }
 }
 
-#[test]
-fn an_interrupt_keeps_what_was_measured() {
-    let folder = Folder::new("benchint");
-    // The first matrix takes a moment, and the curve behind it minutes.
-    let child = folder
-        .numa("bench latency --json --size 256K --time 2s")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// What a benchmark prints that is interrupted as soon as it collects signals.
+fn interrupted(folder: &Folder, line: &str) -> BenchResults {
+    let child = folder.numa(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let process = child.id();
     let catches = || {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
@@ -144,8 +139,41 @@ fn an_interrupt_keeps_what_was_measured() {
     std::process::Command::new("kill").args(["-INT", &process.to_string()]).status().unwrap();
     let done = Done::of(child.wait_with_output().unwrap());
     assert_eq!(done.code, 130, "{} {}", done.out, done.err);
-    let results = results(&done);
-    assert!(!results.complete && results.version == 1, "{}", done.out);
+    results(&done)
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured() {
+    let folder = Folder::new("benchint");
+    // The first matrix takes a moment, and the curve behind it minutes.
+    let kept = interrupted(&folder, "bench latency --json --size 256K --time 2s");
+    assert!(!kept.complete && kept.version == 1, "{kept:?}");
+    // Each run takes a moment, and all of them minutes.
+    let kept = interrupted(&folder, "bench latency --json --size 256K --time 20ms --runs 99");
+    assert!(!kept.complete && (1..99).contains(&kept.runs), "{kept:?}");
+}
+
+#[test]
+fn several_runs_are_one_result() {
+    let folder = Folder::new("benchruns");
+    let [once, twice] = [1, 3].map(|runs| {
+        let done = folder.run(&format!("bench alias --json --runs {runs} {SHORT}"));
+        assert_eq!(done.code, 0, "{}", done.err);
+        std::fs::write(folder.path(&format!("{runs}.json")), &done.out).unwrap();
+        results(&done)
+    });
+    assert_eq!((once.runs, twice.runs, twice.complete), (1, 3, true));
+    let count = |results: &BenchResults| results.benchmarks[0].all().count();
+    assert_eq!((count(&once), twice.benchmarks.len()), (count(&twice), 1));
+    assert!(twice.benchmarks[0].all().all(|(_, value)| value.samples >= 15));
+    for (line, part) in [
+        ("compare 3.json 3.json", "no change beyond the noise of 3 runs each"),
+        ("compare 3.json 1.json", "after is one run: how much runs differ"),
+        ("show 3.json", "3 runs: values are the medians of their medians"),
+    ] {
+        let done = folder.run(&format!("bench {line}"));
+        assert!(done.code == 0 && done.out.contains(part), "{line}: {} {}", done.out, done.err);
+    }
 }
 
 /// Results of this machine in a file.
@@ -187,14 +215,15 @@ fn comma_separated_values_are_read_by_python() {
     std::fs::write(folder.path("a.csv"), &done.out).unwrap();
     let read = "import csv\nrows = list(csv.DictReader(open('a.csv', newline='')))\n\
                 assert all(None not in row and None not in row.values() for row in rows)\n\
-                print(len(rows), all(float(row['low']) <= float(row['median']) for row in rows), rows[0]['name'])";
+                print(len(rows), all(float(row['low']) <= float(row['median']) for row in rows), rows[0]['name'],\n\
+                all((row['x'] == '') == (row['x_unit'] == '') == (row['kind'] != 'curve') for row in rows))";
     let python = std::process::Command::new("python3").args(["-c", read]).current_dir(&folder.0).output();
     let Ok(python) = python else {
         return numakit_skips::PYTHON.skip("there is no python3, which reads such values");
     };
     let python = Done::of(python);
     let values = results(&folder.run("bench show a.json --json")).benchmarks[0].all().count();
-    assert_eq!(python.out, format!("{values} True load latency, idle\n"), "{}", python.err);
+    assert_eq!(python.out, format!("{values} True load latency, idle True\n"), "{}", python.err);
 }
 
 #[test]
@@ -203,7 +232,7 @@ fn two_results_are_compared() {
     measured(&folder, "a.json");
     let same = folder.run("bench compare a.json a.json");
     assert!(
-        same.code == 0 && same.out.contains("no change beyond noise: the intervals of all"),
+        same.code == 0 && same.out.contains("no change beyond the noise within a run: the intervals of all"),
         "{}",
         same.out
     );
@@ -223,6 +252,7 @@ fn two_results_are_compared() {
         ", 2.6 after",
         "  worse\n",
         "1 of ",
+        "before and after are one run each: how much runs differ from each other is not known",
         "only before: latency: load latency, idle\n",
     ] {
         assert!(text.contains(part), "no '{part}' in\n{text}");
@@ -280,5 +310,14 @@ fn measured_distances_are_shown_beside_those_of_the_firmware() {
     matrix.columns[0] = 900;
     std::fs::write(folder.path("c.json"), serde_json::to_string(&other).unwrap()).unwrap();
     folder.run("topo --measured c.json").says(2, "give results of a machine with these nodes");
-    folder.run("topo --measured a.json --json").says(2, "cannot be used with");
+    folder.run("topo --measured a.json --svg -").says(2, "cannot be used with");
+    let [own, others] = ["a.json", "b.json"].map(|file| {
+        let done = folder.run(&format!("topo --measured {file} --json"));
+        assert_eq!((done.code, done.err.as_str()), (0, ""));
+        serde_json::from_str::<serde_json::Value>(&done.out).unwrap()
+    });
+    assert_eq!((&own["same_machine"], &others["same_machine"]), (&true.into(), &false.into()));
+    let nodes = own["latency"]["rows"].as_array().map(Vec::len).unwrap();
+    assert_eq!(own["pairs"].as_array().map(Vec::len), Some(nodes * nodes), "{own}");
+    assert_eq!((&own["pairs"][0]["measured"], &own["pairs"][0]["from"]), (&10.0.into(), &0.into()));
 }

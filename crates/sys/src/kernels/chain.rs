@@ -4,6 +4,8 @@ use super::Region;
 
 /// Distance of two elements: a cache line of x86-64 and most of AArch64.
 const LINE: usize = 64;
+/// Lines between two looks at whether to stop.
+const STOPS: usize = 1 << 14;
 /// Bytes of a small page, and the distance of two lines of large pages in such.
 const SMALL_PAGE: usize = 4096;
 const SPREAD: usize = 479;
@@ -32,25 +34,64 @@ impl Chain {
         Self::stepping(region, page.max(LINE), pages, seed)
     }
 
+    /// As [`over`](Self::over); none once it is to stop.
+    pub fn over_unless(region: Region, bytes: usize, seed: u64, stop: &dyn Fn() -> bool) -> Option<Self> {
+        Self::stepping_unless(region, LINE, bytes / LINE, seed, stop)
+    }
+
+    /// As [`by_page`](Self::by_page); none once it is to stop.
+    pub fn by_page_unless(
+        region: Region,
+        page: usize,
+        pages: usize,
+        seed: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Self> {
+        Self::stepping_unless(region, page.max(LINE), pages, seed, stop)
+    }
+
     /// The region has at least two steps: those of a line fit into every page.
     fn stepping(region: Region, step: usize, lines: usize, seed: u64) -> Self {
-        let step = if region.bytes() / step < 2 { LINE } else { step };
-        let mut chain = Self { region, lines, step };
+        let mut chain = Self { step: fitting(&region, step), region, lines };
         chain.relink(lines, seed);
         chain
     }
 
+    fn stepping_unless(
+        region: Region,
+        step: usize,
+        lines: usize,
+        seed: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Self> {
+        let mut chain = Self { step: fitting(&region, step), region, lines };
+        // Addresses that were not written would be followed.
+        chain.link(lines, seed, stop).then_some(chain)
+    }
+
     /// Writes it again, through the first `lines` lines or pages of its region; at least two, and no more than there are.
     pub fn relink(&mut self, lines: usize, seed: u64) {
+        self.link(lines, seed, &|| false);
+    }
+
+    /// Whether all was written before it was to stop.
+    fn link(&mut self, lines: usize, seed: u64, stop: &dyn Fn() -> bool) -> bool {
+        let is_stopped = |at: usize| at.is_multiple_of(STOPS) && stop();
         let lines = lines.min(self.region.bytes() / self.step).max(2);
         let line = |at: usize| self.region.start().wrapping_add(offset(self.step, at)).cast::<usize>();
         let mut random = seed | 1;
         // First each line holds its own address, then Sattolo's shuffle makes them one cycle.
         for at in 0..lines {
+            if is_stopped(at) {
+                return false;
+            }
             // SAFETY: `at` is less than `lines`, whose steps are within the region that this chain owns.
             unsafe { line(at).write(line(at) as usize) };
         }
         for at in (1..lines).rev() {
+            if is_stopped(at) {
+                return false;
+            }
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
@@ -59,6 +100,7 @@ impl Chain {
             unsafe { std::ptr::swap(line(at), line(other)) };
         }
         self.lines = lines;
+        true
     }
 
     /// Number of cache lines, and of loads in a lap.
@@ -90,6 +132,11 @@ impl Chain {
         position.0 = Some((at as usize - self.region.start() as usize) / self.step);
         rounds * UNROLLED
     }
+}
+
+/// The step, or a line where the region does not have two of them.
+fn fitting(region: &Region, step: usize) -> usize {
+    if region.bytes() / step < 2 { LINE } else { step }
 }
 
 /// Where the line of a step is: in a page, lines fill the sets of caches evenly, as they do side by side. In large pages they
@@ -128,6 +175,24 @@ unsafe fn follow(at: *mut u8) -> *mut u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chain_is_written_until_it_is_to_stop() {
+        let lines = 4 * STOPS;
+        let asked = std::cell::Cell::new(0);
+        let of = |limit: usize| {
+            asked.set(0);
+            let stop = || {
+                asked.set(asked.get() + 1);
+                asked.get() > limit
+            };
+            Chain::over_unless(Region::map(lines * LINE).unwrap(), lines * LINE, 7, &stop).map(|c| c.lines())
+        };
+        assert_eq!((of(0), asked.get()), (None, 1));
+        // While addresses are written, and while they are shuffled.
+        assert_eq!([of(3), of(5)], [None, None]);
+        assert_eq!((of(usize::MAX), asked.get()), (Some(lines), 7));
+    }
 
     #[test]
     fn a_chain_is_one_cycle_through_all_lines() {

@@ -1,7 +1,9 @@
 //! Memory of a benchmark: fresh from the kernel, aligned to a huge page.
 
 use crate::pages::{KernelPages, Pages};
-use crate::{check, migrate, sched};
+use crate::proc::{TaskDir, numa_maps};
+use crate::{SysRoot, check, migrate, sched};
+use std::collections::BTreeMap;
 use std::io;
 
 /// The size of a huge page of x86-64, and of AArch64 with small pages of 4 KiB.
@@ -9,6 +11,9 @@ pub const HUGE_PAGE: usize = 2 << 20;
 
 /// The size of a page between small and huge ones that some kernels have (Linux 6.8).
 pub const MEDIUM_PAGE: usize = 64 << 10;
+
+/// Pages between two looks at whether to stop.
+const STOPS: usize = 1024;
 
 /// `MPOL_BIND` of the kernel.
 const BIND: i32 = 2;
@@ -139,10 +144,19 @@ impl Region {
 
     /// Writes a byte every `step` bytes: the pages are allocated as by a first touch of the calling thread.
     pub fn touch(&mut self, step: usize) {
-        for at in (0..self.length).step_by(step.max(1)) {
+        self.touch_unless(step, &|| false);
+    }
+
+    /// The same; false if it was to stop before the end.
+    pub fn touch_unless(&mut self, step: usize, stop: &dyn Fn() -> bool) -> bool {
+        for (count, at) in (0..self.length).step_by(step.max(1)).enumerate() {
+            if count.is_multiple_of(STOPS) && stop() {
+                return false;
+            }
             // SAFETY: within the mapping.
             unsafe { self.start.add(at).write_volatile(1) };
         }
+        true
     }
 
     /// The nodes of at most `samples` pages, spread evenly over it; none for a page that is not present. An error where
@@ -154,6 +168,13 @@ impl Region {
             (0..self.length).step_by(step).map(|at| self.start as u64 + at as u64).collect();
         let nodes = migrate::pages_call(0, &pages, None)?;
         Ok(nodes.into_iter().map(|node| u32::try_from(node).ok()).collect())
+    }
+
+    /// Bytes of its mapping on each node, by `/proc/self/numa_maps`, where the kernel does not say it of single pages; none where
+    /// it does not say either. Other memory may be part of the mapping, with the same policy.
+    pub fn mapped_bytes(&self) -> Option<BTreeMap<u32, u64>> {
+        let text = TaskDir::own(&SysRoot::host()).bytes("numa_maps").ok()?;
+        mapped_in(&text, self.start as u64, self.length as u64, sched::page_size())
     }
 
     /// Bytes of it in huge pages; none where the kernel does not say.
@@ -179,6 +200,24 @@ impl Region {
         // SAFETY: as above, and the reference is the only one.
         unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.length / size_of::<f64>()) }
     }
+}
+
+/// Bytes on each node of the mappings with memory of this range: from the last that begins at or before it, to those in it.
+fn mapped_in(text: &[u8], start: u64, length: u64, page: u64) -> Option<BTreeMap<u32, u64>> {
+    let mut found = BTreeMap::new();
+    for line in text.split(|&byte| byte == b'\n') {
+        let mut nodes = Vec::new();
+        let Some((first, _)) = numa_maps::line(line, page, |_, node, bytes| nodes.push((node, bytes))) else {
+            continue;
+        };
+        if first <= start {
+            found.clear();
+        }
+        if first < start + length {
+            nodes.into_iter().for_each(|(node, bytes)| *found.entry(node).or_insert(0) += bytes);
+        }
+    }
+    Some(found).filter(|found| !found.is_empty())
 }
 
 impl Drop for Region {
@@ -211,6 +250,38 @@ mod tests {
             Err(_) => numakit_skips::PRIVILEGES.skip_part("this process may not ask where its pages are"),
         }
         assert!(region.huge_bytes().is_none_or(|bytes| bytes == 0));
+        match region.mapped_bytes() {
+            Some(nodes) => assert!(nodes.values().sum::<u64>() >= 5 << 20, "{nodes:?}"),
+            None => numakit_skips::MACHINE.skip_part("this kernel has no /proc/self/numa_maps"),
+        }
+    }
+
+    #[test]
+    fn bytes_of_a_mapping_are_those_of_its_range() {
+        let text = b"1000 default anon=1 N0=1 kernelpagesize_kB=4\n3000 bind:1 anon=4 N0=1 N1=3 kernelpagesize_kB=4\n\
+                     8000 bind:1 anon=2 N1=2 kernelpagesize_kB=4\nf000 default stack=1 N3=1 kernelpagesize_kB=4\n";
+        let of = |start, length| {
+            mapped_in(text, start, length, 4096).map(|nodes| nodes.into_iter().collect::<Vec<_>>())
+        };
+        assert_eq!(of(0x4000, 0x1000), Some(vec![(0, 4096), (1, 3 * 4096)]));
+        assert_eq!(of(0x3000, 0x6000), Some(vec![(0, 4096), (1, 5 * 4096)]));
+        assert_eq!((of(0x100, 0x100), mapped_in(b"", 0, 1, 4096)), (None, None));
+    }
+
+    #[test]
+    fn memory_is_touched_until_it_is_to_stop() {
+        let asked = std::cell::Cell::new(0);
+        let of = |limit: usize| {
+            asked.set(0);
+            let mut region = Region::map(2 * STOPS * 4096).unwrap();
+            region.advise(Advice::Small).unwrap();
+            let ended = region.touch_unless(4096, &|| {
+                asked.set(asked.get() + 1);
+                asked.get() > limit
+            });
+            (ended, region.doubles().iter().filter(|value| **value != 0.0).count())
+        };
+        assert_eq!([of(0), of(1), of(2)], [(false, 0), (false, STOPS), (true, 2 * STOPS)]);
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub fn text(comparison: &BenchComparison, rows: usize, width: usize) -> String {
                 &lines(&format!("warnings {when} of {names}; 'numa bench show FILE' has them"), "", width);
         }
     }
+    if let Some(unknown) = unknown_noise(comparison.runs) {
+        text += &lines(&unknown, "", width);
+    }
     if !text.is_empty() {
         text.push('\n');
     }
@@ -36,12 +39,26 @@ pub fn text(comparison: &BenchComparison, rows: usize, width: usize) -> String {
     text
 }
 
+/// Which of the results cannot say how much runs differ.
+fn unknown_noise(runs: [u32; 2]) -> Option<String> {
+    let (which, where_to) = match runs.map(|runs| runs == 1) {
+        [true, true] => ("before and after are one run each", "measure both"),
+        [true, false] => ("before is one run", "measure it"),
+        [false, true] => ("after is one run", "measure it"),
+        [false, false] => return None,
+    };
+    Some(format!("{which}: how much runs differ from each other is not known; {where_to} with '--runs 5'"))
+}
+
 fn changes(comparison: &BenchComparison, rows: usize, width: usize) -> String {
     let compared = grouped(comparison.compared as f64);
     if comparison.changes.is_empty() {
         return match comparison.compared {
             0 => "nothing can be compared: no value is in both results\n".to_owned(),
-            _ => format!("no change beyond noise: the intervals of all {compared} compared values overlap\n"),
+            _ => format!(
+                "no change beyond {}: the intervals of all {compared} compared values overlap\n",
+                noise(comparison.runs)
+            ),
         };
     }
     let shown: Vec<Vec<String>> = comparison.changes.iter().take(rows).map(row).collect();
@@ -55,15 +72,25 @@ fn changes(comparison: &BenchComparison, rows: usize, width: usize) -> String {
     }
     let count = |is: Option<bool>| comparison.changes.iter().filter(|change| change.is_better == is).count();
     let summary = format!(
-        "{} of {compared} compared values changed beyond noise ({} better, {} worse): their intervals from the 10 % to the \
+        "{} of {compared} compared values differ beyond {} ({} better, {} worse): their intervals from the 10 % to the \
          90 % quantile do not overlap",
         comparison.changes.len(),
+        noise(comparison.runs),
         count(Some(true)),
         count(Some(false))
     );
     text.push('\n');
     text += &lines(&summary, "", width);
     text
+}
+
+/// Which noise the intervals cover.
+fn noise(runs: [u32; 2]) -> String {
+    match runs {
+        [1, _] | [_, 1] => "the noise within a run".to_owned(),
+        [before, after] if before == after => format!("the noise of {before} runs each"),
+        [before, after] => format!("the noise of {before} runs before and {after} after"),
+    }
 }
 
 fn row(change: &BenchChange) -> Vec<String> {

@@ -4,7 +4,7 @@ use numakit_bench::{BenchResults, Quantiles};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-const HEAD: &str = "benchmark,kind,name,row,column,x,unit,median,low,high,samples,best\r\n";
+const HEAD: &str = "benchmark,kind,name,row,column,x,x_unit,unit,median,low,high,samples,best\r\n";
 
 /// What a line has in front of its value.
 #[derive(Debug, Default)]
@@ -13,6 +13,7 @@ struct Line<'a> {
     name: &'a str,
     pair: Option<(Cow<'a, str>, Cow<'a, str>)>,
     x: Option<f64>,
+    x_unit: &'a str,
     unit: &'a str,
     best: Option<f64>,
 }
@@ -48,8 +49,8 @@ pub fn csv(results: &BenchResults) -> String {
         }
         for curve in &result.curves {
             for point in &curve.points {
-                let (name, unit, x) = (&*curve.name, &*curve.unit, Some(point.x));
-                put(Line { kind: "curve", name, unit, x, ..Line::default() }, &point.value);
+                let (name, unit, x, x_unit) = (&*curve.name, &*curve.unit, Some(point.x), &*curve.x.unit);
+                put(Line { kind: "curve", name, unit, x, x_unit, ..Line::default() }, &point.value);
             }
         }
         for one in &result.values {
@@ -66,13 +67,14 @@ fn put(text: &mut String, benchmark: &str, line: &Line<'_>, value: &Quantiles) {
     // Writing to a string cannot fail.
     _ = write!(
         text,
-        "{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
+        "{},{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
         quoted(benchmark),
         line.kind,
         quoted(line.name),
         quoted(row),
         quoted(column),
         or_empty(line.x),
+        quoted(line.x_unit),
         quoted(line.unit),
         value.median,
         value.low,

@@ -55,5 +55,6 @@ mod tests {
     #[test]
     fn one_thread_is_not_several() {
         assert_eq!([1.0, 2.0].map(|x| numakit_bench::Axis::threads().place(x)), ["1 thread", "2 threads"]);
+        assert_eq!(numakit_bench::Axis::bandwidth().place(1.0), "1 GB/s");
     }
 }

@@ -4,10 +4,10 @@ mod heat;
 mod plot;
 mod scale;
 
-use super::{about, number, value_cells};
+use super::{about, number, of_runs, value_cells};
 use crate::html::{document, put, table};
 use crate::topology::{svg_in_page, svg_style};
-use numakit_bench::{BenchConditions, BenchResult, BenchResults, Curve};
+use numakit_bench::{BenchResult, BenchResults, Curve};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("html/bench.css");
@@ -17,7 +17,7 @@ const MACHINE: &str = "machine";
 /// The page: what the values depend on, the machine, and each benchmark with its doubts first.
 pub fn html(results: &BenchResults) -> String {
     let mut page = String::new();
-    conditions(&mut page, &results.conditions, results.complete);
+    conditions(&mut page, results);
     contents(&mut page, results);
     if let Some(topology) = &results.topology {
         page.push_str("<h2>Machine</h2>\n<div class=\"wide\">");
@@ -35,7 +35,8 @@ pub fn html(results: &BenchResults) -> String {
     document(&format!("numa bench: {}", results.conditions.processor), &style, heading, &page)
 }
 
-fn conditions(page: &mut String, conditions: &BenchConditions, is_complete: bool) {
+fn conditions(page: &mut String, results: &BenchResults) {
+    let conditions = &results.conditions;
     let or = |value: &Option<String>, without: &str| value.clone().unwrap_or_else(|| without.to_owned());
     let mut rows = vec![
         ("Processor", conditions.processor.clone()),
@@ -49,16 +50,20 @@ fn conditions(page: &mut String, conditions: &BenchConditions, is_complete: bool
     if let Some(why) = &conditions.policies_refused {
         rows.push(("Memory policies", format!("{why}: memory was placed by first touch")));
     }
+    if let Some(by) = &conditions.verified_by {
+        rows.push(("Nodes of the memory", format!("verified by {by}")));
+    }
     if let Some(why) = &conditions.unverified {
         rows.push(("Not verified", format!("on which nodes the memory was: {why}")));
     }
+    rows.extend(of_runs(results.runs).map(|runs| ("Runs", runs)));
     page.push_str("<table class=\"conditions\"><tbody>\n");
     for (name, value) in rows {
         put(page, "<tr><th scope=\"row\">", name, "</th>");
         put(page, "<td>", &value, "</td></tr>\n");
     }
     page.push_str("</tbody></table>\n");
-    if !is_complete {
+    if !results.complete {
         page.push_str("<p class=\"warning\">Interrupted: the rest was not measured.</p>\n");
     }
 }
@@ -108,10 +113,15 @@ fn one(page: &mut String, result: &BenchResult) {
 fn curves(page: &mut String, group: &[&Curve]) {
     let Some(first) = group.first() else { return };
     let common = plot::common(group);
-    let heading = match (group.len(), common) {
+    let end = plot::common_end(group, common);
+    let in_all = |name: &str| [&name[..common], &name[name.len() - end..]].concat();
+    let heading = match (group.len(), common + end) {
         (1, _) => format!("{}, by {}", first.name, first.x.name),
         (_, 0) => format!("{} by {}", first.unit, first.x.name),
-        _ => format!("{}, by {}", first.name[..common].trim_end_matches(", "), first.x.name),
+        _ => {
+            let words = in_all(&first.name).replace(", , ", ", ");
+            format!("{}, by {}", words.trim_matches([',', ' ']), first.x.name)
+        }
     };
     put(page, "<figure>\n<figcaption>", &heading, "</figcaption>\n");
     match plot::svg(group) {
@@ -121,7 +131,12 @@ fn curves(page: &mut String, group: &[&Curve]) {
     if group.len() > 1 {
         page.push_str("<p class=\"legend\">");
         for (at, curve) in group.iter().enumerate() {
-            put(page, &format!("<span>{} ", plot::key(at)), &curve.name[common..], "</span> ");
+            put(
+                page,
+                &format!("<span>{} ", plot::key(at)),
+                &curve.name[common..curve.name.len() - end],
+                "</span> ",
+            );
         }
         page.push_str("</p>\n");
     }

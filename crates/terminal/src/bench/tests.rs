@@ -51,13 +51,14 @@ pub(super) fn results() -> BenchResults {
         conditions,
         topology: None,
         benchmarks: vec![result],
+        runs: 1,
         complete: false,
     }
 }
 
 #[test]
 fn a_page_shows_all_values_and_all_doubts() {
-    let page = page(&results(), BenchStyle { color: false, width: 100 });
+    let page = page(&results(), BenchStyle { color: false, width: 100, all: false });
     for line in [
         "  CPUs of node \\ memory of node    0    2",
         &format!("{:>31} 80.0  143", 0),
@@ -85,7 +86,7 @@ fn a_page_shows_all_values_and_all_doubts() {
 
 #[test]
 fn heat_goes_from_the_best_to_the_worst() {
-    let colored = page(&results(), BenchStyle { color: true, width: 100 });
+    let colored = page(&results(), BenchStyle { color: true, width: 100, all: false });
     assert!(
         colored.contains("\x1b[30;48;5;114m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;203m 260\x1b[0m"),
         "{colored}"
@@ -98,7 +99,7 @@ fn heat_goes_from_the_best_to_the_worst() {
     );
     let mut rates = results();
     rates.benchmarks[0].matrices[0].less_is_better = false;
-    let colored = page(&rates, BenchStyle { color: true, width: 100 });
+    let colored = page(&rates, BenchStyle { color: true, width: 100, all: false });
     assert!(
         colored.contains("\x1b[30;48;5;203m80.0\x1b[0m") && colored.contains("\x1b[30;48;5;114m 260\x1b[0m"),
         "{colored}"
@@ -110,7 +111,7 @@ fn a_wide_matrix_is_broken_into_parts() {
     let nodes: Vec<u32> = (0..32).collect();
     let mut matrix = PairMatrix::new("read", "GB/s", false, nodes.clone(), nodes);
     (0..32).for_each(|at| matrix.set(at, at, Some(around(100.0 + at as f64))));
-    let text = matrix::text(&matrix, BenchStyle { color: false, width: 80 });
+    let text = matrix::text(&matrix, BenchStyle { color: false, width: 80, all: false });
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     assert_eq!(text.matches("131").count(), 1);
 }
@@ -148,14 +149,14 @@ fn comma_separated_values_have_a_line_for_each_value() {
     let text = csv(&results());
     let lines: Vec<Vec<String>> = text.split_terminator("\r\n").map(fields).collect();
     assert_eq!(lines.len(), 1 + results().benchmarks[0].all().count());
-    assert!(lines.iter().all(|line| line.len() == 12), "{text}");
+    assert!(lines.iter().all(|line| line.len() == 13), "{text}");
     let [matrix, table, curve, value] = ["matrix", "table", "curve", "value"].map(|kind| {
         lines.iter().find(|line| line[1] == kind).unwrap_or_else(|| panic!("no {kind} in {text}")).join(";")
     });
-    assert_eq!(matrix, "latency;matrix;load latency, idle;0;0;;ns;80;72;96;10;");
-    assert_eq!(table, "latency;table;time;C library;small;;ns;20;18;24;10;");
-    assert_eq!(curve, "latency;curve;load latency;;;4096;ns;1;0.9;1.2;10;");
-    assert_eq!(value, "latency;value;a pass;;;;ms;5;4.5;6;10;9");
+    assert_eq!(matrix, "latency;matrix;load latency, idle;0;0;;;ns;80;72;96;10;");
+    assert_eq!(table, "latency;table;time;C library;small;;;ns;20;18;24;10;");
+    assert_eq!(curve, "latency;curve;load latency;;;4096;bytes;ns;1;0.9;1.2;10;");
+    assert_eq!(value, "latency;value;a pass;;;;;ms;5;4.5;6;10;9");
     let mut odd = results();
     odd.benchmarks[0].name = "a \"b\"\nc".into();
     assert!(csv(&odd).contains("\r\n\"a \"\"b\"\"\nc\",matrix,"));

@@ -169,9 +169,11 @@ pub(super) fn traffic_words(place: &PlaceTraffic) -> String {
         format!(", {} of {owner} measured {peak}", NumberStyle::Percent.words(percent))
     });
     let idle = idle.map(|idle| format!("{idle} idle"));
+    let curve = place.load_read_percent.map(|reads| format!(" (measured with {reads} % reads)"));
+    let curve = curve.unwrap_or_default();
     let loads = match (place.load_seconds.map(duration), idle) {
-        (Some(load), Some(idle)) => format!("; loads take about {load} there, {idle}"),
-        (Some(load), None) => format!("; loads take about {load} there"),
+        (Some(load), Some(idle)) => format!("; loads take about {load} there{curve}, {idle}"),
+        (Some(load), None) => format!("; loads take about {load} there{curve}"),
         (None, Some(idle)) => format!("; a load takes {idle}"),
         (None, None) => String::new(),
     };

@@ -7,7 +7,7 @@ use crate::wrap::wrap;
 use numakit_bench::BenchResults;
 use numakit_bench::distances::{self, DISAGREES, MeasuredDistances, MeasuredPair};
 use numakit_model::Topology;
-use numakit_model::numbers::ABSENT;
+use numakit_model::numbers::{ABSENT, counted};
 use std::fmt::Write;
 
 /// Up to this many pairs, all are in the table; of more, those that disagree are.
@@ -66,8 +66,10 @@ fn sentences(distances: &MeasuredDistances) -> Vec<String> {
     let mut sentences: Vec<String> =
         wrong.iter().take(MAX_SENTENCES).map(|pair| disagreement(pair)).collect();
     if wrong.len() > MAX_SENTENCES {
-        sentences
-            .push(format!("{} more pairs disagree by more than {limit:.0} %", wrong.len() - MAX_SENTENCES));
+        sentences.push(format!(
+            "{} with a difference of more than {limit:.0} %",
+            counted(wrong.len() - MAX_SENTENCES, "more pair")
+        ));
     }
     if wrong.is_empty() {
         sentences.push(match stated {
@@ -112,34 +114,20 @@ fn disagreement(pair: &MeasuredPair) -> String {
 mod tests {
     use super::*;
     use numakit_bench::distances::measured_distances;
-    use numakit_bench::{BenchConditions, BenchResult, PairMatrix, Quantiles, VERSION};
 
-    fn text(rows: &[[f64; 3]]) -> String {
-        let mut latency = PairMatrix::new("load latency, idle", "ns", true, vec![0, 1, 2], vec![0, 1, 2]);
-        for (row, values) in rows.iter().enumerate() {
-            for (column, &median) in values.iter().enumerate() {
-                latency.set(row, column, Some(Quantiles { median, low: median, high: median, samples: 9 }));
-            }
-        }
-        let one = BenchResult { name: "latency".into(), matrices: vec![latency], ..BenchResult::default() };
-        let results = BenchResults {
-            version: VERSION,
-            machine_key: String::new(),
-            conditions: BenchConditions::default(),
-            topology: None,
-            benchmarks: vec![one],
-            complete: true,
-        };
-        let mut machine = numakit_topology::synthetic::parse("package:1 node:3 core:1").unwrap();
-        let stated = vec![vec![10, 20, 30], vec![20, 10, 20], vec![30, 20, 10]];
-        machine.distances = numakit_model::topology::Distances::new(vec![0, 1, 2], stated).ok();
+    /// The text of results of three nodes, after a change.
+    fn text(change: impl FnOnce(&mut BenchResults)) -> String {
+        let file = include_bytes!("../../../bench/fixtures/three-nodes.json");
+        let mut results = BenchResults::parse(file).unwrap();
+        let machine = results.topology.clone().unwrap();
+        change(&mut results);
         let distances = measured_distances(&machine, &results).unwrap();
-        measured(&machine, &results, &distances, BenchStyle { color: false, width: 100 })
+        measured(&machine, &results, &distances, BenchStyle { color: false, width: 100, all: true })
     }
 
     #[test]
     fn distances_are_beside_each_other_and_differences_are_said() {
-        let text = text(&[[80.0, 220.0, 120.0], [160.0, 80.0, 160.0], [240.0, 160.0, 80.0]]);
+        let text = text(|_| ());
         for line in [
             "     0    10  20  30",
             "                              0 80.0  220  120",
@@ -159,7 +147,11 @@ mod tests {
 
     #[test]
     fn agreement_is_said() {
-        let text = text(&[[80.0, 160.0, 240.0], [160.0, 80.0, 160.0], [240.0, 160.0, 80.0]]);
+        let text = text(|results| {
+            // Node 0 sees node 1 as node 1 sees it, and so node 2.
+            let cells = &mut results.benchmarks[0].matrices[0].cells;
+            (cells[0][1], cells[0][2]) = (cells[1][0], cells[2][0]);
+        });
         assert!(text.ends_with("of all 9 pairs are within 25 % of the measured ones\n"), "{text}");
     }
 }

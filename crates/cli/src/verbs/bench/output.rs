@@ -20,6 +20,9 @@ pub(super) struct BenchOutputArgs {
     /// Write comma-separated values, one line for each value
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    /// Show all values of alias and assoc in the text, where few of them say the same
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    all: bool,
     /// Write a page to this file, which needs no other file; '-' is standard output, without the text
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -40,7 +43,7 @@ impl BenchOutputArgs {
             _ if is_page => {}
             _ => {
                 let width = tty::columns().unwrap_or(WIDTH);
-                print(page(results, BenchStyle { color: global.color(), width }))?;
+                print(page(results, BenchStyle { color: global.color(), width, all: self.all }))?;
             }
         }
         let Some(path) = &self.html else { return Ok(()) };

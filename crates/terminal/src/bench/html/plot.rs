@@ -18,13 +18,16 @@ const MOST: usize = 8;
 /// A ratio of the largest to the least value beyond which the least could not be read from the top of an even axis.
 const WIDE: f64 = 10.0;
 
-/// Curves in groups that share a drawing, in their order.
+/// Curves in groups that share a drawing, in their order: of one axis, one unit and one pair of nodes.
 pub fn groups(curves: &[Curve]) -> Vec<Vec<&Curve>> {
     let mut groups: Vec<Vec<&Curve>> = Vec::new();
     for curve in curves {
         let fits = |group: &&mut Vec<&Curve>| {
             let first = group.first();
-            group.len() < MOST && first.is_some_and(|first| first.x == curve.x && first.unit == curve.unit)
+            let alike = |first: &&Curve| {
+                first.x == curve.x && first.unit == curve.unit && first.nodes() == curve.nodes()
+            };
+            group.len() < MOST && first.is_some_and(alike)
         };
         match groups.iter_mut().find(fits) {
             Some(group) => group.push(curve),
@@ -40,6 +43,18 @@ pub fn common(group: &[&Curve]) -> usize {
     let parts = first.name.match_indices(", ").map(|(at, comma)| at + comma.len());
     let is_common = |length: &usize| group.iter().all(|curve| curve.name.starts_with(&first.name[..*length]));
     if group.len() == 1 { 0 } else { parts.filter(is_common).last().unwrap_or(0) }
+}
+
+/// The words with which all names end, from a comma on, and the length of that with the comma. Something is left of each name
+/// between these and the first `begin` bytes.
+pub fn common_end(group: &[&Curve], begin: usize) -> usize {
+    let Some(first) = group.first().filter(|_| group.len() > 1) else { return 0 };
+    let rest = |curve: &Curve| curve.name.get(begin..).unwrap_or_default().to_owned();
+    let own = rest(first);
+    let ends = own.match_indices(", ").map(|(at, _)| &own[at..]);
+    let mut common =
+        ends.filter(|end| group.iter().all(|c| rest(c).len() > end.len() && rest(c).ends_with(end)));
+    common.next().map_or(0, str::len)
 }
 
 /// The drawing; nothing if no curve has a point.

@@ -105,6 +105,23 @@ fn curves_of_one_axis_and_unit_share_a_drawing() {
 }
 
 #[test]
+fn each_pair_of_nodes_has_a_drawing_whose_heading_names_it() {
+    let name = |reads, from, to| {
+        format!("load latency, {reads} % reads, CPUs of node {from} with memory of node {to}")
+    };
+    let pairs = [(0, 0), (1, 1), (0, 1)];
+    let of = |(from, to)| [100, 75].map(|reads| curve(&name(reads, from, to), Axis::bandwidth()));
+    let mut results = results();
+    results.benchmarks[0].curves = pairs.into_iter().flat_map(of).collect();
+    let page = html(&results).replace('\u{a0}', " ");
+    for (from, to) in pairs {
+        let heading = format!("load latency, CPUs of node {from} with memory of node {to}, by bandwidth");
+        assert_eq!(page.matches(&format!("<figcaption>{heading}</figcaption>")).count(), 1, "{heading}");
+    }
+    assert_eq!((page.matches("class=\"plot\"").count(), page.matches("% reads</span>").count()), (3, 6));
+}
+
+#[test]
 fn without_values_there_is_no_drawing() {
     let empty = Curve::new("nothing", "ns", true, Axis::size());
     assert_eq!(plot::svg(&[&empty]), None);
