@@ -101,20 +101,25 @@ fn matrix(parts: &[Part<'_, PairMatrix>]) -> Option<PairMatrix> {
     Some(merged)
 }
 
-/// Cells belong together by the names of their row and column.
+/// With the rows and columns of all runs.
 fn table(parts: &[Part<'_, NamedTable>]) -> Option<NamedTable> {
-    let mut merged = parts.first()?.part.clone();
-    for (row, cells) in merged.rows.iter().zip(&mut merged.cells) {
-        for (column, cell) in merged.columns.iter().zip(cells) {
-            let of = |one: &Part<'_, NamedTable>| {
-                let at = |names: &[String], wanted: &String| names.iter().position(|name| name == wanted);
-                let line = one.part.cells.get(at(&one.part.rows, row)?)?;
-                line.get(at(&one.part.columns, column)?).copied().flatten()
-            };
-            *cell = Quantiles::of_runs(parts.iter().filter_map(of));
+    let first = parts.first()?.part;
+    let all = |names: fn(&NamedTable) -> &Vec<String>| {
+        let mut known: Vec<String> = Vec::new();
+        for name in parts.iter().flat_map(|one| names(one.part)) {
+            if !known.contains(name) {
+                known.push(name.clone());
+            }
         }
-    }
-    Some(merged)
+        known
+    };
+    let (rows, columns) = (all(|table| &table.rows), all(|table| &table.columns));
+    let cell = |row: &String, column: &String| {
+        let values = parts.iter().flat_map(|one| one.part.values());
+        Quantiles::of_runs(values.filter(|value| (value.0, value.1) == (row, column)).map(|value| *value.2))
+    };
+    let cells = rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect();
+    Some(NamedTable { rows, columns, cells, ..first.clone() })
 }
 
 /// At the places of all runs. Where places are measured too, at those of the first run: others have values in between.
@@ -223,16 +228,6 @@ mod tests {
         BenchResult {
             name: "all".into(),
             matrices: vec![matrix],
-            tables: vec![NamedTable {
-                name: "t".into(),
-                unit: "ns".into(),
-                less_is_better: true,
-                row: "allocator".into(),
-                column: "work".into(),
-                rows: vec!["one".into()],
-                columns: vec!["it".into()],
-                cells: vec![vec![Some(at(median))]],
-            }],
             curves: vec![curve],
             values: vec![named("time", "ms"), named("rate", "GB/s")],
             ..BenchResult::default()
@@ -243,7 +238,7 @@ mod tests {
     fn values_are_medians_and_their_quantiles_cover_the_runs() {
         let whole = merged(&[run(10.0), run(30.0), run(20.0)]);
         let all: Vec<_> = whole.all().map(|(_, value)| *value).collect();
-        assert_eq!(all, [Quantiles { median: 20.0, low: 9.0, high: 31.0, samples: 9 }; 6]);
+        assert_eq!(all, [Quantiles { median: 20.0, low: 9.0, high: 31.0, samples: 9 }; 5]);
         assert_eq!(whole.matrices[0].of(1, 0), None);
         assert_eq!([whole.values[0].best, whole.values[1].best], [Some(10.0), Some(30.0)]);
         assert_eq!((merged(&[run(7.0)]), whole.remarks.len()), (run(7.0), 0));
@@ -262,6 +257,24 @@ mod tests {
         let points: Vec<_> = whole.curves[0].points.iter().map(|p| (p.x, p.value.samples)).collect();
         assert_eq!(points, [(1.0, 3), (2.0, 6), (4.0, 3)]);
         assert_eq!(whole.remarks, ["not in all 2 runs, but in this number of them: time (1); knee (1)"]);
+    }
+
+    #[test]
+    fn tables_have_the_names_of_all_runs() {
+        let of = |row: &str, median: f64| {
+            let mut table = NamedTable::new(
+                "t",
+                "ns",
+                true,
+                ("allocator", vec![row.into()]),
+                ("work", vec!["small".into()]),
+            );
+            table.set(0, 0, Some(at(median)));
+            BenchResult { tables: vec![table], ..BenchResult::default() }
+        };
+        let whole = merged(&[of("one", 10.0), of("two", 5.0), of("one", 20.0)]);
+        let values: Vec<_> = whole.tables[0].values().map(|(row, _, value)| (row, value.median)).collect();
+        assert_eq!((values, whole.tables.len()), (vec![("one", 15.0), ("two", 5.0)], 1));
     }
 
     #[test]
