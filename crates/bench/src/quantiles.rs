@@ -31,8 +31,13 @@ impl Quantiles {
     pub fn of_runs(runs: impl IntoIterator<Item = Self>) -> Option<Self> {
         let runs: Vec<Self> = runs.into_iter().collect();
         let all = |of: fn(&Self) -> f64| Self::of(runs.iter().map(of).collect());
+        // Of an even number, the mean of the two in the middle: with two runs, neither counts more.
+        let mut medians: Vec<f64> = runs.iter().map(|run| run.median).collect();
+        medians.sort_by(f64::total_cmp);
+        let middle = medians.len().checked_sub(1)? / 2;
+        let (below, above) = (medians.get(middle)?, medians.get(medians.len() / 2)?);
         Some(Self {
-            median: all(|run| run.median)?.median,
+            median: (below + above) / 2.0,
             low: all(|run| run.low)?.low,
             high: all(|run| run.high)?.high,
             samples: runs.iter().map(|run| run.samples).sum(),
@@ -67,5 +72,6 @@ mod tests {
         assert_eq!(of(5), Some(Quantiles { median: 2.0, low: -0.5, high: 6.0, samples: 20 }));
         assert_eq!(of(11), Some(Quantiles { median: 5.0, low: 0.5, high: 11.0, samples: 44 }));
         assert_eq!((of(1), of(0)), (Some(run(0.0)), None));
+        assert_eq!([of(2), of(4)].map(|q| q.map(|q| q.median)), [Some(0.5), Some(1.5)]);
     }
 }
