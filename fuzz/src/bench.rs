@@ -9,7 +9,7 @@ use numakit_terminal::topology::measured;
 /// Everything that is shown of results that are not refused.
 pub fn results(input: &[u8]) {
     let Ok(results) = BenchResults::parse(input) else { return };
-    let style = BenchStyle { color: true, width: 80 };
+    let style = BenchStyle { color: true, width: 80, all: true };
     let text = html(&results);
     assert!(!text.contains("<script") && text.matches("</style>").count() == 1, "{text}");
     let values: usize = results.benchmarks.iter().map(|result| result.all().count()).sum();

@@ -1,43 +1,19 @@
 /* A cache line goes from one CPU to another and back: two threads that wait for each other's number.
  * Usage: c2c CPU CPU MS. Prints the median of ns for a round trip. */
 #define _GNU_SOURCE
+#include "timed.h"
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum { TRIPS = 512, MOST = 100000 };
 
 static _Alignas(128) atomic_uint_fast64_t line;
 static const uint64_t end = UINT64_MAX;
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
-static void bind_to(int cpu)
-{
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    CPU_SET(cpu, &cpus);
-    if (sched_setaffinity(0, sizeof cpus, &cpus))
-        perror("sched_setaffinity");
-}
-
 static void *answer(void *cpu)
 {
-    bind_to(*(int *)cpu);
+    bind_to(cpu);
     for (uint64_t odd = 1;; odd += 2) {
         uint64_t seen;
         while ((seen = atomic_load_explicit(&line, memory_order_acquire)) != odd)
@@ -51,11 +27,10 @@ int main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
-    int other = atoi(argv[2]);
     pthread_t thread;
-    if (pthread_create(&thread, NULL, answer, &other))
+    if (pthread_create(&thread, NULL, answer, argv[2]))
         return 1;
-    bind_to(atoi(argv[1]));
+    bind_to(argv[1]);
     static double times[MOST];
     size_t samples = 0;
     uint64_t even = 0;
@@ -71,7 +46,6 @@ int main(int argc, char **argv)
     }
     atomic_store_explicit(&line, end, memory_order_release);
     pthread_join(thread, NULL);
-    qsort(times, samples, sizeof *times, by_value);
-    printf("ns %.3f\n", times[samples / 2]);
+    printf("ns %.3f\n", median(times, samples));
     return 0;
 }

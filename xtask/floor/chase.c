@@ -1,12 +1,9 @@
 /* Dependent loads through a random cycle of cache lines, by indices: a chase of its own beside that of numa bench.
  * Usage: chase CPU BYTES MS. Prints the number of loads in a lap, and the median of ns for a load. */
 #define _GNU_SOURCE
-#include <sched.h>
+#include "timed.h"
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum { LINE = 64, HUGE = 2 << 20, LOADS = 4096, MOST = 100000 };
 
@@ -14,18 +11,6 @@ struct line {
     uint64_t next;
     char rest[LINE - 8];
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
 
 static struct line *map(size_t bytes)
 {
@@ -75,11 +60,7 @@ int main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    CPU_SET(atoi(argv[1]), &cpus);
-    if (sched_setaffinity(0, sizeof cpus, &cpus))
-        perror("sched_setaffinity");
+    bind_to(argv[1]);
     size_t bytes = strtoull(argv[2], NULL, 10), count = bytes / LINE, samples = 0;
     double end = now() + atof(argv[3]) * 1e6;
     struct line *lines = map(bytes);
@@ -95,7 +76,6 @@ int main(int argc, char **argv)
         __asm__ volatile("" : : "r"(at) : "memory");
         times[samples++] = (now() - begin) / LOADS;
     }
-    qsort(times, samples, sizeof *times, by_value);
-    printf("ns %.3f\n", times[samples / 2]);
+    printf("ns %.3f\n", median(times, samples));
     return 0;
 }

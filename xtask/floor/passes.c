@@ -1,30 +1,15 @@
 /* One thread reads, writes and copies memory that no cache holds: the loops of a compiler and of the C library.
  * Usage: passes CPU BYTES MS. Prints medians in GB/s; a copy counts what it reads and what it writes. */
 #define _GNU_SOURCE
-#include <sched.h>
+#include "timed.h"
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 /* Lines that are mostly zero are faster to write on some CPUs: the same byte as numa bench has. */
 enum { HUGE = 2 << 20, MOST = 10000, BYTE = 0x5a };
 
 typedef double vector __attribute__((vector_size(64)));
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
 
 static char *map(size_t bytes)
 {
@@ -92,19 +77,14 @@ static void measure(const char *name, size_t (*pass)(void), double ms)
         size_t moved = pass();
         rates[samples++] = (double)moved / (now() - begin);
     }
-    qsort(rates, samples, sizeof *rates, by_value);
-    printf("%s %.3f\n", name, rates[samples / 2]);
+    printf("%s %.3f\n", name, median(rates, samples));
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    CPU_SET(atoi(argv[1]), &cpus);
-    if (sched_setaffinity(0, sizeof cpus, &cpus))
-        perror("sched_setaffinity");
+    bind_to(argv[1]);
     bytes = strtoull(argv[2], NULL, 10) / 2 / 256 * 256;
     one = map(bytes);
     two = map(bytes);

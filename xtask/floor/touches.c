@@ -1,27 +1,12 @@
 /* The first touch of fresh pages, or of pages that were dropped.
  * Usage: touches CPU MS. Prints medians of ns for a page, for pages of 4 KiB and of 2 MiB. */
 #define _GNU_SOURCE
-#include <sched.h>
+#include "timed.h"
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 /* As many pages between two readings of the clock as numa bench has. */
 enum { SMALL = 4096, SMALL_PAGES = 2048, HUGE = 2 << 20, HUGE_PAGES = 16, MOST = 100000 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
 
 static double touched(size_t page, size_t pages, int again)
 {
@@ -57,19 +42,14 @@ static void measure(const char *name, size_t page, size_t pages, int again, doub
     touched(page, pages, again);
     while ((samples < 5 || now() < end) && samples < MOST)
         times[samples++] = touched(page, pages, again);
-    qsort(times, samples, sizeof *times, by_value);
-    printf("%s %.3f\n", name, times[samples / 2]);
+    printf("%s %.3f\n", name, median(times, samples));
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 3)
         return 2;
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    CPU_SET(atoi(argv[1]), &cpus);
-    if (sched_setaffinity(0, sizeof cpus, &cpus))
-        perror("sched_setaffinity");
+    bind_to(argv[1]);
     measure("small-fresh", SMALL, SMALL_PAGES, 0, atof(argv[2]));
     measure("small-dropped", SMALL, SMALL_PAGES, 1, atof(argv[2]));
     measure("huge-fresh", HUGE, HUGE_PAGES, 0, atof(argv[2]));

@@ -29,10 +29,11 @@ pub fn build() -> Result<PathBuf> {
     install::need(&["gcc", "--version"], &["gcc", "libc6-dev"])?;
     let dir = workspace::target().join("floor");
     fs::create_dir_all(&dir)?;
+    let timed = workspace::root().join("xtask/floor/timed.h");
     for (name, flags) in PROGRAMS {
         let source = workspace::root().join(format!("xtask/floor/{name}.c"));
         let program = dir.join(name);
-        if is_older(&program, &[&source]) {
+        if is_older(&program, &[&source, &timed]) {
             let mut gcc = Command::new("gcc");
             gcc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
             process::run(gcc.arg(program).arg(source).args(flags))?;
