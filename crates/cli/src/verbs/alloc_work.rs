@@ -7,7 +7,7 @@ use numakit_bench::WorkRequest;
 use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
-/// Use the allocator of this process, for 'numa bench alloc'
+/// Measure the allocator of this process, for 'numa bench alloc'
 ///
 /// 'numa bench alloc' starts it with each allocator in LD_PRELOAD. The request and what is printed are JSON.
 #[derive(Debug, Args)]

@@ -99,27 +99,32 @@ fn the_type_check_of_a_java_machine_is_a_contended_line() {
     if !compiled.is_ok_and(|status| status.success()) {
         return numakit_skips::COMPILERS.skip("there is no javac");
     }
-    let Some(shared) = explained(&folder, "java -cp . TypeCheck shared 3") else { return };
-    let lines = shared["lines"].as_array().unwrap();
-    let names: Vec<&str> = shared["threads_sampled"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|thread| thread["name"].as_str())
-        .collect();
-    let by_checkers = lines.iter().any(|line| {
+    // Beside other programs, the checkers may run one after the other for all of the three seconds.
+    let mut by_checkers = false;
+    for _ in 0..3 {
+        let Some(shared) = explained(&folder, "java -cp . TypeCheck shared 3") else { return };
+        by_checkers = is_line_of_checkers(&shared);
+        if by_checkers {
+            break;
+        }
+    }
+    // Newer machines do not have this cache any more.
+    let version = Command::new("java").arg("-version").output().unwrap();
+    let version = String::from_utf8_lossy(&version.stderr).into_owned();
+    println!("contended: {by_checkers}, with java {}", version.lines().next().unwrap_or(""));
+    assert!(by_checkers || !version.contains("\"17."), "no line is of checkers only, in three runs");
+}
+
+/// Whether threads of the program that checks types, and no others, contend for a line.
+fn is_line_of_checkers(explained: &Value) -> bool {
+    let threads = explained["threads_sampled"].as_array().unwrap();
+    let names: Vec<&str> = threads.iter().filter_map(|thread| thread["name"].as_str()).collect();
+    explained["lines"].as_array().unwrap().iter().any(|line| {
         line["users"].as_array().unwrap().iter().all(|user| {
             let thread = user["thread"].as_u64().unwrap() as usize;
             names[thread].starts_with("checker-")
         })
-    });
-    // Newer machines do not have this cache any more.
-    let version = Command::new("java").arg("-version").output().unwrap();
-    let version = String::from_utf8_lossy(&version.stderr).into_owned();
-    println!("{} lines with java {}", lines.len(), version.lines().next().unwrap_or(""));
-    if version.contains("\"17.") {
-        assert!(by_checkers, "{lines:?}");
-    }
+    })
 }
 
 #[test]
