@@ -4,7 +4,7 @@
 
 use numakit_bench::compare::compare;
 use numakit_bench::distances::measured_distances;
-use numakit_bench::{BENCHMARKS, BenchResults};
+use numakit_bench::{BENCHMARKS, BenchResult, BenchResults};
 use numakit_terminal::bench::{BenchStyle, compared, csv, html, json, page};
 use numakit_terminal::topology::measured;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,11 @@ fn all_results_are_shown_in_every_form() {
             assert!(text.contains(&format!("\n{}: ", result.name)), "{shown}: {}", result.name);
             assert!(html.contains(&format!("<h2>{}</h2>", result.name)), "{shown}: {}", result.name);
         }
-        let cells: usize =
-            results.benchmarks.iter().flat_map(|one| &one.matrices).map(|m| m.values().count()).sum();
+        let cells_of = |one: &BenchResult| -> usize {
+            let matrices: usize = one.matrices.iter().map(|matrix| matrix.values().count()).sum();
+            matrices + one.tables.iter().map(|table| table.values().count()).sum::<usize>()
+        };
+        let cells: usize = results.benchmarks.iter().map(cells_of).sum();
         assert_eq!(html.matches("<td class=\"h").count(), cells, "{shown}");
         assert!(html.contains("<svg class=\"machine\""), "{shown} has no topology");
         assert_eq!(BenchResults::parse(json(&results).unwrap().as_bytes()).unwrap(), results, "{shown}");
