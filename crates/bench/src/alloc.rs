@@ -6,6 +6,7 @@ use crate::alloc_work::{AllocWork, WorkDone, WorkRequest, WorkSeat};
 use crate::ground::Ground;
 use crate::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedTable};
+use numakit_model::numbers::counted;
 use std::ffi::OsString;
 
 /// The hidden verb of `numa` that does a work.
@@ -13,6 +14,9 @@ pub const ALLOC_WORK_VERB: &str = "alloc-work";
 /// How often each allocator has its turn, in a run and in a quick one.
 const ROUNDS: u32 = 5;
 const QUICK_ROUNDS: u32 = 3;
+
+/// The quantity that machines of one node do not have.
+const NEAR: &str = "blocks on the node of the thread that got them";
 
 /// What is computed of each turn: the name of the table, its unit, whether less is better.
 struct Quantity {
@@ -44,7 +48,7 @@ const QUANTITIES: [Quantity; 4] = [
         },
     },
     Quantity {
-        name: "blocks on the node of the thread that got them",
+        name: NEAR,
         unit: "%",
         less_is_better: false,
         of: |done, _| {
@@ -213,8 +217,8 @@ fn explain(
         return;
     }
     result.remarks.push(format!(
-        "{threads} {}, one on each core; an operation is a block that is got and freed",
-        if threads == 1 { "thread" } else { "threads" }
+        "{}, one on each core; an operation is a block that is got and freed",
+        counted(threads, "thread")
     ));
     result.remarks.extend(columns.iter().map(|(work, _)| format!("{}: {}", work.word(), work.about())));
     let files = allocators.iter().map(|one| {
@@ -222,12 +226,11 @@ fn explain(
         format!("{} is {}", one.name, numakit_sys::proc::printable(file.as_os_str().as_encoded_bytes()))
     });
     result.remarks.push(files.collect::<Vec<_>>().join("; "));
-    let what = "blocks on the node of the thread that got them";
     let all = || columns.iter().flat_map(|(_, turns)| turns).flat_map(|(_, turns)| turns);
     if ground.topology.nodes.len() < 2 {
-        result.leave_out(what, "this machine has one node");
+        result.leave_out(NEAR, "this machine has one node");
     } else if let Some(why) = all().find_map(|done| done.near_refused.clone()) {
-        result.leave_out(what, why);
+        result.leave_out(NEAR, why);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Bytes per second between the CPUs of each node and the memory of each node, and between all of them at once.
 
+use crate::fastest::fastest;
 use crate::ground::{Ground, NodeCpus};
 use crate::placed::Misplaced;
 use crate::quantiles::Quantiles;
@@ -122,22 +123,18 @@ fn rate(
     ground: &Ground<'_>,
     seats: &mut [Passing],
     pass: Pass,
-    fastest: &mut Option<Vectors>,
+    known: &mut Option<Vectors>,
 ) -> Result<Option<Quantiles>, Misplaced> {
     let mut with = |vectors: Vectors, time: Duration| {
         let all = |parts: &mut Vec<Part>| parts.iter_mut().map(|part| pass(part, vectors)).sum();
         let rates = team::rates(ground, seats, Rounds { least: MIN_SAMPLES, time }, |_| (), all)?;
         Ok(Quantiles::of(rates))
     };
-    let vectors = match *fastest {
+    let vectors = match *known {
         Some(vectors) => vectors,
         None => {
-            let mut best = (Vectors::widest(), 0.0);
-            for vectors in Vectors::available() {
-                let rate = with(vectors, ground.time() / TRIAL)?.map_or(0.0, |value| value.median);
-                best = if rate > best.1 { (vectors, rate) } else { best };
-            }
-            *fastest.insert(best.0)
+            let best = fastest(Vectors::available(), |vectors| with(vectors, ground.time() / TRIAL))?;
+            *known.insert(best.unwrap_or_else(Vectors::widest))
         }
     };
     with(vectors, ground.time())

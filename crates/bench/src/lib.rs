@@ -21,6 +21,7 @@ mod conditions;
 mod curve;
 mod curve_knee;
 pub mod distances;
+mod fastest;
 mod faults;
 mod faults_zeroing;
 mod generators;

@@ -1,6 +1,7 @@
 //! STREAM by its rules: copy, scale, add and triad in turn over arrays that no cache holds, the best of at least ten, and
 //! the result checked; by numbers of threads in several orders of the cores.
 
+use crate::fastest::fastest;
 use crate::ground::Ground;
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
@@ -126,7 +127,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
          that values stay",
         array >> 20
     ));
-    let shape = Shape { array, vectors: fastest(ground, &orders, array) };
+    let shape = Shape { array, vectors: fastest_registers(ground, &orders, array) };
     result.remarks.push(format!("compiled for {}, the fastest of what this CPU has", shape.vectors.name()));
     let mut measured = Vec::new();
     for order in &orders {
@@ -146,22 +147,18 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
 }
 
 /// The registers with which the first thread is fastest; the widest where memory for a trial is missing.
-fn fastest(ground: &Ground<'_>, orders: &[Order], array: u64) -> Vectors {
+fn fastest_registers(ground: &Ground<'_>, orders: &[Order], array: u64) -> Vectors {
     let tried = orders.iter().find_map(|order| order.threads.first()).map(|&(node, cpu)| {
         if ground.lacks(node, 3 * array).is_some() {
             return Ok(None);
         }
         let mut seats = [Seat { cpu, work: Arrays::on(ground, node, array, Vectors::widest())? }];
         let rounds = Rounds { least: LOOPS.len() * TRIAL, time: Duration::ZERO };
-        let mut best = (None, 0.0);
-        for vectors in stream_versions() {
+        fastest(stream_versions(), |vectors| {
             ground.now(format!("stream: {}", vectors.name()));
             seats[0].work.vectors = vectors;
-            let rates = team::rates(ground, &mut seats, rounds, |_| (), Arrays::next)?;
-            let median = Quantiles::of(rates).map_or(0.0, |value| value.median);
-            best = if median > best.1 { (Some(vectors), median) } else { best };
-        }
-        Ok(best.0)
+            Ok(Quantiles::of(team::rates(ground, &mut seats, rounds, |_| (), Arrays::next)?))
+        })
     });
     tried.and_then(|tried: Result<_, Misplaced>| tried.ok().flatten()).unwrap_or_else(Vectors::widest)
 }

@@ -82,6 +82,11 @@ pub(crate) enum Movable {
     All = 1 << 2,
 }
 
+/// The nodes of pages of this process; none for a page that is not present.
+pub(crate) fn own_nodes(pages: &[u64]) -> io::Result<Vec<Option<u32>>> {
+    Ok(pages_call(0, pages, None)?.into_iter().map(|node| u32::try_from(node).ok()).collect())
+}
+
 /// The nodes of pages, after moving them if `nodes` is given; negative numbers are errors of single pages. Process 0 is
 /// this one.
 pub(crate) fn pages_call(

@@ -53,8 +53,7 @@ pub fn nodes_of_blocks(blocks: &[&HeapBlock]) -> io::Result<Vec<Option<u32>>> {
     let page = sched::page_size();
     let pages: Vec<u64> =
         blocks.iter().map(|block| block.start.as_ptr().addr() as u64 / page * page).collect();
-    let nodes = migrate::pages_call(0, &pages, None)?;
-    Ok(nodes.into_iter().map(|node| u32::try_from(node).ok()).collect())
+    migrate::own_nodes(&pages)
 }
 
 #[cfg(test)]

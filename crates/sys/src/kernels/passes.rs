@@ -77,6 +77,23 @@ fn whole(region: &Region) -> usize {
     region.bytes() / BLOCK * BLOCK
 }
 
+/// Calls the function of these registers: for x86 widest first, for Arm, and for others.
+macro_rules! with {
+    ($vectors:ident, [$wide:ident, $half:ident, $narrow:ident], $arm:ident, $plain:ident, $arguments:tt) => {
+        match $vectors.checked() {
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Avx512 => x86::$wide $arguments,
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Avx2 => x86::$half $arguments,
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Sse2 => x86::$narrow $arguments,
+            #[cfg(target_arch = "aarch64")]
+            Vectors::Neon => arm::$arm $arguments,
+            _ => plain::$plain $arguments,
+        }
+    };
+}
+
 /// Reads all of it; returns the number of bytes.
 pub fn read(region: &Region, vectors: Vectors) -> usize {
     let (start, bytes) = (region.start(), whole(region));
@@ -103,19 +120,7 @@ pub fn write(region: &mut Region, value: u8, vectors: Vectors) -> usize {
     let from = from.0.as_ptr().cast_mut();
     // SAFETY: as in `read`, and the reference to the region is the only one; the pattern is aligned and as long as a
     // register.
-    unsafe {
-        match vectors.checked() {
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx512 => x86::write_512(from, start, bytes),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx2 => x86::write_256(from, start, bytes),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Sse2 => x86::write_128(from, start, bytes),
-            #[cfg(target_arch = "aarch64")]
-            Vectors::Neon => arm::write(from, start, bytes),
-            _ => plain::write(from, start, bytes),
-        }
-    }
+    unsafe { with!(vectors, [write_512, write_256, write_128], write, write, (from, start, bytes)) }
     bytes
 }
 
@@ -124,19 +129,7 @@ pub fn write_past_caches(region: &mut Region, value: u8, vectors: Vectors) -> us
     let (start, bytes, from) = (region.start(), whole(region), Pattern([value; 64]));
     let from = from.0.as_ptr().cast_mut();
     // SAFETY: as in `write`.
-    unsafe {
-        match vectors.checked() {
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx512 => x86::past_512(from, start, bytes),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx2 => x86::past_256(from, start, bytes),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Sse2 => x86::past_128(from, start, bytes),
-            #[cfg(target_arch = "aarch64")]
-            Vectors::Neon => arm::past(from, start, bytes),
-            _ => plain::write(from, start, bytes),
-        }
-    }
+    unsafe { with!(vectors, [past_512, past_256, past_128], past, write, (from, start, bytes)) }
     bytes
 }
 
@@ -144,19 +137,7 @@ pub fn write_past_caches(region: &mut Region, value: u8, vectors: Vectors) -> us
 pub fn copy(from: &Region, to: &mut Region, vectors: Vectors) -> usize {
     let (source, start, bytes) = (from.start(), to.start(), whole(from).min(whole(to)));
     // SAFETY: both have these bytes, and are different as one is borrowed to be written.
-    unsafe {
-        match vectors.checked() {
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx512 => x86::copy_512(source, start, bytes),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx2 => x86::copy_256(source, start, bytes),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Sse2 => x86::copy_128(source, start, bytes),
-            #[cfg(target_arch = "aarch64")]
-            Vectors::Neon => arm::copy(source, start, bytes),
-            _ => plain::copy(source, start, bytes),
-        }
-    }
+    unsafe { with!(vectors, [copy_512, copy_256, copy_128], copy, copy, (source, start, bytes)) }
     bytes
 }
 
@@ -165,17 +146,7 @@ pub fn copy_past_caches(from: &Region, to: &mut Region, vectors: Vectors) -> usi
     let (source, start, bytes) = (from.start(), to.start(), whole(from).min(whole(to)));
     // SAFETY: as in `copy`.
     unsafe {
-        match vectors.checked() {
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx512 => x86::copy_past_512(source, start, bytes),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx2 => x86::copy_past_256(source, start, bytes),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Sse2 => x86::copy_past_128(source, start, bytes),
-            #[cfg(target_arch = "aarch64")]
-            Vectors::Neon => arm::copy_past(source, start, bytes),
-            _ => plain::copy(source, start, bytes),
-        }
+        with!(vectors, [copy_past_512, copy_past_256, copy_past_128], copy_past, copy, (source, start, bytes))
     }
     bytes
 }

@@ -5,6 +5,7 @@ use crate::proc::{TaskDir, numa_maps};
 use crate::{SysRoot, check, migrate, sched};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 
 /// The size of a huge page of x86-64, and of AArch64 with small pages of 4 KiB.
 pub const HUGE_PAGE: usize = 2 << 20;
@@ -144,19 +145,26 @@ impl Region {
 
     /// Writes a byte every `step` bytes: the pages are allocated as by a first touch of the calling thread.
     pub fn touch(&mut self, step: usize) {
-        self.touch_unless(step, &|| false);
+        self.touch_part(0..self.length, step);
     }
 
     /// The same; false if it was to stop before the end.
     pub fn touch_unless(&mut self, step: usize, stop: &dyn Fn() -> bool) -> bool {
-        for (count, at) in (0..self.length).step_by(step.max(1)).enumerate() {
-            if count.is_multiple_of(STOPS) && stop() {
+        let piece = step.max(1).saturating_mul(STOPS);
+        for from in (0..self.length).step_by(piece) {
+            if stop() {
                 return false;
             }
+            self.touch_part(from..self.length.min(from.saturating_add(piece)), step);
+        }
+        true
+    }
+
+    fn touch_part(&mut self, part: Range<usize>, step: usize) {
+        for at in part.step_by(step.max(1)) {
             // SAFETY: within the mapping.
             unsafe { self.start.add(at).write_volatile(1) };
         }
-        true
     }
 
     /// The nodes of at most `samples` pages, spread evenly over it; none for a page that is not present. An error where
@@ -166,8 +174,7 @@ impl Region {
         let step = (self.length / page).div_ceil(samples.max(1)).max(1) * page;
         let pages: Vec<u64> =
             (0..self.length).step_by(step).map(|at| self.start as u64 + at as u64).collect();
-        let nodes = migrate::pages_call(0, &pages, None)?;
-        Ok(nodes.into_iter().map(|node| u32::try_from(node).ok()).collect())
+        migrate::own_nodes(&pages)
     }
 
     /// Bytes of its mapping on each node, by `/proc/self/numa_maps`, where the kernel does not say it of single pages; none where
