@@ -18,7 +18,20 @@ NOT_COMPARED = ("time", "took", "label")
 
 def same(what, ours, expected):
     if ours != expected:
-        sys.exit(f"{what}: the export has {ours!r}, the recording {expected!r}")
+        where, ours, expected = first_difference("", ours, expected)
+        sys.exit(f"{what}{where}: the export has {ours!r:.300}, the recording {expected!r:.300}")
+
+
+def first_difference(where, ours, expected):
+    """Where two values differ first, and the values there."""
+    if isinstance(ours, dict) and isinstance(expected, dict) and ours.keys() == expected.keys():
+        keys = ours.keys()
+    elif isinstance(ours, list) and isinstance(expected, list) and len(ours) == len(expected):
+        keys = range(len(ours))
+    else:
+        return where, ours, expected
+    key = next((key for key in keys if ours[key] != expected[key]), None)
+    return (where, ours, expected) if key is None else first_difference(f"{where}[{key!r}]", ours[key], expected[key])
 
 
 class Recording:

@@ -191,6 +191,14 @@ mod tests {
     }
 
     #[test]
+    fn values_are_the_same_after_they_were_written_and_read() {
+        let bandwidths = (0..1000).map(|step| f64::from(step).sqrt() * 1e9 / 7.0);
+        let written = of(&bandwidths.collect::<Vec<_>>());
+        let text = serde_json::to_string(&written).unwrap();
+        assert_eq!(serde_json::from_str::<MeasuredMemory>(&text).unwrap(), written);
+    }
+
+    #[test]
     fn a_load_is_a_point_between_those_that_were_measured() {
         let points = [(5e9, 80.0), (40e9, 100.0), (60e9, 180.0), (58e9, 400.0)];
         let curve = points.map(|(bandwidth, ns)| LoadPoint { bandwidth, ns }).to_vec();
