@@ -15,10 +15,10 @@ const MAX_CPUS: usize = 48;
 /// Round trips between two readings of the clock, at most; and a time after which there are enough of them, in ns.
 const TRIPS: u64 = 512;
 const ENOUGH: f64 = 50_000.0;
-/// Times that the line is looked at before another program may have the CPU, in groups of [`UNROLLED`].
-const LOOKS: u32 = 10_000;
-/// Looks without counting.
-const UNROLLED: u32 = 16;
+/// Round trips before the first that counts.
+const WARM_UP: u64 = 8;
+/// Times that the line is looked at before another program may have the CPU.
+const LOOKS: u32 = 100_000;
 /// What the first thread writes to end.
 const END: u64 = u64::MAX;
 
@@ -30,18 +30,20 @@ struct Line(AtomicU64);
 impl Line {
     /// Waits until the value is this one or [`END`]; values only grow.
     fn wait_for(&self, wanted: u64) -> u64 {
+        let mut looks = 0;
         loop {
-            for _ in 0..LOOKS {
-                // Nothing but a load and a comparison, as hardware threads of one core share what executes them; and
-                // without the instruction for waiting loops, which takes longer than the line on some CPUs.
-                for _ in 0..UNROLLED {
-                    let value = self.0.load(Ordering::Acquire);
-                    if value >= wanted {
-                        return value;
-                    }
-                }
+            let value = self.0.load(Ordering::Acquire);
+            if value >= wanted {
+                return value;
             }
-            std::thread::yield_now();
+            // Out of the compiler's sight: in an unrolled loop the CPU runs ahead with many loads and has to drop them
+            // all when the line comes, which takes half as long as the line itself. The instruction for waiting loops
+            // takes longer still.
+            looks = std::hint::black_box(looks + 1);
+            if looks == LOOKS {
+                looks = 0;
+                std::thread::yield_now();
+            }
         }
     }
 
@@ -138,7 +140,9 @@ fn bounce(ground: &Ground<'_>, one: u32, two: u32) -> Result<Option<Quantiles>, 
                 }
                 (clock::monotonic() - begin) as f64 / count as f64
             };
-            // Until both threads are on their CPUs. Where CPUs take turns, as those of an emulator do, a trip takes long.
+            // The first ones take until both threads are on their CPUs.
+            trips(WARM_UP);
+            // Where CPUs take turns, as those of an emulator do, a trip takes long.
             let mut count = 1;
             while trips(count) * (count as f64) < ENOUGH && count < TRIPS {
                 count *= 2;

@@ -15,37 +15,37 @@ use numakit_sys::kernels::{Advice, Region, touch_in_processes};
 struct Origin {
     name: &'static str,
     before: fn(&mut Region, Kind) -> std::io::Result<()>,
-    timed: fn(&mut Region, Kind) -> std::io::Result<()>,
+    timed: Timed,
     /// Whether the memory of the last time is used again.
     again: bool,
 }
 
+/// What is timed.
+#[derive(Clone, Copy)]
+enum Timed {
+    /// A first touch of each page.
+    Touch,
+    /// `MADV_POPULATE_WRITE` of all.
+    Populate,
+}
+
 const ORIGINS: [Origin; 5] = [
-    Origin { name: "fresh", before: |_, _| Ok(()), timed: touch, again: false },
-    Origin { name: "populated (MADV_POPULATE_WRITE)", before: |_, _| Ok(()), timed: populate, again: false },
+    Origin { name: "fresh", before: |_, _| Ok(()), timed: Timed::Touch, again: false },
+    Origin { name: "populated (MADV_POPULATE_WRITE)", before: |_, _| Ok(()), timed: Timed::Populate, again: false },
     Origin {
         name: "after MADV_DONTNEED",
         before: |memory, _| memory.advise(Advice::Drop),
-        timed: touch,
+        timed: Timed::Touch,
         again: true,
     },
     Origin {
         name: "after MADV_FREE",
         before: |memory, _| memory.advise(Advice::Offer),
-        timed: touch,
+        timed: Timed::Touch,
         again: true,
     },
-    Origin { name: "recycled", before: |_, _| Ok(()), timed: touch, again: true },
+    Origin { name: "recycled", before: |_, _| Ok(()), timed: Timed::Touch, again: true },
 ];
-
-fn touch(memory: &mut Region, kind: Kind) -> std::io::Result<()> {
-    memory.touch(kind.page);
-    Ok(())
-}
-
-fn populate(memory: &mut Region, _: Kind) -> std::io::Result<()> {
-    memory.advise(Advice::Populate)
-}
 
 /// Measures it.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
@@ -119,7 +119,10 @@ fn from_origin(ground: &Ground<'_>, kind: Kind, origin: &Origin) -> std::io::Res
             }
             (origin.before)(&mut memory, kind)?;
             let begin = clock::monotonic();
-            (origin.timed)(&mut memory, kind)?;
+            match origin.timed {
+                Timed::Touch => memory.touch(kind.page),
+                Timed::Populate => memory.advise(Advice::Populate)?,
+            }
             Ok((clock::monotonic() - begin) as f64 / (kind.bytes / kind.page) as f64)
         };
         once().map_err(|error| refused = Some(error)).ok()
