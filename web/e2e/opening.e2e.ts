@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { FromServer, SourceInfo } from "../src/wire";
+import type { FromServer, SourceInfo, ToServer } from "../src/wire";
 import { Client, closeBrowser } from "./infra/browser";
 import { Numa } from "./infra/numa";
 import { until } from "./infra/until";
@@ -30,14 +30,19 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A page whose first message says that all sources are still being opened; `tell` sends it a message. */
-async function early(): Promise<{ one: Client; hello: FromServer & { type: "hello" }; tell(message: FromServer): void }> {
+/** A page whose first message says that all sources are still being opened; `tell` sends it a message. `asked`: what it requests. */
+async function early(): Promise<{ one: Client; hello: FromServer & { type: "hello" }; tell(message: FromServer): void; asked: ToServer[] }> {
   const one = await Client.open("about:blank", { ready: false });
   let tell: ((message: FromServer) => void) | undefined;
   let hello: (FromServer & { type: "hello" }) | undefined;
+  const asked: ToServer[] = [];
   await one.page.routeWebSocket(/\/stream$/, (page) => {
     const server = page.connectToServer();
     tell = (message) => page.send(JSON.stringify(message));
+    page.onMessage((data) => {
+      asked.push(JSON.parse(String(data)) as ToServer);
+      server.send(data);
+    });
     server.onMessage((data) => {
       const message = typeof data === "string" ? (JSON.parse(data) as FromServer) : null;
       if (message?.type !== "hello") return page.send(data);
@@ -47,7 +52,7 @@ async function early(): Promise<{ one: Client; hello: FromServer & { type: "hell
   });
   await one.page.goto(numa.controller);
   await until("the first message", async () => hello !== undefined);
-  return { one, hello: hello!, tell: tell! };
+  return { one, hello: hello!, tell: tell!, asked };
 }
 
 test("a page shows how much was read, then the recording; a second one arrives behind it", async () => {
@@ -77,5 +82,29 @@ test("a page whose address names the second recording waits for it", async () =>
   tell({ type: "source", source: b });
   await one.ready();
   assert.equal((await one.view())?.source, 1);
+  await one.close();
+});
+
+test("a part of a recording is shown while the rest is read, and requested again as it grows", async () => {
+  const { one, hello, tell, asked } = await early();
+  const [a] = hello.sources as [SourceInfo];
+  const fetches = () => asked.filter(({ type }) => type === "fetch").length;
+  const findings = () => asked.filter(({ type }) => type === "findings").length;
+  const first = a.name;
+  tell({ type: "source", source: { ...a, read_percent: 40 } });
+  await one.ready();
+  const verdict = () => one.page.locator(".verdict").textContent();
+  await until("the part", async () => (await verdict()) === `40 % of ${first} was read so far`);
+  await until("its samples", async () => fetches() > 0 && findings() > 0);
+  const [fetched, judged] = [fetches(), findings()];
+  const panels = (await one.view())?.panels;
+  tell({ type: "source", source: { ...a, read_percent: 73 } });
+  await until("more of it", async () => fetches() > fetched && findings() > judged);
+  const grown = fetches();
+  tell({ type: "source", source: a });
+  tell({ type: "opening", opening: [] });
+  await one.notice(/^Opened .*a\.json/);
+  await until("all of it", async () => fetches() > grown && !(await verdict())?.includes("so far"));
+  assert.deepEqual((await one.view())?.panels, panels);
   await one.close();
 });

@@ -80,6 +80,11 @@ export class Comparing {
     this.beside?.want([...this.timeline.shown], ...this.timeline.range(), this.timeline.buckets);
   }
 
+  /** Whether all of the other source was read. */
+  get isWhole(): boolean {
+    return (this.beside?.source.read_percent ?? null) === null;
+  }
+
   reconnected(): void {
     this.beside?.forget();
   }

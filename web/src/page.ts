@@ -187,11 +187,14 @@ export class Page {
   }
 
   private opened(source: SourceInfo): void {
-    if (this.arriving) return this.settle([...this.arriving.sources, source], this.arriving.sameRole);
-    const at = this.sources.findIndex((one) => one.id === source.id);
-    this.sources.splice(at < 0 ? this.sources.length : at, at < 0 ? 0 : 1, source);
+    if (this.arriving) return this.settle([...this.arriving.sources.filter((one) => one.id !== source.id), source], this.arriving.sameRole);
+    const before = this.sources.find((one) => one.id === source.id);
+    // The parts of the screen have the object, which stays.
+    if (before) Object.assign(before, source);
+    else this.sources.push(source);
     this.screen?.sourcesChanged();
-    notify(`Opened ${source.name}`);
+    if (before) this.screen?.sourceGrew(source.id);
+    if (source.read_percent === null) notify(`Opened ${source.name}`);
     if (source.id === this.expected) this.choose(source.id);
   }
 

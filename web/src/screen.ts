@@ -143,6 +143,11 @@ export class Screen {
     this.overview.refresh(this.timeline.limits());
   }
 
+  /** More of a source was read: what is shown of it is requested again. */
+  sourceGrew(source: number): void {
+    if (source === this.source.id || source === this.page.view.beside) this.reconnected();
+  }
+
   /** A source was added. */
   sourcesChanged(): void {
     this.controls.sourcesChanged();
@@ -389,7 +394,9 @@ export class Screen {
     const range = this.timeline.range();
     this.comparing.want();
     this.board.compare(this.comparing.other, this.comparing.origin);
-    this.conclusion.show({ first: this.nameOf(this.source), second: this.comparing.name, panels: this.board.list.map(({ spec }) => spec), slice, other: this.comparing.other, range });
+    // Nothing is concluded from a part.
+    const other = this.source.read_percent === null && this.comparing.isWhole ? this.comparing.other : undefined;
+    this.conclusion.show({ first: this.nameOf(this.source), second: this.comparing.name, panels: this.board.list.map(({ spec }) => spec), slice, other, range });
     this.board.show(slice, ...range);
     this.lane.show(...range);
     this.findings.changed();

@@ -149,6 +149,10 @@ started_ns: Ns,
  */
 ended_ns: Ns | null, 
 /**
+ * How much of a recording was read so far, while it is not all; the source is sent again as it grows.
+ */
+read_percent: number | null, 
+/**
  * Interval at the start; 0 if unknown.
  */
 interval_ns: number, 

@@ -28,7 +28,7 @@ function frame(header: object, columns: [Omit<FrameColumn, "at" | "type" | "base
 
 function contained(parts: Partial<Contained>, series: number): Contained {
   const metric = { name: "a.x", sensor: "a", unit: "count", kind: "gauge" as const, scope: "cpu", help: "", source: "", resolution_ns: 0, instances: Array.from({ length: series }, (_, at) => `cpu${at}`) };
-  const info = { id: 0, kind: "recording" as const, name: "</script>", host: "", kernel: "", command: null, program: "", started_ns: START, ended_ns: START, interval_ns: 1e6, page_size: 4096, topology: null, metrics: [metric], formulas: [], absent: [] };
+  const info = { id: 0, kind: "recording" as const, name: "</script>", host: "", kernel: "", command: null, program: "", started_ns: START, ended_ns: START, read_percent: null, interval_ns: 1e6, page_size: 4096, topology: null, metrics: [metric], formulas: [], absent: [] };
   return { info, labels: [{ id: 1, time_ns: START, text: "<img>" }], from_ns: START, to_ns: START, step_ns: 0, group: GROUP, block: 1, stretches: [], ...parts } as Contained;
 }
 

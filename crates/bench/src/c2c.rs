@@ -28,12 +28,12 @@ const END: u64 = u64::MAX;
 struct Line(AtomicU64);
 
 impl Line {
-    /// Waits until the value is this one or [`END`]; values only grow.
+    /// Waits until the value is this one or [`END`].
     fn wait_for(&self, wanted: u64) -> u64 {
         let mut looks = 0;
         loop {
             let value = self.0.load(Ordering::Acquire);
-            if value >= wanted {
+            if value == wanted || value == END {
                 return value;
             }
             // Out of the compiler's sight: in an unrolled loop the CPU runs ahead with many loads and has to drop them

@@ -20,7 +20,7 @@ pub(crate) fn is_gap(times: &[u64], time: u64) -> bool {
 }
 
 /// Values row by row, in the order of arrival.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Open {
     pub times: Vec<u64>,
     values: Vec<f32>,

@@ -18,7 +18,7 @@ use crate::store::Store;
 use detail::Detail;
 use levels::Stamp;
 use numakit_recording::{BatchPosition, Header, OpenError, Reader};
-use read::Report;
+use read::{NOTHING, SoFar};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -48,13 +48,30 @@ enum Rows {
     Dropped,
 }
 
-/// A recording that was read completely.
+/// What was read of a recording: all, or the batches up to some time.
+#[derive(Clone)]
 struct Content {
     store: Store,
     /// The start of each batch.
     positions: Vec<BatchPosition>,
     labels: Vec<(u64, String)>,
     damage: Option<String>,
+    /// The time of the last row, while it was not read yet.
+    ends: Option<u64>,
+}
+
+/// How far the opening of a recording is.
+pub struct Reading<'a> {
+    /// The share that was read, from 0 to 1.
+    pub share: f64,
+    so_far: &'a dyn Fn() -> Option<RecordedHistory>,
+}
+
+impl Reading<'_> {
+    /// The recording up to the last row that was read; none before the first one, and where nobody knows when it ends.
+    pub fn so_far(&self) -> Option<RecordedHistory> {
+        (self.so_far)().filter(|recorded| recorded.span().is_some())
+    }
 }
 
 impl RecordedHistory {
@@ -64,17 +81,17 @@ impl RecordedHistory {
         Ok(Self::opened(path, budget, show, &mut |_| true)?.0)
     }
 
-    /// Like [`RecordedHistory::open`]. `progress` gets the share that was read, from 0 to 1;
-    /// if it breaks, the rest is not read and the result is `None`.
+    /// Like [`RecordedHistory::open`]. `progress` is told how far it is; if it breaks, the rest is not read and the
+    /// result is `None`.
     pub fn open_while(
         path: &Path,
         budget: usize,
         show: RowViewMaker,
-        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+        progress: &mut dyn FnMut(Reading<'_>) -> ControlFlow<()>,
     ) -> Result<Option<Self>, OpenError> {
         let mut ended = false;
-        let mut report = |share: f64| {
-            ended = ended || progress(share.min(1.0)).is_break();
+        let mut report = |reading: Reading<'_>| {
+            ended = ended || progress(reading).is_break();
             !ended
         };
         let opened = Self::opened(path, budget, show, &mut report)?;
@@ -86,7 +103,7 @@ impl RecordedHistory {
         path: &Path,
         budget: usize,
         show: RowViewMaker,
-        report: Report<'_>,
+        report: &mut dyn FnMut(Reading<'_>) -> bool,
     ) -> Result<(Self, bool), OpenError> {
         let mut reader = Reader::open(path)?;
         let before = Stamp::of(path);
@@ -97,23 +114,38 @@ impl RecordedHistory {
         let stored = before.and_then(|stamp| levels::read(path, stamp, identity, series, room));
         let from_levels = stored.is_some();
         let mut whole = true;
+        let make = |content, from_levels| Self::of(path, &header, content, from_levels, &show, budget);
+        let mut report = |share: f64, so_far: SoFar<'_>| {
+            report(Reading { share: share.min(1.0), so_far: &|| so_far().map(|content| make(content, false)) })
+        };
         let content = stored.unwrap_or_else(|| {
             let length = path.metadata().map_or(0, |data| data.len());
-            let at_once = before.and_then(|_| read::at_once(path, &header, room, &show, report));
+            let at_once = before.and_then(|_| read::at_once(path, &header, room, &show, &mut report));
             let content = at_once.unwrap_or_else(|| {
                 let rows = if before.is_some() { Rows::Dropped } else { Rows::Stored };
-                read::in_order(&mut reader, (room, length), &show, rows, report)
+                read::in_order(&mut reader, (room, length), &show, rows, &mut report)
             });
-            whole = report(1.0);
+            whole = report(1.0, NOTHING);
             if let Some(stamp) = before.filter(|_| whole && Stamp::of(path) == before) {
                 levels::write(path, stamp, identity, &content);
             }
             content
         });
+        Ok((make(content, from_levels), whole))
+    }
+
+    fn of(
+        path: &Path,
+        header: &Header,
+        content: Content,
+        from_levels: bool,
+        show: &RowViewMaker,
+        budget: usize,
+    ) -> Self {
         let labels = Labels::default();
         content.labels.iter().for_each(|(time, text)| _ = labels.push(*time, text));
-        let detail = Detail::new(budget / 4);
-        Ok((Self { path: path.to_owned(), header, content, labels, from_levels, show, detail }, whole))
+        let (path, header, show) = (path.to_owned(), header.clone(), show.clone());
+        Self { path, header, content, labels, from_levels, show, detail: Detail::new(budget / 4) }
     }
 
     /// The header of the recording.
@@ -124,6 +156,11 @@ impl RecordedHistory {
     /// What was lost and why; `None` if the recording is complete.
     pub fn damage(&self) -> Option<&str> {
         self.content.damage.as_deref()
+    }
+
+    /// The time of the last row, also while only a part was read.
+    pub fn ends(&self) -> Option<u64> {
+        self.content.ends.max(self.span().map(|(_, last)| last))
     }
 
     /// Whether it was opened from its levels.

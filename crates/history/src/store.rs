@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// Rows in blocks, and the newest rows. To stay within the budget, the oldest blocks lose first
 /// their full rate, then their groups, then everything.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Store {
     blocks: VecDeque<Block>,
     open: Open,

@@ -1,7 +1,7 @@
 //! Recordings opened by reading and from their levels, zoomed out and in.
 
 #![allow(clippy::unwrap_used)]
-use numakit_history::{Buckets, History, RecordedHistory, Source, levels_of, plain};
+use numakit_history::{Buckets, History, Reading, RecordedHistory, Source, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Rates, Recorder, tail_of};
 use numakit_testing::until;
@@ -142,9 +142,9 @@ fn an_opening_tells_how_far_it_is_and_can_be_ended() {
     let mut shares = Vec::new();
     let mut open_until = |end: f64| {
         shares.clear();
-        let opened = RecordedHistory::open_while(&path, BUDGET, plain(), &mut |share| {
-            shares.push(share);
-            if share < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let opened = RecordedHistory::open_while(&path, BUDGET, plain(), &mut |reading| {
+            shares.push(reading.share);
+            if reading.share < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         (opened.unwrap(), shares.clone())
     };
@@ -154,6 +154,34 @@ fn an_opening_tells_how_far_it_is_and_can_be_ended() {
     assert_eq!((shares[0], shares.last()), (0.0, Some(&1.0)));
     assert!(shares.len() >= 3 && shares.is_sorted(), "{shares:?}");
     check_zoomed_out(&opened.unwrap(), &truth());
+}
+
+#[test]
+fn a_part_of_a_recording_has_the_samples_that_were_read() {
+    let folder = Folder::new("part");
+    let path = folder.file();
+    record(&path);
+    let truth = truth();
+    let (first, last) = truth.span().unwrap();
+    let mut spans = Vec::new();
+    let mut look = |reading: Reading<'_>| {
+        let Some(part) = reading.so_far() else { return ControlFlow::Continue(()) };
+        let span = part.span().unwrap();
+        assert_eq!((span.0, part.ends(), part.from_levels()), (first, Some(last), false));
+        let near = |source: &dyn Source| {
+            let raw = source.raw(&SOME, span.1 - 100 * MS, span.1 + 1, 500).unwrap();
+            (raw.times, format!("{:?}", raw.columns))
+        };
+        assert_eq!(near(&part), near(&truth));
+        let buckets = part.buckets(&SOME, first, last + 1, 100);
+        let measured = buckets.columns[0].mean.iter().filter(|mean| !mean.is_nan()).count() as u64;
+        assert!(measured.abs_diff(100 * (span.1 - first) / (last - first)) <= 1, "{measured}");
+        spans.push(span.1);
+        ControlFlow::Continue(())
+    };
+    let whole = RecordedHistory::open_while(&path, BUDGET, plain(), &mut look).unwrap().unwrap();
+    assert!(!spans.is_empty() && spans.is_sorted() && *spans.last().unwrap() < last, "{spans:?}");
+    assert_eq!((whole.span(), whole.ends()), (Some((first, last)), Some(last)));
 }
 
 #[test]

@@ -236,7 +236,7 @@ impl Client {
     /// Answers from another thread as well.
     async fn examine(&self, id: u32, source: u32, from: u64, to: u64) -> Result<Done, ClientRequestError> {
         let permit = Arc::clone(&self.fetches).acquire_owned().await;
-        let shown = self.hub.source(source)?;
+        let shown = self.hub.whole_source(source)?;
         let queue = Arc::clone(&self.queue);
         tokio::task::spawn_blocking(move || {
             let found = Box::new(shown.examiner.examine(shown.data.as_ref(), from, to));
@@ -298,7 +298,7 @@ impl Client {
         if text.starts_with(RESERVED) {
             return Err(ClientRequestError::Reserved);
         }
-        self.hub.source(source)
+        self.hub.whole_source(source)
     }
 
     fn change_label(

@@ -44,6 +44,14 @@ pub enum ClientRequestError {
         /// How much of it was read.
         percent: u8,
     },
+    /// A part of a recording does not answer this.
+    #[error("{percent} % of {name} was read so far; try again when all of it was read")]
+    Partial {
+        /// The recording.
+        name: String,
+        /// How much of it was read.
+        percent: u8,
+    },
     /// Too many sources.
     #[error("the limit of {0} sources is reached; start another server for more")]
     Sources(u32),

@@ -243,7 +243,7 @@ impl HttpHandler {
         })?;
         let bad = |why: ClientRequestError| HttpRefusal::new(StatusCode::BAD_REQUEST, why.to_string());
         let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
-        let shown = self.hub.source(query.source).map_err(bad)?;
+        let shown = self.hub.whole_source(query.source).map_err(bad)?;
         let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
         let text = written.unwrap_or(Err(ClientRequestError::NotWritten)).map_err(bad)?;
         let text = Bytes::from_owner(PermittedText { text, _permit: permit });

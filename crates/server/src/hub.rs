@@ -117,16 +117,27 @@ impl Hub {
         if shared.sources.len() >= wire::SOURCES {
             return Err(ClientRequestError::Sources(id));
         }
-        let info = SourceInfo { id, ..info };
-        let shown = ShownSource {
-            info: Arc::new(info.clone()),
-            data,
-            names: names.into(),
-            examiner: Arc::new(examiner),
-        };
-        shared.broadcast(&FromServer::Source { source: Box::new(info) });
-        shared.broadcast(&FromServer::Labels { source: id, labels: shown.labels(), all: true });
+        let shown = shared.told(SourceInfo { id, ..info }, names, data, examiner);
         shared.sources.push(shown);
+        Ok(id)
+    }
+
+    /// Shows more of a recording in place of what was read before, and sends it to all clients; its number.
+    pub fn replace(
+        &self,
+        info: SourceInfo,
+        names: Vec<String>,
+        data: Arc<dyn Source>,
+        examiner: Examiner,
+    ) -> Result<u32, ClientRequestError> {
+        let (id, mut shared) = (info.id, self.lock());
+        let count = shared.sources.len();
+        if id as usize >= count {
+            return Err(ClientRequestError::NoSource { id, count });
+        }
+        // Clients ask again as soon as they are told, and wait for this lock.
+        let shown = shared.told(info, names, data, examiner);
+        shared.sources[id as usize] = shown;
         Ok(id)
     }
 
@@ -181,6 +192,15 @@ impl Hub {
             Some(OpeningInfo { name, percent }) => ClientRequestError::StillOpening { id, name, percent },
             None => ClientRequestError::NoSource { id, count: shared.sources.len() },
         })
+    }
+
+    /// The source with this number; an error also while a part of it was read only.
+    pub fn whole_source(&self, id: u32) -> Result<ShownSource, ClientRequestError> {
+        let shown = self.source(id)?;
+        match shown.info.read_percent {
+            Some(percent) => Err(ClientRequestError::Partial { name: shown.info.name.clone(), percent }),
+            None => Ok(shown),
+        }
     }
 
     /// An error if one more client from this address would be refused.
@@ -322,6 +342,22 @@ impl Shared {
         let of = |owner: IpAddr| owners.iter().filter(|o| **o == owner).count();
         let oldest = oldest_of_largest_owner(&owners).filter(|at| of(owners[*at]) >= of(owner) + 2);
         oldest.map(|at| Some(same_role[at])).ok_or(ClientRequestError::Full { limit: max, who })
+    }
+
+    /// A source, of which all clients are told.
+    fn told(
+        &self,
+        info: SourceInfo,
+        names: Vec<String>,
+        data: Arc<dyn Source>,
+        examiner: Examiner,
+    ) -> ShownSource {
+        let id = info.id;
+        self.broadcast(&FromServer::Source { source: Box::new(info.clone()) });
+        let shown =
+            ShownSource { info: Arc::new(info), data, names: names.into(), examiner: Arc::new(examiner) };
+        self.broadcast(&FromServer::Labels { source: id, labels: shown.labels(), all: true });
+        shown
     }
 
     fn broadcast(&self, message: &FromServer) {

@@ -118,6 +118,7 @@ impl SeriesLayout {
             program: header.program.clone(),
             started_ns: Ns(header.started),
             ended_ns: None,
+            read_percent: None,
             interval_ns: header.interval,
             page_size: header.page_size,
             topology: serde_json::to_value(&header.topology).unwrap_or_default(),

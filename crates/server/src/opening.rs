@@ -2,7 +2,7 @@
 
 use crate::client_request_error::ClientRequestError;
 use crate::hub::Hub;
-use crate::recordings::{self, RecordingError};
+use crate::recordings::{self, PartlyOpened, RecordingError};
 use crate::wire::{OpeningInfo, SOURCES};
 use numakit_derived::Catalog;
 use numakit_recording::Reader;
@@ -13,6 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A recording that is opened sooner is shown at once.
+const FIRST_PART: Duration = Duration::from_millis(300);
+/// Pause between two parts that are shown: clients ask again for all that they show. And at least this many times what it
+/// takes to show one.
+const NEXT_PART: Duration = Duration::from_millis(500);
+const PART_COSTS: u32 = 10;
 
 /// Is told what is being opened whenever its percentage changes, and `None` when that ended.
 pub type Progress<'a> = &'a mut dyn FnMut(Option<&OpeningInfo>);
@@ -33,7 +41,7 @@ pub fn check(files: &[PathBuf]) -> Result<(), RecordingError> {
     })
 }
 
-/// Opens recordings one after the other, and adds each as a source when it was read; `stop` ends it.
+/// Opens recordings one after the other, and adds each as a source as soon as a part was read; `stop` ends it.
 /// Damage is said to all clients and on standard error.
 /// If one fails, all clients get the reason as their last message.
 pub fn open_all(
@@ -45,9 +53,10 @@ pub fn open_all(
 ) -> Result<(), RecordingError> {
     hub.set_opening(waiting(files));
     for (at, file) in files.iter().enumerate() {
-        let mut told = None;
-        let mut report = |share: f64| {
-            let percent = (share * 100.0) as u8;
+        let (mut told, mut parts) = (None, Parts::new(hub));
+        let mut report = |opened: &PartlyOpened<'_>| {
+            let percent = recordings::percent(opened.share);
+            parts.show(opened);
             if told.replace(percent) != Some(percent) {
                 let now = info(file, percent);
                 progress(Some(&now));
@@ -58,7 +67,8 @@ pub fn open_all(
         let name = name_of(file);
         let opened = recordings::read_while(file, &name, hub.budget, formulas, &mut report);
         let damage = opened.as_ref().ok().and_then(|opened| opened.as_ref()?.damage.clone());
-        let added = opened.and_then(|opened| opened.map(|opened| recordings::add(hub, opened)).transpose());
+        let added =
+            opened.and_then(|opened| opened.map(|opened| recordings::put(hub, parts.id, opened)).transpose());
         progress(None);
         if let Some(damage) = damage {
             note(damage);
@@ -73,6 +83,33 @@ pub fn open_all(
         }
     }
     Ok(())
+}
+
+/// Shows what was read of a recording while the rest is read.
+struct Parts<'a> {
+    hub: &'a Hub,
+    /// Its number, once a part is shown.
+    id: Option<u32>,
+    /// When the next part is shown.
+    next: Instant,
+}
+
+impl<'a> Parts<'a> {
+    fn new(hub: &'a Hub) -> Self {
+        Self { hub, id: None, next: Instant::now() + FIRST_PART }
+    }
+
+    fn show(&mut self, opened: &PartlyOpened<'_>) {
+        let begin = Instant::now();
+        if begin < self.next {
+            return;
+        }
+        if let Some(part) = opened.so_far() {
+            // Where there is no room for it, the whole recording says so.
+            self.id = recordings::put(self.hub, self.id, part).ok().or(self.id);
+        }
+        self.next = Instant::now() + NEXT_PART.max(begin.elapsed() * PART_COSTS);
+    }
 }
 
 /// These recordings, of which nothing was read yet.

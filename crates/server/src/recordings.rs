@@ -7,7 +7,7 @@ use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
 use crate::wire::{Ns, SourceInfo, SourceKind};
 use numakit_derived::Catalog;
-use numakit_history::{RecordedHistory, RowViewMaker, Source};
+use numakit_history::{Reading, RecordedHistory, RowViewMaker, Source};
 use numakit_recording::OpenError;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -52,15 +52,40 @@ pub fn read(
     describe(RecordedHistory::open(path, budget, shown_with(formulas))?, name, formulas)
 }
 
-/// Like [`read`]. `progress` gets the share that was read; if it breaks, the result is `None`.
+/// A recording that is being opened.
+pub struct PartlyOpened<'a> {
+    /// The share that was read.
+    pub share: f64,
+    reading: &'a Reading<'a>,
+    name: &'a str,
+    formulas: &'a Arc<Catalog>,
+}
+
+impl PartlyOpened<'_> {
+    /// The recording as far as it was read; none before there is a sample, and where that cannot be shown.
+    pub fn so_far(&self) -> Option<OpenedRecording> {
+        let mut opened = describe(self.reading.so_far()?, self.name, self.formulas).ok()?;
+        opened.info.read_percent = Some(percent(self.share));
+        Some(opened)
+    }
+}
+
+/// Without a fraction: 100 is the whole.
+pub fn percent(share: f64) -> u8 {
+    (share * 100.0) as u8
+}
+
+/// Like [`read`]. `progress` is told how far it is; if it breaks, the result is `None`.
 pub fn read_while(
     path: &Path,
     name: &str,
     budget: usize,
     formulas: &Arc<Catalog>,
-    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    progress: &mut dyn FnMut(&PartlyOpened<'_>) -> ControlFlow<()>,
 ) -> Result<Option<OpenedRecording>, RecordingError> {
-    let recorded = RecordedHistory::open_while(path, budget, shown_with(formulas), progress)?;
+    let recorded = RecordedHistory::open_while(path, budget, shown_with(formulas), &mut |reading| {
+        progress(&PartlyOpened { share: reading.share, reading: &reading, name, formulas })
+    })?;
     recorded.map(|recorded| describe(recorded, name, formulas)).transpose()
 }
 
@@ -74,19 +99,27 @@ fn describe(
     name: &str,
     formulas: &Arc<Catalog>,
 ) -> Result<OpenedRecording, RecordingError> {
-    let (_, last) = recorded.span().ok_or_else(|| RecordingError::Empty(name.to_owned()))?;
+    let ends = recorded.ends().ok_or_else(|| RecordingError::Empty(name.to_owned()))?;
     let damage = recorded.damage().map(|why| format!("{name} is damaged: {why}"));
     let layout = SeriesLayout::new(recorded.header(), formulas);
     let info = layout.info(SourceKind::Recording, name, recorded.header());
-    let info = SourceInfo { ended_ns: Some(Ns(last)), ..info };
+    let info = SourceInfo { ended_ns: Some(Ns(ends)), ..info };
     let examiner = Examiner::new(recorded.header(), &layout, formulas);
     Ok(OpenedRecording { info, names: layout.names().to_vec(), data: Arc::new(recorded), examiner, damage })
 }
 
 /// Adds a recording as a source. All clients get a message if it is damaged.
 pub fn add(hub: &Hub, opened: OpenedRecording) -> Result<u32, RecordingError> {
+    put(hub, None, opened)
+}
+
+/// The same in place of the source with this number, if there is one: a part of the recording.
+pub fn put(hub: &Hub, part: Option<u32>, opened: OpenedRecording) -> Result<u32, RecordingError> {
     let OpenedRecording { info, names, data, examiner, damage } = opened;
-    let id = hub.add(info, names, data, examiner)?;
+    let id = match part {
+        Some(id) => hub.replace(SourceInfo { id, ..info }, names, data, examiner),
+        None => hub.add(info, names, data, examiner),
+    }?;
     if let Some(text) = damage {
         hub.add_notice(text);
     }

@@ -157,6 +157,8 @@ pub struct SourceInfo {
     pub started_ns: Ns,
     /// Time of the last row of a recording; `null` for live samples.
     pub ended_ns: Option<Ns>,
+    /// How much of a recording was read so far, while it is not all; the source is sent again as it grows.
+    pub read_percent: Option<u8>,
     /// Interval at the start; 0 if unknown.
     pub interval_ns: u64,
     /// Base page size in bytes.
@@ -348,7 +350,7 @@ pub enum FromServer {
         /// The text.
         text: String,
     },
-    /// A new source.
+    /// A new source, or one of which more was read: what was received of it before is outdated.
     Source {
         /// The source.
         source: Box<SourceInfo>,

@@ -13,6 +13,8 @@ const OURS: &str = "libnumalloc";
 const SETTINGS: [(&str, &str); 2] = [("small", "never"), ("huge", "always")];
 /// Of each of 8 threads, four times: a million in all.
 const OPERATIONS: u64 = 32_000;
+/// The others only show what the program is worth.
+const OPERATIONS_OF_OTHERS: u64 = 8_000;
 /// Tests of the library that run on several nodes here: blocks go between the regions of all.
 const ELSEWHERE: [(&str, &str); 3] =
     [("fuzz", "four_threads"), ("threads", "threads_move"), ("threads", "blocks_outlive_their_thread")];
@@ -30,9 +32,9 @@ fn test_program(name: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The others only show what the program is worth.
-fn settings_of(allocator: &str) -> &'static [(&'static str, &'static str)] {
-    &SETTINGS[..if allocator == OURS { 2 } else { 1 }]
+/// The settings of huge pages with which an allocator runs, and its operations.
+fn settings_of(allocator: &str) -> (&'static [(&'static str, &'static str)], u64) {
+    if allocator == OURS { (&SETTINGS, OPERATIONS) } else { (&SETTINGS[..1], OPERATIONS_OF_OTHERS) }
 }
 
 static ALLOCATORS: LazyLock<Result<Vec<Allocator>, Failure>> = LazyLock::new(allocators);
@@ -49,9 +51,10 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     }
     for Allocator { name, preload, files } in all {
         guest = files.put_into(guest);
-        for (pages, setting) in settings_of(name) {
+        let (settings, operations) = settings_of(name);
+        for (pages, setting) in settings {
             let set = format!("echo {setting} > /sys/kernel/mm/transparent_hugepage/enabled");
-            let command = format!("{set}; LD_PRELOAD={preload} ownblocks {OPERATIONS}");
+            let command = format!("{set}; LD_PRELOAD={preload} ownblocks {operations}");
             guest = guest.step(&format!("{pages} {name}"), &["sh", "-c", &command]);
         }
     }
@@ -75,7 +78,7 @@ fn blocks_are_on_the_node_of_the_thread_that_asked_for_them() {
     let Some(boot) = or_skipped(&BOOT) else { return };
     println!("{:<14}{:<8}{:>9}{:>8}{:>10}{:>10}", "", "pages", "moves", "small", "large", "all");
     for Allocator { name, .. } in ALLOCATORS.as_ref().unwrap() {
-        for (pages, _) in settings_of(name) {
+        for (pages, _) in settings_of(name).0 {
             let step = &boot[format!("{pages} {name}").as_str()];
             let text = step.succeeded();
             assert_eq!(step.errors(), "", "{name}");

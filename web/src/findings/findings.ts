@@ -45,6 +45,7 @@ export class Findings {
   constructor(private readonly stage: FindingsStage) {
     this.strip = new Strip({ choose: (finding) => this.choose(finding), back: () => this.back() }, stage.connection.served ? "" : "all of the recording, whatever is on screen");
     this.asking = new Asking((from, to) => this.request(from, to));
+    this.wait();
   }
 
   /** The range on screen may have changed. */
@@ -56,8 +57,15 @@ export class Findings {
     this.asking.want(from, to, view.follow);
   }
 
+  /** Also when more of a recording was read: there are no findings before that is all. */
   reconnected(): void {
     this.asking.restart();
+    this.wait();
+  }
+
+  private wait(): void {
+    const { name, read_percent } = this.stage.timeline.source;
+    this.strip.wait(read_percent === null ? "Looking for problems" : `${read_percent} % of ${name} was read so far`);
   }
 
   /** Takes an answer, also that a request was refused. */

@@ -23,7 +23,7 @@ export interface StripEvents {
 export class Strip {
   readonly element: HTMLElement;
   private readonly sign = h("span", { class: "sign" });
-  private readonly verdict = h("h2", { class: "verdict" }, "Looking for problems");
+  private readonly verdict = h("h2", { class: "verdict" });
   private readonly cost = h("span", { class: "cost" });
   private readonly actions = h("span", { class: "actions" });
   private readonly first = h("div", { class: "first" });
@@ -49,6 +49,11 @@ export class Strip {
 
   destroy(): void {
     document.removeEventListener("pointerdown", this.pressed);
+  }
+
+  /** Says what the first findings wait for. */
+  wait(text: string): void {
+    if (this.shown === "") put(this.verdict, text);
   }
 
   /** Shows findings; of a chosen one its details, which may be of an earlier range. */

@@ -1,3 +1,4 @@
+use crate::export;
 use crate::runner::{Done, Folder};
 use numakit_bench::{BENCHMARKS, BenchResults};
 use numakit_sys::SysRoot;
@@ -224,6 +225,25 @@ fn comma_separated_values_are_read_by_python() {
     let python = Done::of(python);
     let values = results(&folder.run("bench show a.json --json")).benchmarks[0].all().count();
     assert_eq!(python.out, format!("{values} True load latency, idle True\n"), "{}", python.err);
+}
+
+/// As the guide to `numa bench` loads them.
+#[test]
+fn pandas_reads_the_values() {
+    let folder = Folder::new("benchpandas");
+    measured(&folder, "a.json");
+    std::fs::write(folder.path("a.csv"), folder.run("bench show a.json --csv").out).unwrap();
+    let read = "import pandas\ndata = pandas.read_csv('a.csv')\n\
+                numbers = data[['median', 'low', 'high', 'samples']]\n\
+                assert all(kind.kind in 'if' for kind in numbers.dtypes), numbers.dtypes\n\
+                assert not numbers.isna().any().any() and data['x'][data['kind'] == 'curve'].dtype.kind in 'if'\n\
+                matrix = data[data['kind'] == 'matrix'].pivot(index='row', columns='column', values='median')\n\
+                print(len(data), matrix.shape)";
+    let Some(done) = export::python(&folder, &["-c", read]) else { return };
+    let results = results(&folder.run("bench show a.json --json"));
+    let (values, matrix) = (results.benchmarks[0].all().count(), &results.benchmarks[0].matrices[0]);
+    let shape = (matrix.rows.len(), matrix.columns.len());
+    assert_eq!(done.out, format!("{values} {shape:?}\n"), "{}", done.err);
 }
 
 #[test]

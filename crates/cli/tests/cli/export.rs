@@ -91,7 +91,7 @@ fn the_intact_part_of_a_damaged_recording_is_exported() {
 }
 
 /// Runs a script with the Python that has the packages; `None` if there is none.
-fn python(folder: &Folder, words: &[&str]) -> Option<Done> {
+pub fn python(folder: &Folder, words: &[&str]) -> Option<Done> {
     let Some(python) = std::env::var_os("NUMAKIT_PYTHON") else {
         numakit_skips::PYTHON
             .skip("NUMAKIT_PYTHON names no python with the packages; 'cargo xtask test' sets it");

@@ -161,7 +161,7 @@ fn take_all(
         }
         store.add(block);
     }
-    Some(Content { store, positions, labels, damage })
+    Some(Content { store, positions, labels, damage, ends: None })
 }
 
 fn block(from: &mut impl Read, series: usize) -> Option<Block> {
@@ -247,7 +247,8 @@ mod tests {
             BatchPosition { position: 9, rows: 0, labels: 0 },
             BatchPosition { position: 99, rows: 1000, labels: 1 },
         ];
-        Content { store, positions, labels: vec![(50, "here".into())], damage: Some("cut".into()) }
+        let labels = vec![(50, "here".into())];
+        Content { store, positions, labels, damage: Some("cut".into()), ends: None }
     }
 
     fn bytes_of(content: &Content) -> Vec<u8> {

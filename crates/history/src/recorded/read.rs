@@ -82,8 +82,14 @@ impl Cutter {
     }
 }
 
-/// Is told the share that was read; returns whether to continue.
-pub(super) type Report<'a> = &'a mut dyn FnMut(f64) -> bool;
+/// Makes a copy of what was read so far; none where that cannot be shown.
+pub(super) type SoFar<'a> = &'a dyn Fn() -> Option<Content>;
+
+/// Is told the share that was read, and can have it; returns whether to continue.
+pub(super) type Report<'a> = &'a mut dyn FnMut(f64, SoFar<'_>) -> bool;
+
+/// For where nothing can be shown.
+pub(super) const NOTHING: SoFar<'static> = &|| None;
 
 /// Reads all of a recording of `length` bytes, batch after batch, unless `report` ends it.
 pub(super) fn in_order(
@@ -97,7 +103,7 @@ pub(super) fn in_order(
     let mut content = Content::new(cutter.columns.len(), budget);
     loop {
         let position = reader.position();
-        if !report(position.position as f64 / length.max(1) as f64) {
+        if !report(position.position as f64 / length.max(1) as f64, NOTHING) {
             break;
         }
         let Some(batch) = reader.next_batch() else { break };
@@ -118,10 +124,12 @@ pub(super) fn at_once(
     show: &RowViewMaker,
     report: Report<'_>,
 ) -> Option<Content> {
-    let mut positions = Reader::open(path).ok()?.batch_positions()?;
+    let mut reader = Reader::open(path).ok()?;
+    let mut positions = reader.batch_positions()?;
     if positions.len() <= CHUNK {
         return None;
     }
+    let ends = last_time(&mut reader, &positions);
     let chunks = (positions.len() - 1).div_ceil(CHUNK);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS).min(chunks);
     let content = std::thread::scope(|scope| {
@@ -134,10 +142,22 @@ pub(super) fn at_once(
             parts
         };
         let content = Content::new(show(header).series(), budget);
-        join((0..threads).map(start).collect(), chunks, content, report)
+        let so_far = |content: &Content| {
+            let positions = positions[..positions.len() - 1].to_vec();
+            ends.map(|_| Content { positions, ends, ..content.clone() })
+        };
+        join((0..threads).map(start).collect(), chunks, content, (report, &so_far))
     });
     positions.pop();
     content.map(|content| Content { positions, ..content })
+}
+
+/// The time of the last row of a recording with these batches and its end.
+fn last_time(reader: &mut Reader, positions: &[BatchPosition]) -> Option<u64> {
+    reader.go_to(*positions.iter().rev().nth(1)?).ok()?;
+    let batch = reader.next_batch()?;
+    let rows = batch.time.iter().zip(&batch.label).rev();
+    rows.filter(|(_, label)| label.is_none()).map(|(time, _)| *time).next()
 }
 
 /// The contents of a chunk.
@@ -150,10 +170,10 @@ fn join(
     parts: Vec<Receiver<Option<Part>>>,
     chunks: usize,
     mut content: Content,
-    report: Report<'_>,
+    (report, so_far): (Report<'_>, &dyn Fn(&Content) -> Option<Content>),
 ) -> Option<Content> {
     for chunk in 0..chunks {
-        if !report(chunk as f64 / chunks as f64) {
+        if !report(chunk as f64 / chunks as f64, &|| so_far(&content)) {
             return None;
         }
         let part = parts[chunk % parts.len()].recv().ok()??;
@@ -225,6 +245,6 @@ pub(super) fn go_to(
 impl Content {
     fn new(series: usize, budget: usize) -> Self {
         let store = Store::new(series, budget, Keep::All);
-        Self { store, positions: Vec::new(), labels: Vec::new(), damage: None }
+        Self { store, positions: Vec::new(), labels: Vec::new(), damage: None, ends: None }
     }
 }

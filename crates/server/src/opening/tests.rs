@@ -10,6 +10,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const ROWS: u64 = 3000;
+/// Rows that are read in several parts.
+const LARGE: u64 = 50_000;
 
 /// The recordings `a.arrows` and `b.arrows` in their own folder, and a hub.
 struct Fixture {
@@ -120,6 +122,59 @@ fn clients_are_told_what_is_being_opened_until_it_is_a_source() {
     assert_eq!((words(&all[0]).as_str(), all[0]["sources"].as_array().unwrap().len()), ("a 0, b 0", 0));
     let (all, _) = messages(&fixture.hub, later.last().unwrap());
     assert!(words(&all[0]).starts_with("b ") && all[0]["sources"][0]["id"] == 0, "{}", all[0]);
+}
+
+/// A recording that is read in several parts.
+fn record_large(path: &Path) {
+    let names: Vec<String> = (0..24).map(|at| format!("test.m{at}")).collect();
+    let header = testing::header(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let recorder = Recorder::create(path, &header, false).unwrap();
+    let mut random = 88_172_645_463_325_252u64;
+    for row in 1..=LARGE {
+        let values: Vec<Option<u64>> = (0..24)
+            .map(|_| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                Some(random)
+            })
+            .collect();
+        until!({
+            recorder.ring().push(row * 1_000_000, 0, &values);
+            recorder.ring().take_dropped() == 0
+        });
+    }
+    recorder.finish().unwrap();
+}
+
+#[test]
+fn a_part_is_a_source_until_all_was_read() {
+    let fixture = Fixture::new("part");
+    let (hub, file) = (&fixture.hub, fixture.folder.join("c.arrows"));
+    record_large(&file);
+    let client = fixture.enter();
+    let mut parts = Parts::new(hub);
+    let mut look = |opened: &PartlyOpened<'_>| {
+        parts.next = Instant::now();
+        parts.show(opened);
+        if let Some(id) = parts.id.filter(|_| opened.share < 1.0) {
+            let percent = recordings::percent(opened.share);
+            assert_eq!((id, hub.source(id).unwrap().info.read_percent), (0, Some(percent)));
+            let refusal = hub.whole_source(id).err().unwrap().to_string();
+            assert!(refusal.starts_with(&format!("{percent} % of c was read so far")), "{refusal}");
+        }
+        ControlFlow::Continue(())
+    };
+    let opened = recordings::read_while(&file, "c", hub.budget, &fixture.formulas, &mut look);
+    assert_eq!(recordings::put(hub, parts.id, opened.unwrap().unwrap()).unwrap(), 0);
+    assert_eq!(hub.whole_source(0).unwrap().data.span(), Some((1_000_000, LARGE * 1_000_000)));
+
+    let (all, _) = messages(hub, &client);
+    let sources: Vec<&Value> = all.iter().map(|message| &message["source"]).filter(|s| s.is_object()).collect();
+    let (last, before) = sources.split_last().unwrap();
+    assert!(last["read_percent"].is_null() && before.len() > 1, "{sources:?}");
+    assert!(before.iter().map(|source| source["read_percent"].as_u64().unwrap()).is_sorted());
+    assert!(sources.iter().all(|source| source["id"] == 0 && source["ended_ns"] == last["ended_ns"]));
 }
 
 #[test]
