@@ -31,7 +31,12 @@ enum Timed {
 
 const ORIGINS: [Origin; 5] = [
     Origin { name: "fresh", before: |_, _| Ok(()), timed: Timed::Touch, again: false },
-    Origin { name: "populated (MADV_POPULATE_WRITE)", before: |_, _| Ok(()), timed: Timed::Populate, again: false },
+    Origin {
+        name: "populated (MADV_POPULATE_WRITE)",
+        before: |_, _| Ok(()),
+        timed: Timed::Populate,
+        again: false,
+    },
     Origin {
         name: "after MADV_DONTNEED",
         before: |memory, _| memory.advise(Advice::Drop),

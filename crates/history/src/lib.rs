@@ -24,5 +24,5 @@ pub use answer::{Bucketed, Buckets, Raw, stored_value};
 pub use grid::MAX_BUCKETS;
 pub use history::History;
 pub use label::{Label, Labels};
-pub use recorded::{Reading, RecordedHistory, RowView, RowViewMaker, levels_of, plain};
+pub use recorded::{PartlyRead, RecordedHistory, RowView, RowViewMaker, levels_of, plain};
 pub use source::Source;

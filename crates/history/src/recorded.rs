@@ -61,13 +61,13 @@ struct Content {
 }
 
 /// How far the opening of a recording is.
-pub struct Reading<'a> {
+pub struct PartlyRead<'a> {
     /// The share that was read, from 0 to 1.
     pub share: f64,
     so_far: &'a dyn Fn() -> Option<RecordedHistory>,
 }
 
-impl Reading<'_> {
+impl PartlyRead<'_> {
     /// The recording up to the last row that was read; none before the first one, and where nobody knows when it ends.
     pub fn so_far(&self) -> Option<RecordedHistory> {
         (self.so_far)().filter(|recorded| recorded.span().is_some())
@@ -87,10 +87,10 @@ impl RecordedHistory {
         path: &Path,
         budget: usize,
         show: RowViewMaker,
-        progress: &mut dyn FnMut(Reading<'_>) -> ControlFlow<()>,
+        progress: &mut dyn FnMut(PartlyRead<'_>) -> ControlFlow<()>,
     ) -> Result<Option<Self>, OpenError> {
         let mut ended = false;
-        let mut report = |reading: Reading<'_>| {
+        let mut report = |reading: PartlyRead<'_>| {
             ended = ended || progress(reading).is_break();
             !ended
         };
@@ -103,7 +103,7 @@ impl RecordedHistory {
         path: &Path,
         budget: usize,
         show: RowViewMaker,
-        report: &mut dyn FnMut(Reading<'_>) -> bool,
+        report: &mut dyn FnMut(PartlyRead<'_>) -> bool,
     ) -> Result<(Self, bool), OpenError> {
         let mut reader = Reader::open(path)?;
         let before = Stamp::of(path);
@@ -116,7 +116,10 @@ impl RecordedHistory {
         let mut whole = true;
         let make = |content, from_levels| Self::of(path, &header, content, from_levels, &show, budget);
         let mut report = |share: f64, so_far: SoFar<'_>| {
-            report(Reading { share: share.min(1.0), so_far: &|| so_far().map(|content| make(content, false)) })
+            report(PartlyRead {
+                share: share.min(1.0),
+                so_far: &|| so_far().map(|content| make(content, false)),
+            })
         };
         let content = stored.unwrap_or_else(|| {
             let length = path.metadata().map_or(0, |data| data.len());

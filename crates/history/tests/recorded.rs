@@ -1,7 +1,7 @@
 //! Recordings opened by reading and from their levels, zoomed out and in.
 
 #![allow(clippy::unwrap_used)]
-use numakit_history::{Buckets, History, Reading, RecordedHistory, Source, levels_of, plain};
+use numakit_history::{Buckets, History, PartlyRead, RecordedHistory, Source, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Rates, Recorder, tail_of};
 use numakit_testing::until;
@@ -164,7 +164,7 @@ fn a_part_of_a_recording_has_the_samples_that_were_read() {
     let truth = truth();
     let (first, last) = truth.span().unwrap();
     let mut spans = Vec::new();
-    let mut look = |reading: Reading<'_>| {
+    let mut look = |reading: PartlyRead<'_>| {
         let Some(part) = reading.so_far() else { return ControlFlow::Continue(()) };
         let span = part.span().unwrap();
         assert_eq!((span.0, part.ends(), part.from_levels()), (first, Some(last), false));

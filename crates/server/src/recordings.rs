@@ -7,7 +7,7 @@ use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
 use crate::wire::{Ns, SourceInfo, SourceKind};
 use numakit_derived::Catalog;
-use numakit_history::{Reading, RecordedHistory, RowViewMaker, Source};
+use numakit_history::{PartlyRead, RecordedHistory, RowViewMaker, Source};
 use numakit_recording::OpenError;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub fn read(
 pub struct PartlyOpened<'a> {
     /// The share that was read.
     pub share: f64,
-    reading: &'a Reading<'a>,
+    reading: &'a PartlyRead<'a>,
     name: &'a str,
     formulas: &'a Arc<Catalog>,
 }

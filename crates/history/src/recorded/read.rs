@@ -146,7 +146,7 @@ pub(super) fn at_once(
             let positions = positions[..positions.len() - 1].to_vec();
             ends.map(|_| Content { positions, ends, ..content.clone() })
         };
-        join((0..threads).map(start).collect(), chunks, content, (report, &so_far))
+        join((0..threads).map(start).collect(), chunks, content, report, &so_far)
     });
     positions.pop();
     content.map(|content| Content { positions, ..content })
@@ -170,7 +170,8 @@ fn join(
     parts: Vec<Receiver<Option<Part>>>,
     chunks: usize,
     mut content: Content,
-    (report, so_far): (Report<'_>, &dyn Fn(&Content) -> Option<Content>),
+    report: Report<'_>,
+    so_far: &dyn Fn(&Content) -> Option<Content>,
 ) -> Option<Content> {
     for chunk in 0..chunks {
         if !report(chunk as f64 / chunks as f64, &|| so_far(&content)) {

@@ -170,7 +170,8 @@ fn a_part_is_a_source_until_all_was_read() {
     assert_eq!(hub.whole_source(0).unwrap().data.span(), Some((1_000_000, LARGE * 1_000_000)));
 
     let (all, _) = messages(hub, &client);
-    let sources: Vec<&Value> = all.iter().map(|message| &message["source"]).filter(|s| s.is_object()).collect();
+    let sources: Vec<&Value> =
+        all.iter().map(|message| &message["source"]).filter(|s| s.is_object()).collect();
     let (last, before) = sources.split_last().unwrap();
     assert!(last["read_percent"].is_null() && before.len() > 1, "{sources:?}");
     assert!(before.iter().map(|source| source["read_percent"].as_u64().unwrap()).is_sorted());
