@@ -195,10 +195,10 @@ impl Run {
     /// programs are skipped.
     fn environment(&self) -> Environment {
         let mut environment = Environment::new();
-        let python = self.part("Python with pyarrow, polars and mcp", python::venv);
+        let python = self.part("Python with pyarrow, pandas, polars and mcp", python::venv);
         match python {
             Ok(path) => environment.push(("NUMAKIT_PYTHON", path.into())),
-            Err(error) => self.console.lock().progress.say(&format!("no pyarrow, polars and mcp: {error:#}")),
+            Err(error) => self.console.lock().progress.say(&format!("no pyarrow, pandas, polars and mcp: {error:#}")),
         }
         let servers = self.part("servers that exports are tried with", peers::folder);
         match servers {

@@ -3,7 +3,6 @@
 use crate::access::AccessKeys;
 use crate::client_request_error::ClientRequestError;
 use crate::connections::{oldest_of_largest_owner, owner_of};
-use crate::examiner::Examiner;
 use crate::processes::ProcessWatch;
 use crate::queue::Queue;
 use crate::refusal_log::RefusalLog;
@@ -105,38 +104,26 @@ impl Hub {
     }
 
     /// Adds a source and sends it to all clients; its number, or an error if there are too many.
-    pub fn add(
-        &self,
-        info: SourceInfo,
-        names: Vec<String>,
-        data: Arc<dyn Source>,
-        examiner: Examiner,
-    ) -> Result<u32, ClientRequestError> {
+    pub fn add(&self, shown: ShownSource) -> Result<u32, ClientRequestError> {
         let mut shared = self.lock();
         let id = shared.sources.len() as u32;
         if shared.sources.len() >= wire::SOURCES {
             return Err(ClientRequestError::Sources(id));
         }
-        let shown = shared.told(SourceInfo { id, ..info }, names, data, examiner);
+        let shown = shared.told(id, shown);
         shared.sources.push(shown);
         Ok(id)
     }
 
-    /// Shows more of a recording in place of what was read before, and sends it to all clients; its number.
-    pub fn replace(
-        &self,
-        info: SourceInfo,
-        names: Vec<String>,
-        data: Arc<dyn Source>,
-        examiner: Examiner,
-    ) -> Result<u32, ClientRequestError> {
-        let (id, mut shared) = (info.id, self.lock());
+    /// Shows more of a recording in place of the source with this number, and sends it to all clients.
+    pub fn replace(&self, id: u32, shown: ShownSource) -> Result<u32, ClientRequestError> {
+        let mut shared = self.lock();
         let count = shared.sources.len();
         if id as usize >= count {
             return Err(ClientRequestError::NoSource { id, count });
         }
         // Clients ask again as soon as they are told, and wait for this lock.
-        let shown = shared.told(info, names, data, examiner);
+        let shown = shared.told(id, shown);
         shared.sources[id as usize] = shown;
         Ok(id)
     }
@@ -344,20 +331,12 @@ impl Shared {
         oldest.map(|at| Some(same_role[at])).ok_or(ClientRequestError::Full { limit: max, who })
     }
 
-    /// A source, of which all clients are told.
-    fn told(
-        &self,
-        info: SourceInfo,
-        names: Vec<String>,
-        data: Arc<dyn Source>,
-        examiner: Examiner,
-    ) -> ShownSource {
-        let id = info.id;
+    /// A source with this number, of which all clients are told.
+    fn told(&self, id: u32, shown: ShownSource) -> ShownSource {
+        let info = SourceInfo { id, ..(*shown.info).clone() };
         self.broadcast(&FromServer::Source { source: Box::new(info.clone()) });
-        let shown =
-            ShownSource { info: Arc::new(info), data, names: names.into(), examiner: Arc::new(examiner) };
         self.broadcast(&FromServer::Labels { source: id, labels: shown.labels(), all: true });
-        shown
+        ShownSource { info: Arc::new(info), ..shown }
     }
 
     fn broadcast(&self, message: &FromServer) {

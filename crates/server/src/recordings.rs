@@ -5,6 +5,7 @@ use crate::examiner::Examiner;
 use crate::hub::Hub;
 use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
+use crate::source::ShownSource;
 use crate::wire::{Ns, SourceInfo, SourceKind};
 use numakit_derived::Catalog;
 use numakit_history::{PartlyRead, RecordedHistory, RowViewMaker, Source};
@@ -116,9 +117,10 @@ pub fn add(hub: &Hub, opened: OpenedRecording) -> Result<u32, RecordingError> {
 /// The same in place of the source with this number, if there is one: a part of the recording.
 pub fn put(hub: &Hub, part: Option<u32>, opened: OpenedRecording) -> Result<u32, RecordingError> {
     let OpenedRecording { info, names, data, examiner, damage } = opened;
+    let shown = ShownSource::new(info, names, data, examiner);
     let id = match part {
-        Some(id) => hub.replace(SourceInfo { id, ..info }, names, data, examiner),
-        None => hub.add(info, names, data, examiner),
+        Some(id) => hub.replace(id, shown),
+        None => hub.add(shown),
     }?;
     if let Some(text) = damage {
         hub.add_notice(text);

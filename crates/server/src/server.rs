@@ -9,6 +9,7 @@ use crate::ingest::Ingest;
 use crate::layout::SeriesLayout;
 use crate::listen_options::ListenOptions;
 use crate::processes::{ProcessSurveyor, ProcessWatch};
+use crate::source::ShownSource;
 use crate::tls::Tls;
 use crate::urls::{TrustedUrls, Urls};
 use crate::wire::{FromServer, Role, SourceKind};
@@ -277,10 +278,8 @@ impl Server {
         let name = if header.host.is_empty() { "live" } else { &header.host };
         let info = layout.info(SourceKind::Live, name, header);
         let examiner = Examiner::new(header, &layout, formulas);
-        let source = self
-            .hub
-            .add(info, layout.names().to_vec(), Arc::clone(&history) as _, examiner)
-            .map_err(io::Error::other)?;
+        let shown = ShownSource::new(info, layout.names().to_vec(), Arc::clone(&history) as _, examiner);
+        let source = self.hub.add(shown).map_err(io::Error::other)?;
         let columns = header.series.len();
         let rates = Rates::new(&header.series);
         Ingest { ring, history, hub: Arc::clone(&self.hub), layout, rates, source, columns }.start(cpus)

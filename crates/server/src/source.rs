@@ -36,6 +36,11 @@ pub struct Range {
 }
 
 impl ShownSource {
+    /// A source that is not shown yet.
+    pub fn new(info: SourceInfo, names: Vec<String>, data: Arc<dyn Source>, examiner: Examiner) -> Self {
+        Self { info: Arc::new(info), data, names: names.into(), examiner: Arc::new(examiner) }
+    }
+
     /// Checks that these series exist.
     pub fn check(&self, series: &[u32]) -> Result<(), ClientRequestError> {
         let count = self.names.len();

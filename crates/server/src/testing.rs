@@ -37,14 +37,8 @@ pub fn shown(names: &[&str], rows: u64) -> crate::source::ShownSource {
         values[0] = Some(row as f64);
         history.push(1_000_000_000 + row * 1_000_000, &values);
     }
-    crate::source::ShownSource {
-        info: Arc::new(layout.info(crate::wire::SourceKind::Live, "test", &header)),
-        data: Arc::new(history),
-        names: layout.names().to_vec().into(),
-        examiner: Arc::new(crate::examiner::Examiner::new(
-            &header,
-            &layout,
-            &Arc::new(numakit_derived::Catalog::built_in().clone()),
-        )),
-    }
+    let info = layout.info(crate::wire::SourceKind::Live, "test", &header);
+    let formulas = Arc::new(numakit_derived::Catalog::built_in().clone());
+    let examiner = crate::examiner::Examiner::new(&header, &layout, &formulas);
+    crate::source::ShownSource::new(info, layout.names().to_vec(), Arc::new(history), examiner)
 }

@@ -44,7 +44,7 @@ macro_rules! kinds {
 kinds! {
     PAGE, "page", |_| true, "Node.js and npm, and a numa that has the web page";
     BROWSER, "browser", |_| true, "Chromium for tests of the page";
-    PYTHON, "python", |_| true, "Python with pyarrow, polars and mcp";
+    PYTHON, "python", |_| true, "Python with pyarrow, pandas, polars and mcp";
     TOOLS, "tools", |_| true, "programs that tests compare with or run: numactl, hwloc, util-linux, binutils, interpreters";
     COMPILERS, "compilers", |_| true, "g++, gfortran, go, musl-gcc, and GCC's sanitizers";
     GUEST, "guest", |m| m.apt, "QEMU with a kernel and busybox: a NUMA guest";
