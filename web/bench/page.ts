@@ -1,10 +1,10 @@
-// Cost of one update of the page: `node dist-bench/page.js ADDRESS METRIC SECONDS`. One panel with
-// all series of that metric follows the newest minute.
+// Cost of one update of the page: `node dist-bench/page.js ADDRESS METRIC SECONDS [lines|usual]`. One panel with
+// all series of that metric follows the newest minute, drawn as lines or as so many usually are.
 
 import { Client, closeBrowser } from "../e2e/infra/browser";
 import { counted, median, percentile, print, takeTimes, watchUpdates } from "./stopwatch";
 
-const [address = "", metric = "scripted.work", seconds = "10"] = process.argv.slice(2);
+const [address = "", metric = "scripted.work", seconds = "10", how = "lines"] = process.argv.slice(2);
 
 interface Parts {
   screen: {
@@ -18,13 +18,13 @@ interface Parts {
 const client = await Client.open(address, { ready: false });
 const { page } = client;
 await page.waitForSelector(".board");
-await page.evaluate((id) => {
+await page.evaluate(([id, how]) => {
   const { screen, view } = window.numakit as unknown as Parts;
   view.panels = [id];
   // Lines, as the other program draws them; the usual chart of many is a heat map.
-  view.modes = { [id]: "lines" };
+  view.modes = how === "lines" ? { [id]: how } : {};
   screen.panelsChanged();
-}, `m:${metric}`);
+}, [`m:${metric}`, how] as const);
 const cdp = await client.cdp();
 await cdp.send("Performance.enable");
 await page.waitForTimeout(3000);

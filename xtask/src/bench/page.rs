@@ -1,5 +1,5 @@
 //! An update of the page, compared with the same update in Plotly: 24 series of 60,000 points; ten times
-//! a second, each gets 100 more.
+//! a second, each gets 100 more. And of 128 series, as the page shows so many.
 
 use super::results::Results;
 use super::served::Served;
@@ -11,16 +11,46 @@ use std::time::Duration;
 
 const ROUNDS: usize = 3;
 const SERIES: u32 = 24;
+/// The nodes of a large machine.
+const MANY: u32 = 128;
 const POINTS: u32 = 60_000;
 const SECONDS: &str = "10";
 const UPDATES: &str = "5";
 
 pub fn run(results: &mut Results) -> Result<()> {
     results.show("scripts and styles, compressed", web::compressed_size()? / 1024.0, "KiB")?;
-    // One for each node, and the clock.
-    let served = Served::scripted(SERIES + 1, SERIES, 1)?;
+    beside_plotly(results)?;
+    many(results)
+}
+
+/// A machine with a series for each node, and the clock, after a minute.
+fn served(nodes: u32) -> Result<Served> {
+    let served = Served::scripted(nodes + 1, nodes, 1)?;
     std::thread::sleep(Duration::from_millis(u64::from(POINTS)));
-    let page = || Figures::of(web::bench("page")?.args([&served.url, "scripted.work", SECONDS]));
+    Ok(served)
+}
+
+/// The figures of one panel, `lines` or as the page shows so many series (`usual`).
+fn figures(served: &Served, how: &str) -> Result<Figures> {
+    Figures::of(web::bench("page")?.args([&served.url, "scripted.work", SECONDS, how]))
+}
+
+fn many(results: &mut Results) -> Result<()> {
+    let served = served(MANY)?;
+    for how in ["usual", "lines"] {
+        let measured: Result<Vec<Figures>> = (0..ROUNDS).map(|_| figures(&served, how)).collect();
+        let measured = measured?;
+        let of = |name: &str| measured.iter().map(|page| page.get(name)).collect::<Result<Vec<f64>>>();
+        let name = format!("{MANY} nodes, {how}: script per update");
+        results.at_most(&name, median(of("script_ms")?), "ms", 16.0)?;
+        results.show(&format!("{name}, p95"), median(of("script_p95_ms")?), "ms")?;
+    }
+    Ok(())
+}
+
+fn beside_plotly(results: &mut Results) -> Result<()> {
+    let served = served(SERIES)?;
+    let page = || figures(&served, "lines");
     let shown = page()?;
     let [width, height] = ["width", "height"].map(|name| shown.get(name).map(|size| size.to_string()));
     let size = [width?, height?];
