@@ -198,7 +198,9 @@ impl Run {
         let python = self.part("Python with pyarrow, pandas, polars and mcp", python::venv);
         match python {
             Ok(path) => environment.push(("NUMAKIT_PYTHON", path.into())),
-            Err(error) => self.console.lock().progress.say(&format!("no pyarrow, pandas, polars and mcp: {error:#}")),
+            Err(error) => {
+                self.console.lock().progress.say(&format!("no pyarrow, pandas, polars and mcp: {error:#}"))
+            }
         }
         let servers = self.part("servers that exports are tried with", peers::folder);
         match servers {

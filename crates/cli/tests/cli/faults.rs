@@ -57,10 +57,7 @@ fn a_limit_of_file_sizes_is_an_error_and_not_a_signal() {
     // A command has the limit, and the default action of SIGXFSZ.
     let ended = folder.run("record -e pgfault -o child.arrows -- ./write");
     assert_eq!(ended.code, 127, "{}", ended.err);
-    std::fs::write(folder.path("write"), "#!/bin/sh\nulimit -f 1\nexec head -c 99999 /dev/zero >big\n")
-        .unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(folder.path("write"), mode).unwrap();
+    folder.script("write", "#!/bin/sh\nulimit -f 1\nexec head -c 99999 /dev/zero >big\n");
     let ended = folder.run("record -e pgfault -o child2.arrows -- ./write");
     // SIGXFSZ, as without numa.
     assert_eq!(ended.code, 128 + 25, "{}", ended.err);
@@ -180,10 +177,7 @@ fn every_verb_runs_as_nobody() {
 /// A copy of the binary that every user may run: the build folder may be private.
 fn numa_for_all(folder: &Folder) -> std::path::PathBuf {
     let target = folder.path("numa");
-    if !target.exists() {
-        std::fs::copy(env!("CARGO_BIN_EXE_numa"), &target).unwrap();
-    }
-    target
+    if target.exists() { target } else { folder.program(env!("CARGO_BIN_EXE_numa").as_ref(), "numa", 0o755) }
 }
 
 #[test]

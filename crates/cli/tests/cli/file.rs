@@ -43,8 +43,8 @@ fn what_is_evicted_and_loaded_is_shown() {
 #[test]
 fn a_process_that_maps_a_file_is_listed() {
     let folder = Folder::new("filemapped");
-    fs::copy("/bin/sleep", folder.path("sleeper")).unwrap();
-    let mut child = Command::new(folder.path("sleeper")).arg("600").stdin(Stdio::null()).spawn().unwrap();
+    let sleeper = folder.program("/bin/sleep".as_ref(), "sleeper", 0o755);
+    let mut child = Command::new(sleeper).arg("600").stdin(Stdio::null()).spawn().unwrap();
     let done = folder.run("file show --json sleeper");
     let evicted = folder.run("file evict sleeper");
     child.kill().unwrap();

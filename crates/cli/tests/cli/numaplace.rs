@@ -1,18 +1,16 @@
 //! The command line of the original numaplace.
 
 use crate::runner::{Done, Folder};
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 /// Runs a line of it in a folder with a program of the name that the examples have.
 fn numaplace(folder: &Folder, words: &[&str]) -> Done {
-    let (link, program) = (folder.path("numaplace"), folder.path("cg.C.x"));
+    let link = folder.path("numaplace");
     if !link.exists() {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), &link).unwrap();
         let text = "#!/bin/sh\necho cores $(nproc) arguments $*\n\
                     grep THP_enabled /proc/self/status\ncat /proc/$$/timerslack_ns\nchrt -p $$ 2>/dev/null\n";
-        std::fs::write(&program, text).unwrap();
-        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        folder.script("cg.C.x", text);
     }
     let mut command = Command::new(&link);
     command.args(words).current_dir(&folder.0).env("NUMAKIT_REGISTRY", folder.path("registry"));

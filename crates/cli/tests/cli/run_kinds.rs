@@ -169,8 +169,7 @@ fn privileged_programs_get_mask_and_policy() {
     }
     let folder = Folder::new("kinds-rights");
     let Some(program) = kind(&folder, "plain", &["cc"]) else { return };
-    let numa_here = folder.path("numa");
-    std::fs::copy(env!("CARGO_BIN_EXE_numa"), &numa_here).unwrap();
+    let numa_here = folder.program(env!("CARGO_BIN_EXE_numa").as_ref(), "numa", 0o755);
     // Root creates the registry; the cache of the user nobody is here.
     assert_eq!(run(&folder, &["-c", "1", "--busy", "off", "true"]).code, 0);
     let cache = folder.path("cache");
@@ -187,12 +186,7 @@ fn privileged_programs_get_mask_and_policy() {
     let plain = nobody(&program);
     ran(&plain);
     assert_eq!(plain.err, "");
-    let copy = |name: &str, mode: u32| {
-        let copy = folder.path(name);
-        std::fs::copy(&program, &copy).unwrap();
-        std::fs::set_permissions(&copy, PermissionsExt::from_mode(mode)).unwrap();
-        copy
-    };
+    let copy = |name: &str, mode: u32| folder.program(&program, name, mode);
     let raised = copy("raised", 0o4755);
     has_note(&nobody(&raised), "raised is setuid");
     // For its owner it is an ordinary program.

@@ -20,6 +20,22 @@ impl Folder {
         self.0.join(name)
     }
 
+    /// A copy of a program, with this mode. Another process makes it: while a file is open for writing here, children of other
+    /// threads may have it open as well, and the kernel starts no such program.
+    pub fn program(&self, from: &Path, name: &str, mode: u32) -> PathBuf {
+        let path = self.path(name);
+        let copied = Command::new("install").arg(format!("-m{mode:o}")).args([from, &path]).status();
+        assert!(copied.unwrap().success(), "{}", path.display());
+        path
+    }
+
+    /// The same for a script with this text.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let source = self.path(&format!("{name}.text"));
+        std::fs::write(&source, text).unwrap();
+        self.program(&source, name, 0o755)
+    }
+
     /// `numa` in this folder, with its run directory here too.
     pub fn numa(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_numa"));
