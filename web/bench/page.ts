@@ -1,5 +1,5 @@
 // Cost of one update of the page: `node dist-bench/page.js ADDRESS METRIC SECONDS [lines|usual]`. One panel with
-// all series of that metric follows the newest minute, drawn as lines or as so many usually are.
+// all series of that metric follows the newest minute, drawn as lines, or as the page usually shows that number.
 
 import { Client, closeBrowser } from "../e2e/infra/browser";
 import { counted, median, percentile, print, takeTimes, watchUpdates } from "./stopwatch";

