@@ -44,7 +44,11 @@ fn many(results: &mut Results) -> Result<()> {
         let name = format!("{MANY} nodes, {how}: script per update");
         let script = median(of("script_ms")?);
         // Who asks for that number of lines waits for them.
-        if how == "usual" { results.at_most(&name, script, "ms", 16.0) } else { results.show(&name, script, "ms") }?;
+        if how == "usual" {
+            results.at_most(&name, script, "ms", 16.0)
+        } else {
+            results.show(&name, script, "ms")
+        }?;
         results.show(&format!("{name}, p95"), median(of("script_p95_ms")?), "ms")?;
     }
     Ok(())
