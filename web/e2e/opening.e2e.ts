@@ -30,15 +30,17 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A page whose first message says that all sources are still being opened; `tell` sends it a message. `asked`: what it requests. */
-async function early(): Promise<{ one: Client; hello: FromServer & { type: "hello" }; tell(message: FromServer): void; asked: ToServer[] }> {
+/** A page whose first message says that all sources are still being opened; `tell` sends it a message. `asked`: what it requests; `cut` ends its connection. */
+async function early(): Promise<{ one: Client; hello: FromServer & { type: "hello" }; tell(message: FromServer): void; asked: ToServer[]; cut(): Promise<void> }> {
   const one = await Client.open("about:blank", { ready: false });
   let tell: ((message: FromServer) => void) | undefined;
   let hello: (FromServer & { type: "hello" }) | undefined;
   const asked: ToServer[] = [];
+  let cut: (() => Promise<void>) | undefined;
   await one.page.routeWebSocket(/\/stream$/, (page) => {
     const server = page.connectToServer();
     tell = (message) => page.send(JSON.stringify(message));
+    cut = () => page.close();
     page.onMessage((data) => {
       asked.push(JSON.parse(String(data)) as ToServer);
       server.send(data);
@@ -52,7 +54,7 @@ async function early(): Promise<{ one: Client; hello: FromServer & { type: "hell
   });
   await one.page.goto(numa.controller);
   await until("the first message", async () => hello !== undefined);
-  return { one, hello: hello!, tell: tell!, asked };
+  return { one, hello: hello!, tell: (message) => tell!(message), asked, cut: () => cut!() };
 }
 
 test("a page shows how much was read, then the recording; a second one arrives behind it", async () => {
@@ -106,5 +108,22 @@ test("a part of a recording is shown while the rest is read, and requested again
   await one.notice(/^Opened .*a\.json/);
   await until("all of it", async () => fetches() > grown && !(await verdict())?.includes("so far"));
   assert.deepEqual((await one.view())?.panels, panels);
+  await one.close();
+});
+
+test("a page whose connection was lost meanwhile shows all of it", async () => {
+  const { one, hello, tell, asked, cut } = await early();
+  const [a] = hello.sources as [SourceInfo];
+  const known = () => one.page.evaluate(() => window.numakit?.["sources"].map(({ read_percent }) => read_percent));
+  const fetches = () => asked.filter(({ type }) => type === "fetch").length;
+  tell({ type: "source", source: { ...a, read_percent: 40 } });
+  await one.ready();
+  await until("its samples", async () => fetches() > 0);
+  assert.deepEqual(await known(), [40]);
+  const before = fetches();
+  await cut();
+  await until("the next connection", async () => (await one.page.evaluate(() => window.numakit?.["arriving"] ?? null)) !== null);
+  tell({ type: "source", source: a });
+  await until("all of it", async () => (await known())?.join() === "" && fetches() > before);
   await one.close();
 });

@@ -144,7 +144,11 @@ export class Page {
     const shown = chosen ?? sources[0];
     if (!shown) return void this.showResults();
     this.processes?.reconnected();
-    if (sameRole && this.screen?.fits(sources)) return this.screen.reconnected();
+    if (sameRole && this.screen?.fits(sources)) {
+      // More of them may have been read meanwhile.
+      for (const one of sources) if (one.kind === "recording") this.renew(one);
+      return this.screen.reconnected();
+    }
     this.sources = sources;
     this.view.source = shown.id;
     this.open(shown);
@@ -188,14 +192,21 @@ export class Page {
 
   private opened(source: SourceInfo): void {
     if (this.arriving) return this.settle([...this.arriving.sources.filter((one) => one.id !== source.id), source], this.arriving.sameRole);
-    const before = this.sources.find((one) => one.id === source.id);
-    // The parts of the screen have the object, which stays.
-    if (before) Object.assign(before, source);
-    else this.sources.push(source);
-    this.screen?.sourcesChanged();
-    if (before) this.screen?.sourceGrew(source.id);
+    if (this.renew(source)) {
+      this.screen?.sourceGrew(source.id);
+    } else {
+      this.sources.push(source);
+      this.screen?.sourcesChanged();
+    }
     if (source.read_percent === null) notify(`Opened ${source.name}`);
     if (source.id === this.expected) this.choose(source.id);
+  }
+
+  /** Takes over what changed of a known source; false if it is not known. The parts of the screen have the object, which stays. */
+  private renew(source: SourceInfo): boolean {
+    const known = this.sources.find((one) => one.id === source.id);
+    if (known) Object.assign(known, source);
+    return known !== undefined;
   }
 
   /** What a comparison needs. */

@@ -81,8 +81,8 @@ impl RecordedHistory {
         Ok(Self::opened(path, budget, show, &mut |_| true)?.0)
     }
 
-    /// Like [`RecordedHistory::open`]. `progress` is told how far it is; if it breaks, the rest is not read and the
-    /// result is `None`.
+    /// Like [`RecordedHistory::open`]. `progress` receives how much was read; if it breaks, the rest is not read and
+    /// the result is `None`.
     pub fn open_while(
         path: &Path,
         budget: usize,

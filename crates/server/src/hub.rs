@@ -110,7 +110,7 @@ impl Hub {
         if shared.sources.len() >= wire::SOURCES {
             return Err(ClientRequestError::Sources(id));
         }
-        let shown = shared.told(id, shown);
+        let shown = shared.announced(id, shown);
         shared.sources.push(shown);
         Ok(id)
     }
@@ -122,8 +122,8 @@ impl Hub {
         if id as usize >= count {
             return Err(ClientRequestError::NoSource { id, count });
         }
-        // Clients ask again as soon as they are told, and wait for this lock.
-        let shown = shared.told(id, shown);
+        // Clients request again what they show as soon as they have the message, and wait for this lock.
+        let shown = shared.announced(id, shown);
         shared.sources[id as usize] = shown;
         Ok(id)
     }
@@ -331,8 +331,8 @@ impl Shared {
         oldest.map(|at| Some(same_role[at])).ok_or(ClientRequestError::Full { limit: max, who })
     }
 
-    /// A source with this number, of which all clients are told.
-    fn told(&self, id: u32, shown: ShownSource) -> ShownSource {
+    /// Sends a source with this number to all clients.
+    fn announced(&self, id: u32, shown: ShownSource) -> ShownSource {
         let info = SourceInfo { id, ..(*shown.info).clone() };
         self.broadcast(&FromServer::Source { source: Box::new(info.clone()) });
         self.broadcast(&FromServer::Labels { source: id, labels: shown.labels(), all: true });

@@ -55,7 +55,7 @@ pub fn open_all(
     for (at, file) in files.iter().enumerate() {
         let (mut told, mut parts) = (None, Parts::new(hub));
         let mut report = |opened: &PartlyOpened<'_>| {
-            let percent = recordings::percent(opened.share);
+            let percent = opened.percent();
             parts.show(opened);
             if told.replace(percent) != Some(percent) {
                 let now = info(file, percent);

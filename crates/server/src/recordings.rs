@@ -55,28 +55,26 @@ pub fn read(
 
 /// A recording that is being opened.
 pub struct PartlyOpened<'a> {
-    /// The share that was read.
-    pub share: f64,
     reading: &'a PartlyRead<'a>,
     name: &'a str,
     formulas: &'a Arc<Catalog>,
 }
 
 impl PartlyOpened<'_> {
+    /// How much was read; without a fraction, as 100 is the whole.
+    pub fn percent(&self) -> u8 {
+        (self.reading.share * 100.0) as u8
+    }
+
     /// The recording as far as it was read; none before there is a sample, and where that cannot be shown.
     pub fn so_far(&self) -> Option<OpenedRecording> {
         let mut opened = describe(self.reading.so_far()?, self.name, self.formulas).ok()?;
-        opened.info.read_percent = Some(percent(self.share));
+        opened.info.read_percent = Some(self.percent());
         Some(opened)
     }
 }
 
-/// Without a fraction: 100 is the whole.
-pub fn percent(share: f64) -> u8 {
-    (share * 100.0) as u8
-}
-
-/// Like [`read`]. `progress` is told how far it is; if it breaks, the result is `None`.
+/// Like [`read`]. `progress` receives how much was read; if it breaks, the result is `None`.
 pub fn read_while(
     path: &Path,
     name: &str,
@@ -85,7 +83,7 @@ pub fn read_while(
     progress: &mut dyn FnMut(&PartlyOpened<'_>) -> ControlFlow<()>,
 ) -> Result<Option<OpenedRecording>, RecordingError> {
     let recorded = RecordedHistory::open_while(path, budget, shown_with(formulas), &mut |reading| {
-        progress(&PartlyOpened { share: reading.share, reading: &reading, name, formulas })
+        progress(&PartlyOpened { reading: &reading, name, formulas })
     })?;
     recorded.map(|recorded| describe(recorded, name, formulas)).transpose()
 }
@@ -109,12 +107,8 @@ fn describe(
     Ok(OpenedRecording { info, names: layout.names().to_vec(), data: Arc::new(recorded), examiner, damage })
 }
 
-/// Adds a recording as a source. All clients get a message if it is damaged.
-pub fn add(hub: &Hub, opened: OpenedRecording) -> Result<u32, RecordingError> {
-    put(hub, None, opened)
-}
-
-/// The same in place of the source with this number, if there is one: a part of the recording.
+/// Adds a recording as a source, or puts it in place of the source with this number, a part of it. All clients get a message
+/// if it is damaged.
 pub fn put(hub: &Hub, part: Option<u32>, opened: OpenedRecording) -> Result<u32, RecordingError> {
     let OpenedRecording { info, names, data, examiner, damage } = opened;
     let shown = ShownSource::new(info, names, data, examiner);
@@ -133,5 +127,5 @@ pub fn put(hub: &Hub, part: Option<u32>, opened: OpenedRecording) -> Result<u32,
 pub fn open_sent(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, RecordingError> {
     let opened = read(path, name, hub.budget, formulas)?;
     hub.check_opened()?;
-    add(hub, opened)
+    put(hub, None, opened)
 }

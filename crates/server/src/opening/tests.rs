@@ -157,8 +157,8 @@ fn a_part_is_a_source_until_all_was_read() {
     let mut look = |opened: &PartlyOpened<'_>| {
         parts.next = Instant::now();
         parts.show(opened);
-        if let Some(id) = parts.id.filter(|_| opened.share < 1.0) {
-            let percent = recordings::percent(opened.share);
+        if let Some(id) = parts.id.filter(|_| opened.percent() < 100) {
+            let percent = opened.percent();
             assert_eq!((id, hub.source(id).unwrap().info.read_percent), (0, Some(percent)));
             let refusal = hub.whole_source(id).err().unwrap().to_string();
             assert!(refusal.starts_with(&format!("{percent} % of c was read so far")), "{refusal}");
