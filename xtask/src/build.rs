@@ -21,45 +21,50 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The release build, target/share with the files for /usr/share, and the links.
+/// numa, its man pages and completions in a folder like /usr/share, and the links.
 pub fn everything() -> Result<()> {
-    install::need_c()?;
-    process::step("cargo build --release: numa and its page (two to five minutes the first time)");
-    process::run(&mut process::cargo(&["build", "--release"]))?;
-    process::step("numa man, numa completions: target/share");
-    documents(&workspace::numa(), &share())?;
+    let numa = numa()?;
+    documents(&numa, &share())?;
     for name in ["numascope", "numaplace"] {
-        link("numa", &workspace::target().join("release").join(name))?;
+        link("numa", &workspace::built().join(name))?;
     }
     Ok(())
 }
 
-/// Programs that write recordings for tests in a browser.
-pub const GENERATORS: [&str; 2] = ["long", "pairs"];
-
-/// An optimised numa without link-time optimisation, for tests that run real programs, and the generators of recordings: built
-/// later by themselves, they would have other features, and most crates were built twice. `NUMAKIT_NUMA` names another
-/// numa.
-pub fn fast() -> Result<()> {
-    if std::env::var_os("NUMAKIT_NUMA").is_some() {
-        return Ok(());
+/// The program. Where it is not there yet, says first what takes how long.
+pub fn numa() -> Result<PathBuf> {
+    install::need_c()?;
+    if !workspace::numa().exists() {
+        process::step(
+            "building numa, the libraries that it embeds and its page: about 300 crates, three to four minutes on two CPUs; \
+             guests and tests use the same build",
+        );
     }
-    let mut cargo = process::cargo(&["build", "--profile", "fast", "-p", "numakit-cli", "--bin", "numa"]);
-    cargo.args(["-p", "numakit-recording"]);
-    for name in GENERATORS {
-        cargo.args(["--example", name]);
-    }
-    process::run(&mut cargo)
+    process::run(&mut cargo(&["--bin", "numa"]))?;
+    Ok(workspace::numa())
 }
 
-/// A generator that [`fast`] has built.
-pub fn generator(name: &str) -> Option<PathBuf> {
-    Some(workspace::target().join("fast/examples").join(name)).filter(|path| path.exists())
+/// The program as users install it, which benchmarks measure.
+pub fn released() -> Result<()> {
+    install::need_c()?;
+    if !workspace::measured().exists() {
+        process::step("building numa as it is installed: seven to nine minutes on two CPUs");
+    }
+    process::run(&mut cargo(&["--release", "--bin", "numa"]))
 }
 
-/// The program that [`fast`] builds.
-pub fn fast_numa() -> PathBuf {
-    std::env::var_os("NUMAKIT_NUMA").map_or_else(|| workspace::target().join("fast/numa"), PathBuf::from)
+/// A build of these targets. Cargo chooses the features of libraries for all packages that it is given: with all of them, as
+/// for the tests, each library is compiled once.
+fn cargo(targets: &[&str]) -> Command {
+    let mut command = process::cargo(&["build", "--workspace"]);
+    command.args(targets);
+    command
+}
+
+/// A program in the folder `examples` of a package, built as what is installed.
+pub fn example(name: &str) -> Result<PathBuf> {
+    process::run(&mut cargo(&["--release", "--example", name]))?;
+    Ok(workspace::released().join("examples").join(name))
 }
 
 /// Man pages and completions, in a folder like /usr/share.

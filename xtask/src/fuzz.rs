@@ -79,9 +79,9 @@ fn build() -> Result<PathBuf> {
         version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV names no host")?;
     let target = workspace::target().join("fuzz");
     // With --target, build scripts and macros are not instrumented.
-    let words = ["build", "--quiet", "--release", "-p", "numakit-fuzz", "--features", "libfuzzer"];
+    let words = ["build", "--release", "-p", "numakit-fuzz", "--features", "libfuzzer"];
     let mut cargo = process::cargo(&words);
-    cargo.args(["--config", "profile.release.lto=false", "--target", host]);
+    cargo.args(["--target", host]);
     process::run(cargo.env("RUSTFLAGS", INSTRUMENTATION).env("CARGO_TARGET_DIR", &target))?;
     Ok(target.join(host).join("release/fuzz"))
 }

@@ -2,6 +2,7 @@
 
 mod options;
 
+use crate::build;
 use anyhow::{Context, Result};
 use numakit_guest::programs::{self, Found};
 use numakit_guest::{Boot, Failure, Guest, Shape, Simulation, Status, Traffic, place};
@@ -53,6 +54,10 @@ fn list_shapes() -> Result<ExitCode> {
 }
 
 fn start(options: &Options) -> Result<ExitCode> {
+    if std::env::var_os("NUMAKIT_NUMA").is_none() {
+        // It says what is built, and for how long.
+        build::numa()?;
+    }
     let mut guest = Guest::new(Shape::named(&options.shape)?).timeout(options.timeout);
     if let Some(mib) = options.memory_mib {
         guest = guest.memory_mib(mib);

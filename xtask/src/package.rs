@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+/// The profile of packages: with the long link.
+const PROFILE: &str = "dist";
 /// The version of numakit.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -28,7 +30,7 @@ struct Options {
 impl Options {
     fn parse(words: &[String]) -> Result<Self> {
         let mut options =
-            Self { target: None, profile: "release".into(), out: workspace::target().join("package") };
+            Self { target: None, profile: PROFILE.into(), out: workspace::target().join("package") };
         let mut words = words.iter();
         while let Some(option) = words.next() {
             let mut value = || match words.next() {
@@ -56,13 +58,19 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     install::need(&["readelf", "--version"], &["binutils"])?;
     fs::create_dir_all(&options.out)?;
     let begin = Instant::now();
+    if options.profile == PROFILE {
+        process::step(
+            "building numa with optimisation over all libraries: five to eight minutes on two CPUs. The last step, the link of \
+             numa, takes two to three of them and prints nothing",
+        );
+    }
     let built = Built::new(&platform, &options.profile)?;
     println!("{}: built in {:.0} s", platform.triple, begin.elapsed().as_secs_f64());
     let name = format!("numakit-{VERSION}-{}-linux", platform.machine);
     let top = options.out.join(&name);
     tree::lay_out(&top, &built)?;
     // A profile without link-time optimisation is for quick builds.
-    let level = if options.profile == "release" { 6 } else { 0 };
+    let level = if options.profile == PROFILE { 6 } else { 0 };
     report(&tarball(&options.out, &name, level)?)?;
     match install::need(&["dpkg-deb", "--version"], &["dpkg"]) {
         Ok(()) => report(&deb::make(&options.out, &top, &platform, level)?)?,

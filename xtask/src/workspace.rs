@@ -15,7 +15,22 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The release build of the program.
+/// What cargo builds without `--release`: the one build for runs, guests and tests.
+pub fn built() -> PathBuf {
+    target().join("debug")
+}
+
+/// The program of that build.
 pub fn numa() -> PathBuf {
-    target().join("release/numa")
+    built().join("numa")
+}
+
+/// What cargo builds with `--release`: as users install it, for benchmarks.
+pub fn released() -> PathBuf {
+    target().join("release")
+}
+
+/// The program of which benchmarks measure what it costs.
+pub fn measured() -> PathBuf {
+    released().join("numa")
 }

@@ -5,7 +5,7 @@ use crate::fetch;
 use crate::{packages, place};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
@@ -37,13 +37,18 @@ fn build_numa() -> Result<PathBuf, Failure> {
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--profile", "fast", "-p", "numakit-cli"]).current_dir(place::root());
+    // Of all packages, as xtask and the tests build it: with fewer, its libraries were compiled again.
+    build.args(["build", "--workspace", "--bin", "numa"]).current_dir(place::root());
     // Build scripts run again when what cargo tells of this package, the one that calls, reaches them.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(name)) {
         build.env_remove(name);
     }
-    finished(&mut build)?;
-    Ok(place::target().join("fast/numa"))
+    // Its progress is shown.
+    let status = build.stderr(Stdio::inherit()).status().map_err(on("run cargo for", place::root()))?;
+    if !status.success() {
+        return Err(Failure::Request(format!("numa cannot be built: cargo ended with {status}")));
+    }
+    Ok(place::target().join("debug/numa"))
 }
 
 /// Whether a variable tells a program of the package that cargo runs it for.

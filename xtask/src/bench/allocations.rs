@@ -4,8 +4,8 @@
 use super::floor;
 use super::results::Results;
 use super::statistics::{median, pairs};
-use crate::process::{self, Figures};
-use crate::workspace;
+use crate::build;
+use crate::process::Figures;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
@@ -53,7 +53,5 @@ pub fn run(results: &mut Results) -> Result<()> {
 
 /// The program that runs another one with its allocations logged.
 fn logger() -> Result<PathBuf> {
-    let words = ["build", "--release", "--quiet", "--package", "numakit-preload", "--example", "logged"];
-    process::run(&mut process::cargo(&words))?;
-    Ok(workspace::target().join("release/examples/logged"))
+    build::example("logged")
 }

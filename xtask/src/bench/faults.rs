@@ -4,7 +4,7 @@
 use super::floor;
 use super::results::Results;
 use super::statistics::{median, pairs};
-use crate::process::{self, Figures};
+use crate::process::Figures;
 use crate::workspace;
 use anyhow::Result;
 use std::process::Command;
@@ -18,8 +18,7 @@ const LIMIT: f64 = 5.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
     let program = floor::build()?.join("faults");
-    process::run(&mut process::cargo(&["build", "--release", "--quiet", "--package", "numakit-cli"]))?;
-    let numa = workspace::target().join("release/numa");
+    let numa = workspace::measured();
     let plain = |(steps, count): (&str, &str)| Figures::of(Command::new(&program).args([steps, count]));
     let text = workspace::target().join("faults.txt");
     let observed = |(steps, count): (&str, &str)| {

@@ -1,6 +1,6 @@
 //! A simulated machine as files on tmpfs, which are removed when it is dropped.
 
-use crate::process;
+use crate::{build, process};
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
@@ -21,7 +21,7 @@ impl Machine {
     /// Generates the machine of a synthetic description; its nodes have the counters of node 0 here.
     pub fn generate(synthetic: &str, nodes: u32) -> Result<Self> {
         let machine = Self { dir: format!("/dev/shm/numakit-bench-{}", std::process::id()).into(), nodes };
-        process::run(example("numakit-testing", "machine").arg(synthetic).arg(&machine.dir))?;
+        process::run(Command::new(build::example("machine")?).arg(synthetic).arg(&machine.dir))?;
         for file in NODE_FILES {
             let path = format!("/sys/devices/system/node/node0/{file}");
             let text = fs::read_to_string(&path).context(path)?;
@@ -49,7 +49,7 @@ impl Machine {
 
     /// Writes a list of the files that are read for the topology, one path per line.
     pub fn list_files(&self) -> Result<PathBuf> {
-        let files = process::read(example("numakit-topology", "read").arg("--files").arg(&self.dir))?;
+        let files = process::read(Command::new(build::example("read")?).arg("--files").arg(&self.dir))?;
         let list: String = files.lines().map(|path| format!("{}{path}\n", self.dir.display())).collect();
         let path = self.dir.join("files");
         fs::write(&path, list)?;
@@ -58,7 +58,7 @@ impl Machine {
 
     /// Reads the topology; returns the time in microseconds.
     pub fn read_time(&self) -> Result<f64> {
-        let output = process::read(example("numakit-topology", "read").arg(&self.dir))?;
+        let output = process::read(Command::new(build::example("read")?).arg(&self.dir))?;
         let time = output.trim().strip_suffix(" us").and_then(|text| text.rsplit(' ').next());
         Ok(time.with_context(|| format!("no time in: {output}"))?.parse()?)
     }
@@ -74,11 +74,6 @@ impl Machine {
         }
         Ok(())
     }
-}
-
-/// An example of a package.
-fn example(package: &str, name: &str) -> Command {
-    process::cargo(&["run", "--quiet", "--release", "-p", package, "--example", name, "--"])
 }
 
 impl Drop for Machine {

@@ -72,7 +72,7 @@ fn value(text: &str, name: &str) -> Result<f64> {
 
 /// `numa bench` on these CPUs, with the memory and for the time of the floor.
 pub fn measured(benchmark: &str, cpus: &str) -> Result<Value> {
-    let mut numa = Command::new(workspace::numa());
+    let mut numa = Command::new(workspace::measured());
     numa.args(["bench", benchmark, "--cpus", cpus, "--json", "--time", &format!("{MS}ms")]);
     // Both touch as many pages between two readings of the clock.
     if benchmark != "faults" {

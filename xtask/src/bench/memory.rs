@@ -51,7 +51,7 @@ fn json(columns: usize, bytes: u64) -> Result<PathBuf> {
 /// Peak memory of an export, in KiB.
 fn peak(file: &Path) -> Result<f64> {
     let mut script = python::script("peak.py")?;
-    script.arg(workspace::numa()).args(["export", "--to", "csv"]).arg(file);
+    script.arg(workspace::measured()).args(["export", "--to", "csv"]).arg(file);
     let peak = Figures::of(&mut script)?.get("peak_kib");
     std::fs::remove_file(file)?;
     peak

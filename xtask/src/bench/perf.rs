@@ -5,8 +5,10 @@ use super::floor;
 use super::recorder::Recording;
 use super::results::Results;
 use super::statistics::{PAIRS, median, pairs};
-use crate::process::{self, Figures};
+use crate::build;
+use crate::process::Figures;
 use anyhow::Result;
+use std::process::Command;
 
 const SECONDS: u32 = 10;
 
@@ -41,10 +43,10 @@ fn software(results: &mut Results) -> Result<()> {
 
 /// Eight packages at 100 Hz. The script's reads keep the CPU busy for the time that it prints.
 fn scripted(results: &mut Results) -> Result<()> {
-    let example = ["run", "--release", "--quiet", "-p", "numakit-recording", "--example", "hardware", "--"];
+    let example = build::example("hardware")?;
     let mut runs = Vec::new();
     for _ in 0..PAIRS {
-        runs.push(Figures::of(process::cargo(&example).arg(SECONDS.to_string()))?);
+        runs.push(Figures::of(Command::new(&example).arg(SECONDS.to_string()))?);
     }
     results.show("scripted counters: series", runs[0].get("series")?, "")?;
     results.show("scripted counters: groups", runs[0].get("groups")?, "")?;

@@ -28,7 +28,7 @@ fn startup(results: &mut Results) -> Result<()> {
         ("start over taskset, --share", &["-c", "1", "--busy", "off", "--share"]),
     ] {
         let numa = || {
-            let mut command = Command::new(workspace::numa());
+            let mut command = Command::new(workspace::measured());
             command.arg("run").args(options).args(["--", "true"]).env("NUMAKIT_REGISTRY", &registry);
             milliseconds(&mut command)
         };
@@ -42,7 +42,7 @@ fn startup(results: &mut Results) -> Result<()> {
     }
     let numa = || {
         milliseconds(
-            Command::new(workspace::numa())
+            Command::new(workspace::measured())
                 .args(["run", "-c", "1", "--", "true"])
                 .env("NUMAKIT_REGISTRY", &registry),
         )

@@ -1,21 +1,20 @@
 //! Plans for a machine of ten thousand cores, and trees of machines of thousands of nodes.
 
 use super::results::Results;
-use crate::process;
+use crate::{build, process};
 use anyhow::{Context, Result};
+use std::process::Command;
 
 const LIMIT: f64 = 50.0;
 /// Four times the nodes have sixteen times the distances.
 const GROWTH: f64 = 32.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
-    let example = ["run", "--release", "--quiet", "-p", "numakit-placement", "--example", "thousands"];
-    let output = process::read(&mut process::cargo(&example))?;
+    let output = process::read(&mut Command::new(build::example("thousands")?))?;
     for (name, value) in numbers(&output)? {
         results.at_most(&format!("plan: {name}"), value, "ms", LIMIT)?;
     }
-    let example = ["run", "--release", "--quiet", "-p", "numakit-terminal", "--example", "large_trees"];
-    let output = process::read(&mut process::cargo(&example))?;
+    let output = process::read(&mut Command::new(build::example("large_trees")?))?;
     for (name, value) in numbers(&output)? {
         results.at_most(&format!("tree of 4,096 nodes to one of 1,024: {name}"), value, "x", GROWTH)?;
     }

@@ -34,7 +34,7 @@ impl Recording {
     /// Records; `xtask/python/record.py` names the results.
     pub fn make(&self) -> Result<Figures> {
         let mut script = python::script("record.py")?;
-        script.arg(self.seconds.to_string()).arg(file()).arg(workspace::numa()).arg("record");
+        script.arg(self.seconds.to_string()).arg(file()).arg(workspace::measured()).arg("record");
         Figures::of(script.args(&self.options))
     }
 }

@@ -3,9 +3,10 @@
 use super::results::Results;
 use super::statistics::{PAIRS, median};
 use crate::process::{self, Figures};
-use crate::workspace;
+use crate::{build, workspace};
 use anyhow::Result;
 use std::fs;
+use std::process::Command;
 
 const SERIES: &str = "336";
 const ROWS: &str = "1900000";
@@ -15,13 +16,11 @@ const SECONDS: f64 = 3.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
     let file = workspace::target().join("bench/half-hour.arrows");
-    let example = |krate: &str, name: &str| {
-        process::cargo(&["run", "--release", "--quiet", "-p", krate, "--example", name, "--"])
-    };
-    process::read(example("numakit-recording", "long").args([SERIES, ROWS, "1"]).arg(&file))?;
+    process::read(Command::new(build::example("long")?).args([SERIES, ROWS, "1"]).arg(&file))?;
+    let reported = build::example("reported")?;
     let measured: Result<Vec<(f64, f64)>> = (0..PAIRS)
         .map(|_| {
-            let figures = Figures::of(example("numakit-analysis", "reported").arg(&file))?;
+            let figures = Figures::of(Command::new(&reported).arg(&file))?;
             Ok((figures.get("report")?, figures.get("decoding")?))
         })
         .collect();

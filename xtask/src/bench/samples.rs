@@ -3,8 +3,8 @@
 use super::floor;
 use super::results::Results;
 use super::statistics::{median, pairs};
-use crate::process::{self, Figures};
-use crate::workspace;
+use crate::build;
+use crate::process::Figures;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
@@ -60,7 +60,7 @@ fn cost_of_decoding(results: &mut Results) -> Result<()> {
     let compute = floor::build()?.join("compute");
     let programs: [(&str, PathBuf, &[&str]); 2] =
         [("C", compute, &["1", MANY_STEPS]), ("Python", PathBuf::from("python3"), &["-c", COUNTING])];
-    let decoding = example("numakit-explain", "decoding")?;
+    let decoding = build::example("decoding")?;
     for (name, program, arguments) in programs {
         let Ok(figures) = Figures::of(Command::new(&decoding).arg(program).args(arguments)) else {
             results.say(&format!("perf is not permitted here, or there is no {name}: skipped"));
@@ -100,10 +100,5 @@ fn cost_of_a_sample(results: &mut Results, with: &dyn Fn(&str, &str, &str) -> Re
 
 /// Builds the example that takes samples.
 fn observer() -> Result<PathBuf> {
-    example("numakit-sampling", "observe")
-}
-
-fn example(package: &str, name: &str) -> Result<PathBuf> {
-    process::run(&mut process::cargo(&["build", "--release", "--quiet", "-p", package, "--example", name]))?;
-    Ok(workspace::target().join("release/examples").join(name))
+    build::example("observe")
 }

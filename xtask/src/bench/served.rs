@@ -1,7 +1,7 @@
 //! Runs a server of the page and measures it from outside.
 
 use crate::process::{self, Figures};
-use crate::{web, workspace};
+use crate::{build, web, workspace};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -40,16 +40,14 @@ pub struct Seen {
 impl Served {
     /// `numa live` with these options.
     pub fn live(options: &[&str]) -> Result<Self> {
-        let mut numa = Command::new(workspace::numa());
+        let mut numa = Command::new(workspace::measured());
         numa.args(["live", "--no-open", "--listen", ADDRESS]).args(options);
         Self::start(&mut numa)
     }
 
     /// A simulated machine: `scripted.rs` in crates/server/examples.
     pub fn scripted(series: u32, nodes: u32, interval_ms: u32) -> Result<Self> {
-        let build = ["build", "--quiet", "--release", "-p", "numakit-server", "--example", "scripted"];
-        process::run(&mut process::cargo(&build))?;
-        let mut command = Command::new(workspace::target().join("release/examples/scripted"));
+        let mut command = Command::new(build::example("scripted")?);
         command.arg(ADDRESS).args([series, nodes, interval_ms].map(|n| n.to_string()));
         Self::start(&mut command)
     }
@@ -120,7 +118,7 @@ impl Drop for Served {
     /// Ends it like Ctrl-C.
     fn drop(&mut self) {
         let pid = self.child.id().to_string();
-        if process::run(Command::new("kill").args(["-INT", &pid])).is_err() {
+        if process::run(Command::new("kill").args(["-TERM", &pid])).is_err() {
             let _ = self.child.kill();
         }
         let _ = self.child.wait();

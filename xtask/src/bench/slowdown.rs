@@ -19,7 +19,7 @@ pub fn run(results: &mut Results) -> Result<()> {
         || Figures::of(Command::new(&program).args([&threads, MILLIONS_OF_STEPS]))?.get("seconds");
     for (name, options) in [("vmstat*", "-i 1ms -e vmstat*"), ("default events", "-i 1ms")] {
         let recorded = || {
-            let mut numa = Command::new(workspace::numa());
+            let mut numa = Command::new(workspace::measured());
             numa.arg("record").args(Recording::new(options, 0.0).options).arg("--force").arg("-o");
             numa.arg(recorder::file()).arg("--").arg(&program).args([&threads, MILLIONS_OF_STEPS]);
             seconds_in(&process::read(&mut numa)?)

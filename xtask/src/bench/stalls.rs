@@ -23,7 +23,7 @@ pub fn run(results: &mut Results) -> Result<()> {
     let program = floor::build()?.join("mapping");
     let unobserved = || Figures::of(Command::new(&program).args([MIB, SECONDS]));
     let recorded = || {
-        let mut numa = Command::new(workspace::numa());
+        let mut numa = Command::new(workspace::measured());
         numa.args(["record", "-i", "10ms", "--force", "-o"]).arg(recorder::file()).arg("--");
         Figures::of(numa.arg(&program).args([MIB, SECONDS]))
     };
@@ -56,7 +56,7 @@ fn first_values(processes: u32) -> Result<f64> {
     std::io::Read::read_exact(&mut { taken }, &mut up)?;
     let start = Instant::now();
     let pid = tree.id().to_string();
-    let mut numa = Command::new(workspace::numa());
+    let mut numa = Command::new(workspace::measured());
     numa.args([
         "stat",
         "-i",

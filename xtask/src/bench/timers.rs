@@ -4,8 +4,7 @@
 use super::floor;
 use super::results::Results;
 use super::statistics::{median, pairs};
-use crate::process;
-use crate::workspace;
+use crate::{build, process};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
@@ -38,7 +37,5 @@ fn seconds(command: &mut Command) -> Result<f64> {
 
 /// The program that runs another one with its threads sampled.
 fn observer() -> Result<PathBuf> {
-    let words = ["build", "--release", "--quiet", "--package", "numakit-preload", "--example", "sampled"];
-    process::run(&mut process::cargo(&words))?;
-    Ok(workspace::target().join("release/examples/sampled"))
+    build::example("sampled")
 }

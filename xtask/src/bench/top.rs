@@ -70,7 +70,7 @@ impl Top {
     /// Starts it, and waits for values of memory.
     fn start(root: &Path, (columns, rows): (u16, u16)) -> Result<Self> {
         let pty = Pty::open(columns, rows)?;
-        let mut command = Command::new(workspace::numa());
+        let mut command = Command::new(workspace::measured());
         command.args(["top", "--sysroot"]).arg(root).env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
         let began = Instant::now();
         let mut top = Self { child: pty.spawn(&mut command)?, pty, first: Duration::ZERO };

@@ -71,7 +71,7 @@ pub fn run(results: &mut Results) -> Result<()> {
         let suggested = object["try"].as_str().unwrap_or_default().strip_prefix("numa ");
         let repaired = || match (program.repaired, suggested) {
             (Some(words), _) => cost(&mut command(words)),
-            (None, Some(line)) => cost(Command::new(workspace::numa()).args(line.split(' '))),
+            (None, Some(line)) => cost(Command::new(workspace::measured()).args(line.split(' '))),
             (None, None) => anyhow::bail!("{}: no command is suggested", program.name),
         };
         let measured = pairs(PAIRS, || cost(&mut command(program.broken)), repaired)?;
@@ -97,7 +97,7 @@ fn build() -> Result<PathBuf> {
 /// The object with the verdict of a program; `None` where samples do not tell time.
 fn judged(folder: &Path, program: &Remedied) -> Result<Option<Value>> {
     let file = folder.join("result.json");
-    let mut numa = Command::new(workspace::numa());
+    let mut numa = Command::new(workspace::measured());
     numa.args(["explain", "--json"]).arg(&file).arg("--").arg(folder.join(program.broken[0]));
     process::read(numa.args(&program.broken[1..]))?;
     let result: Value = serde_json::from_slice(&fs::read(&file)?)?;

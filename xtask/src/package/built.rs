@@ -1,7 +1,7 @@
 //! The static program, the library that it embeds, and a `numa` that runs here.
 
 use super::platform::Platform;
-use crate::{process, workspace};
+use crate::{build, process, workspace};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Built {
         for library in libraries.iter().chain(&embedded) {
             check_glibc(library)?;
         }
-        let runs_here = if here { numa.clone() } else { native_numa()? };
+        let runs_here = if here { numa.clone() } else { build::numa()? };
         Ok(Self { numa, libraries, page_packages: web.join("node_modules"), runs_here })
     }
 }
@@ -85,12 +85,6 @@ fn folder(messages: &[Value], package: &str) -> Result<PathBuf> {
     let message = messages.iter().find(of_package);
     let folder = message.and_then(|message| message["out_dir"].as_str());
     Ok(folder.with_context(|| format!("cargo names no folder of the build script of {package}"))?.into())
-}
-
-/// If the target is another machine, an unoptimised program for this one generates the documents.
-fn native_numa() -> Result<PathBuf> {
-    process::run(&mut process::cargo(&["build", "--quiet", "--package", "numakit-cli"]))?;
-    Ok(workspace::target().join("debug/numa"))
 }
 
 /// Checks that the library needs no function of a later glibc.

@@ -4,6 +4,7 @@
 
 mod documents;
 mod errors;
+mod features;
 mod kernel_files;
 mod layers;
 mod rules;

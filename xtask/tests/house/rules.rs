@@ -88,3 +88,23 @@ fn skips_have_a_kind() {
         }
     }
 }
+
+/// What ends processes by a pattern ends those of other tests and of the user as well.
+#[test]
+fn no_process_is_ended_by_a_pattern() {
+    for path in files(&["rs", "c", "h", "py", "ts", "sh", "mjs"]) {
+        if path.ends_with("house/rules.rs") {
+            continue;
+        }
+        let text = read(&path);
+        for name in ["\"pkill", "pkill -", "\"killall", "killall -", "kill(-1"] {
+            let found = text.lines().find(|line| line.contains(name));
+            assert_eq!(
+                found,
+                None,
+                "{}: keep the process and end that one, not all that match",
+                path.display()
+            );
+        }
+    }
+}
