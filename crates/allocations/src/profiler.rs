@@ -139,7 +139,7 @@ impl Profiler {
 }
 
 /// Waits for the end, and reads memory meanwhile. A signal from another process is passed on; one of the terminal has
-/// reached the program already.
+/// reached the program already. A program that goes on all the same is left alone at the second signal.
 fn wait(
     running: &mut Running,
     file: &CountFile,
@@ -153,6 +153,9 @@ fn wait(
         while let Some(signal) = signals.next() {
             if signal.number == signal::CHILD {
                 continue;
+            }
+            if interrupted {
+                return Ok((128 + signal.number, true));
             }
             if signal.from_process {
                 running.signal(signal.number);

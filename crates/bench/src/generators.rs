@@ -8,6 +8,7 @@ use numakit_sys::kernels::{Advice, Mix, Region, TrafficGauge, Vectors, traffic, 
 use numakit_sys::{sched, ticks};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 /// The time between two looks at whether all have begun.
@@ -67,14 +68,17 @@ impl Generators {
         let gauges = Gauges(self.seats.iter().map(|_| TrafficGauge::default()).collect());
         let (end, refused) = (AtomicBool::new(false), Mutex::new(None));
         let done = std::thread::scope(|scope| {
-            for (seat, gauge) in self.seats.iter_mut().zip(&gauges.0) {
-                let (end, refused) = (&end, &refused);
+            let start = |(seat, gauge)| {
+                let (seat, end, refused): (&mut Seat<Region>, _, _) = (seat, &end, &refused);
                 scope.spawn(move || match sched::set_affinity(&CpuSet::range(seat.cpu, seat.cpu)) {
                     Ok(()) => traffic(&mut seat.work, mix, pause, gauge, end),
                     Err(error) => refuse(refused, seat.cpu, &error),
-                });
-            }
-            while gauges.0.iter().any(|gauge| gauge.moved() == 0) && !is_refused(&refused) {
+                })
+            };
+            let threads: Vec<_> = self.seats.iter_mut().zip(&gauges.0).map(start).collect();
+            // One that has ended was refused, or failed: it moves nothing any more.
+            let is_waiting = || gauges.0.iter().any(|gauge| gauge.moved() == 0);
+            while is_waiting() && !threads.iter().any(ScopedJoinHandle::is_finished) {
                 std::thread::sleep(LOOK);
             }
             let done = placed::on_cpu(cpu, || work(&gauges));
@@ -100,10 +104,6 @@ fn refuse(refused: &Mutex<Option<Misplaced>>, cpu: u32, error: &std::io::Error) 
     if let Ok(mut refused) = refused.lock() {
         *refused = Some(Misplaced(format!("a thread cannot be bound to CPU {cpu}: {error}")));
     }
-}
-
-fn is_refused(refused: &Mutex<Option<Misplaced>>) -> bool {
-    refused.lock().is_ok_and(|refused| refused.is_some())
 }
 
 #[cfg(test)]

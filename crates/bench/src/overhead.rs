@@ -23,6 +23,8 @@ const BEGINNING: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 /// A recorder is left alone for this long, so that what it does once at its start is over.
 const SETTLING: Duration = Duration::from_millis(300);
+/// A recorder may write for this long what it holds; a command may take this long to clean up. After that it is killed.
+const PATIENCE: Duration = Duration::from_secs(10);
 const NS: f64 = 1e9;
 
 /// What is to be compared.
@@ -143,10 +145,7 @@ fn beside(
     let (before, started) = (cpu_of(recorder.id()), clock::monotonic());
     let ended = begun.and_then(|()| run(overhead.command, signals));
     let (after, lived) = (cpu_of(recorder.id()), (clock::monotonic() - started) as f64);
-    recorder.signal(signal::INTERRUPT);
-    while recorder.ended()?.is_none() {
-        std::thread::sleep(LOOK);
-    }
+    recorder.end(PATIENCE)?;
     // What is left of it is of no use to anyone; a file that is not there needs no removal.
     let _ = fs::remove_file(overhead.file);
     let run = match ended? {
@@ -182,24 +181,21 @@ fn run(command: &[OsString], signals: &Signals) -> Result<Ended, OverheadError> 
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     let (before, started) = (clock::ended_children(), clock::monotonic());
     let mut running = Running::start_to(command, &[], Some(&nothing)).map_err(OverheadError::Start)?;
-    let mut interrupted = None;
     let status = loop {
         if let Some(status) = running.ended()? {
             break status;
         }
         poll::readable(&[signals.as_fd()], Some(Duration::from_secs(1)))?;
-        while let Some(received) = signals.next() {
-            if received.number != signal::CHILD {
-                interrupted = Some(received.number);
-                running.signal(signal::TERMINATE);
-            }
+        let received = std::iter::from_fn(|| signals.next()).find(|signal| signal.number != signal::CHILD);
+        if let Some(received) = received {
+            running.end(PATIENCE)?;
+            return Ok(Ended::Interrupted(received.number));
         }
     };
     let wall = (clock::monotonic() - started) as f64;
-    match (interrupted, status) {
-        (Some(signal), _) => Ok(Ended::Interrupted(signal)),
-        (None, 0) => Ok(Ended::With(Run { wall, cpu: cpu(before, clock::ended_children()) })),
-        (None, status) => Err(OverheadError::Status(status)),
+    match status {
+        0 => Ok(Ended::With(Run { wall, cpu: cpu(before, clock::ended_children()) })),
+        status => Err(OverheadError::Status(status)),
     }
 }
 
@@ -270,7 +266,7 @@ mod tests {
         line.split(' ').map(OsString::from).collect()
     }
 
-    /// A stand-in for a recorder: it writes a line and sleeps until it is interrupted.
+    /// A stand-in for a recorder: it writes a line and sleeps until it is ended.
     fn recorder(file: &Path, script: &str) -> Vec<OsString> {
         vec!["sh".into(), "-c".into(), script.into(), "sh".into(), file.into()]
     }

@@ -11,6 +11,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often [`Running::end`] looks whether the program has ended.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A running command. Its end is announced by [`crate::signal::CHILD`].
 #[derive(Debug)]
@@ -106,6 +110,22 @@ impl Running {
         // SAFETY: plain integers; the child is not reaped while we hold it.
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
+
+    /// Ends it by SIGTERM, and if it has not ended after `patience`, by SIGKILL. Returns its exit status. SIGINT is no way
+    /// to end what we started: shells let their background commands ignore it, and their children with them.
+    pub fn end(&mut self, patience: Duration) -> io::Result<i32> {
+        self.signal(libc::SIGTERM);
+        let late = Instant::now() + patience;
+        loop {
+            if let Some(status) = self.ended()? {
+                return Ok(status);
+            }
+            if Instant::now() >= late {
+                self.signal(libc::SIGKILL);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
 }
 
 /// Lets the kernel kill this process (SIGKILL) when the thread that started it ends; an error if its process has ended already.
@@ -152,16 +172,16 @@ pub fn quoted(words: &[impl AsRef<OsStr>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_testing::wait::wait_for;
 
     fn run(script: &str) -> i32 {
         let words: Vec<OsString> = ["sh", "-c", script].iter().map(OsString::from).collect();
-        let mut running = Running::start(&words).unwrap();
-        loop {
-            if let Some(status) = running.ended().unwrap() {
-                return status;
-            }
-            std::thread::yield_now();
-        }
+        status(&mut Running::start(&words).unwrap())
+    }
+
+    /// Its exit status when it has ended.
+    fn status(running: &mut Running) -> i32 {
+        wait_for("the end of a command", || running.ended().unwrap())
     }
 
     #[test]
@@ -175,18 +195,28 @@ mod tests {
     }
 
     #[test]
+    fn what_ignores_signals_is_ended_all_the_same() {
+        let ended_by = |script: &str, patience: Duration| {
+            let words: Vec<OsString> = ["sh", "-c", script].iter().map(OsString::from).collect();
+            let (mut ready, output) = io::pipe().unwrap();
+            let output = File::from(std::os::fd::OwnedFd::from(output));
+            let mut running = Running::start_to(&words, &[], Some(&output)).unwrap();
+            // The script has set its traps when it prints.
+            io::Read::read_exact(&mut ready, &mut [0]).unwrap();
+            running.end(patience).unwrap() - 128
+        };
+        let long = Duration::from_secs(600);
+        assert_eq!(ended_by("trap '' INT HUP; echo; exec sleep 600", long), libc::SIGTERM);
+        assert_eq!(ended_by("trap '' TERM; echo; exec sleep 600", Duration::from_millis(50)), libc::SIGKILL);
+    }
+
+    #[test]
     fn a_bound_command_ends_with_the_thread_that_started_it() {
         let file = crate::file::create_in_memory().unwrap();
         let words: Vec<OsString> = ["sleep", "600"].iter().map(OsString::from).collect();
         let mut running =
             std::thread::spawn(move || Running::start_bound(&words, &[], &file).unwrap()).join().unwrap();
-        loop {
-            if let Some(status) = running.ended().unwrap() {
-                assert_eq!(status, 128 + libc::SIGKILL);
-                break;
-            }
-            std::thread::yield_now();
-        }
+        assert_eq!(status(&mut running), 128 + libc::SIGKILL);
     }
 
     #[test]
@@ -196,9 +226,7 @@ mod tests {
         let words: Vec<OsString> =
             ["sh", "-c", "cat; echo out; echo err >&2"].iter().map(OsString::from).collect();
         let mut running = Running::start_to(&words, &[], Some(&file)).unwrap();
-        while running.ended().unwrap().is_none() {
-            std::thread::yield_now();
-        }
+        assert_eq!(status(&mut running), 0);
         file.rewind().unwrap();
         let mut text = String::new();
         file.read_to_string(&mut text).unwrap();

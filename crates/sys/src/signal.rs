@@ -3,6 +3,8 @@
 use crate::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A received signal.
@@ -135,8 +137,45 @@ pub(crate) fn default_file_size_limit() {
     }
 }
 
+/// Lets a command begin with SIGHUP, SIGINT and SIGQUIT as in a terminal's foreground, however this process was started: shells
+/// let commands in the background ignore the latter two, and `nohup` the first.
+pub fn restore_in(command: &mut Command) -> &mut Command {
+    let restore = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: SIG_DFL is always a valid disposition.
+            if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec, it makes only system calls.
+    unsafe { command.pre_exec(restore) }
+}
+
 /// Makes a write to a closed pipe end this process silently, as other Unix filters do.
 pub fn default_broken_pipe() {
     // SAFETY: SIG_DFL is always a valid disposition.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_hears_signals_that_this_process_ignores() {
+        let quits = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", "kill -QUIT $$"]);
+            command
+        };
+        // SAFETY: both are valid dispositions. No other test of this program sends or handles this signal.
+        let before = unsafe { libc::signal(libc::SIGQUIT, libc::SIG_IGN) };
+        let (deaf, restored) = (quits().status(), restore_in(&mut quits()).status());
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGQUIT, before) };
+        assert!(deaf.unwrap().success());
+        assert!(!restored.unwrap().success());
+    }
 }
