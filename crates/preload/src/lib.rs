@@ -121,7 +121,7 @@ impl PreloadError {
         match self {
             Self::Missing(library, _) => format!("unset {} or name a {}", library.variable(), library.name()),
             Self::Separator(..) => "move the library to a path without colons and blanks".into(),
-            Self::NoFolder(..) => "set XDG_CACHE_HOME to a directory that only you can write to".into(),
+            Self::NoFolder(..) => "set NUMAKIT_CACHE to a directory that only you can write to".into(),
         }
     }
 }
@@ -135,18 +135,7 @@ struct CacheDirectories {
 impl CacheDirectories {
     /// In order of preference.
     fn of_this_process() -> Self {
-        let user = numakit_sys::user::id();
-        let variable =
-            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-        let mut folders = Vec::new();
-        if user == 0 {
-            folders.push(PathBuf::from("/var/cache/numakit"));
-        } else {
-            folders.extend(cache.map(|folder| folder.join("numakit")));
-        }
-        folders.push(std::env::temp_dir().join(format!("numakit-{user}-preload")));
-        Self { user, folders }
+        Self { user: numakit_sys::user::id(), folders: numakit_sys::cache::folders("preload") }
     }
 
     fn extract(&self, library: Library) -> Result<PathBuf, PreloadError> {

@@ -6,20 +6,25 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The directories for them, in order of preference: of root /var/cache/numakit, of others numakit in XDG_CACHE_HOME
-/// or in .cache of their home, and at last one for `purpose` in the directory of temporary files.
+/// Names the directory for them, instead of all others.
+pub const VARIABLE: &str = "NUMAKIT_CACHE";
+
+/// The directories for them, in order of preference: NUMAKIT_CACHE and no other, if it is set; of root /var/cache/numakit, of
+/// others numakit in XDG_CACHE_HOME or in .cache of their home, and at last one for `purpose` in the directory of temporary
+/// files.
 pub fn folders(purpose: &str) -> Vec<PathBuf> {
-    let user = user::id();
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-    let mut folders = Vec::new();
-    if user == 0 {
-        folders.push(PathBuf::from("/var/cache/numakit"));
-    } else {
-        folders.extend(cache.map(|folder| folder.join("numakit")));
+    if let Some(folder) = variable(VARIABLE) {
+        return vec![folder];
     }
-    folders.push(std::env::temp_dir().join(format!("numakit-{user}-{purpose}")));
-    folders
+    let user = user::id();
+    let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    let first = if user == 0 {
+        Some("/var/cache/numakit".into())
+    } else {
+        cache().map(|folder| folder.join("numakit"))
+    };
+    first.into_iter().chain([std::env::temp_dir().join(format!("numakit-{user}-{purpose}"))]).collect()
 }
 
 /// The content of a small file in a directory; none if there is none, or a user other than root could have written it.
@@ -66,6 +71,9 @@ mod tests {
     #[test]
     fn every_user_has_a_place_for_temporary_files_at_last() {
         let folders = folders("landing");
+        if std::env::var_os(VARIABLE).is_some() {
+            return assert_eq!(folders, [PathBuf::from(std::env::var_os(VARIABLE).unwrap())]);
+        }
         assert!(folders.len() <= 2 && folders.iter().all(|folder| folder.is_absolute()), "{folders:?}");
         assert!(folders.last().unwrap().ends_with(format!("numakit-{}-landing", user::id())));
     }
