@@ -9,6 +9,7 @@
 //! TypeScript print the same lines. This crate depends on nothing, since every test and xtask use it.
 #![allow(clippy::print_stdout)]
 
+use OnCi::{Always, If, Never};
 use std::fmt::Display;
 
 /// One kind of thing that a machine may lack.
@@ -18,8 +19,30 @@ pub struct Kind {
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
-    /// Whether a machine that runs CI can have it.
-    pub on_ci: fn(&Machine) -> bool,
+    /// Whether it is required where CI runs.
+    pub on_ci: OnCi,
+}
+
+/// Whether a machine that runs CI must have what a kind describes.
+#[derive(Debug, Clone, Copy)]
+pub enum OnCi {
+    /// Every machine.
+    Always,
+    /// Machines of which this is true.
+    If(fn(&Machine) -> bool),
+    /// None, for this reason.
+    Never(&'static str),
+}
+
+impl OnCi {
+    /// Whether this machine must have it.
+    pub fn requires(self, machine: &Machine) -> bool {
+        match self {
+            Self::Always => true,
+            Self::If(can_have) => can_have(machine),
+            Self::Never(_) => false,
+        }
+    }
 }
 
 /// What decides which kinds a CI machine can have.
@@ -42,24 +65,34 @@ macro_rules! kinds {
 }
 
 kinds! {
-    PAGE, "page", |_| true, "Node.js and npm, and a numa that has the web page";
-    BROWSER, "browser", |_| true, "Chromium for tests of the page";
-    PYTHON, "python", |_| true, "Python with pyarrow, pandas, polars and mcp";
-    TOOLS, "tools", |_| true, "programs that tests compare with or run: numactl, hwloc, util-linux, binutils, interpreters";
-    COMPILERS, "compilers", |_| true, "g++, gfortran, go, musl-gcc, and GCC's sanitizers";
-    GUEST, "guest", |m| m.apt, "QEMU with a kernel and busybox: a NUMA guest";
-    CONTAINERS, "containers", |m| m.apt && m.root, "runc and the seccomp profile of Podman";
-    SERVERS, "servers", |m| m.apt, "nginx, InfluxDB, Prometheus, node_exporter";
-    SIMULATOR, "simulator", |m| m.debian12, "a QEMU version that the simulated interconnect works in";
-    RUNTIMES, "runtimes", |m| m.debian12, "MPI libraries, Java and numpy in the guest";
-    ROOT, "root", |m| m.root, "being root";
-    CLANG, "clang", |_| false, "Clang and its sanitizers, 500 MiB that nothing else needs";
-    PRIVILEGES, "privileges", |_| false, "what a container refuses root: mounts, perf events, tracefs";
-    MACHINE, "machine", |_| false, "hardware or a kernel that this machine does not have";
-    CAPTURES, "captures", |_| false, "captures of real machines, in NUMAKIT_CAPTURES";
-    OLD_GLIBC, "old-glibc", |_| false, "an old glibc, in NUMAKIT_OLD_GLIBC";
-    PROGRAMS, "programs", |_| false, "programs of others that run with a library of ours: redis, a JVM, a browser";
-    LAUNCHERS, "launchers", |_| false, "launchers that take a cluster or a licence";
+    PAGE, "page", Always, "Node.js and npm, and a numa that has the web page";
+    BROWSER, "browser", Always, "Chromium for tests of the page";
+    PYTHON, "python", Always, "Python with pyarrow, pandas, polars and mcp";
+    TOOLS, "tools", Always, "programs that tests compare with or run: numactl, hwloc, util-linux, binutils, interpreters";
+    COMPILERS, "compilers", Always, "g++, gfortran, go, musl-gcc, and GCC's sanitizers";
+    SAMPLES, "samples", Always, "samples of a running program that name the interrupted instruction";
+    GUEST, "guest", If(|m| m.apt), "QEMU with a kernel and busybox: a NUMA guest";
+    CONTAINERS, "containers", If(|m| m.apt && m.root), "runc and the seccomp profile of Podman";
+    SERVERS, "servers", If(|m| m.apt), "nginx, InfluxDB, Prometheus, node_exporter";
+    SIMULATOR, "simulator", If(|m| m.debian12), "a QEMU version that the simulated interconnect works in";
+    RUNTIMES, "runtimes", If(|m| m.debian12), "MPI libraries, Java and numpy in the guest";
+    ROOT, "root", If(|m| m.root), "being root";
+    CLANG, "clang", Never("500 MiB that nothing else needs"), "Clang and its sanitizers";
+    PRIVILEGES, "privileges", Never("a container refuses root what a machine permits"), "mounts, perf events, tracefs";
+    MACHINE, "machine", Never("each machine lacks something"), "hardware or a kernel that this machine does not have";
+    CAPTURES, "captures", Never("they are not part of the repository"), "captures of real machines, in NUMAKIT_CAPTURES";
+    OLD_GLIBC, "old-glibc", Never("no package has one"), "an old glibc, in NUMAKIT_OLD_GLIBC";
+    PROGRAMS, "programs", Never("they are large, and their versions differ"), "programs of others that run with a library of ours: redis, a JVM, a browser";
+    LAUNCHERS, "launchers", Never("they take a cluster or a licence"), "launchers of clusters";
+}
+
+/// The variable by which `cargo xtask test --thorough` tells tests to repeat what they do often.
+pub const THOROUGH: &str = "NUMAKIT_THOROUGH";
+
+/// How often a test repeats what it does: `usually` as every submission needs it, `thoroughly` with
+/// `cargo xtask test --thorough`.
+pub fn rounds(usually: usize, thoroughly: usize) -> usize {
+    if std::env::var_os(THOROUGH).is_some() { thoroughly } else { usually }
 }
 
 impl Kind {
@@ -128,7 +161,7 @@ mod tests {
     fn what_no_ci_machine_has_is_never_required() {
         let every = Machine { root: true, apt: true, debian12: true };
         let required: Vec<&str> =
-            KINDS.iter().filter(|kind| (kind.on_ci)(&every)).map(|kind| kind.name).collect();
+            KINDS.iter().filter(|kind| kind.on_ci.requires(&every)).map(|kind| kind.name).collect();
         for name in ["guest", "page", "browser", "python", "root"] {
             assert!(required.contains(&name), "{name}");
         }
@@ -136,7 +169,7 @@ mod tests {
             assert!(!required.contains(&name), "{name}");
         }
         let least: Vec<&str> =
-            KINDS.iter().filter(|k| (k.on_ci)(&Machine::default())).map(|k| k.name).collect();
-        assert_eq!(least, ["page", "browser", "python", "tools", "compilers"]);
+            KINDS.iter().filter(|k| k.on_ci.requires(&Machine::default())).map(|k| k.name).collect();
+        assert_eq!(least, ["page", "browser", "python", "tools", "compilers", "samples"]);
     }
 }
