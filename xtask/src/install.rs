@@ -4,6 +4,22 @@ use crate::process;
 use anyhow::{Result, bail};
 use std::process::{Command, Stdio};
 
+/// A command that works where a program is installed, and the Debian packages that install it, separated by blanks.
+pub type Tool = (&'static [&'static str], &'static str);
+
+/// Installs all tools that do not work, at once. Returns a line for each that still does not.
+pub fn all(tools: &[Tool]) -> Vec<String> {
+    let missing: Vec<&Tool> = tools.iter().filter(|(probe, _)| !works(probe)).collect();
+    let packages: Vec<&str> = missing.iter().flat_map(|(_, packages)| packages.split(' ')).collect();
+    let install = format!("apt-get install -y {}", packages.join(" "));
+    if !packages.is_empty() && is_root() && apt(&packages).is_err() {
+        // An unavailable one must not keep the others away.
+        packages.iter().for_each(|package| drop(apt(&[package])));
+    }
+    let failed = missing.iter().filter(|(probe, _)| !works(probe));
+    failed.map(|(_, packages)| format!("no {packages}; 'sudo {install}' may help")).collect()
+}
+
 /// Makes sure that `probe` runs; `packages` are its Debian packages.
 pub fn need(probe: &[&str], packages: &[&str]) -> Result<()> {
     if works(probe) {
@@ -13,13 +29,19 @@ pub fn need(probe: &[&str], packages: &[&str]) -> Result<()> {
     if !is_root() {
         bail!("'{}' does not work here; install it with: sudo {install}", probe.join(" "));
     }
-    println!("{install}");
-    process::run(Command::new("apt-get").arg("update").stdout(Stdio::null()))?;
-    process::run(Command::new("apt-get").args(["install", "-y"]).args(packages).stdout(Stdio::null()))?;
+    apt(packages)?;
     if !works(probe) {
         bail!("'{}' still does not work after: {install}", probe.join(" "));
     }
     Ok(())
+}
+
+/// Installs packages, as root. Another installation that runs is waited for.
+fn apt(packages: &[&str]) -> Result<()> {
+    println!("apt-get install -y {}", packages.join(" "));
+    process::run(Command::new("apt-get").arg("update").stdout(Stdio::null()))?;
+    let words = ["install", "-y", "-o", "DPkg::Lock::Timeout=300"];
+    process::run(Command::new("apt-get").args(words).args(packages).stdout(Stdio::null()))
 }
 
 /// Makes sure that C can be compiled: the program embeds the preloaded library.

@@ -46,8 +46,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "test",
-        arguments: "[--require KINDS]",
-        help: "format, lints, all tests; fails if one of these kinds was skipped",
+        arguments: "[--thorough] [OPTIONS]",
+        help: "format, lints, all tests; --package NAMES, --require KINDS, --without-measuring",
         run: test::run,
     },
     Task {

@@ -1,6 +1,10 @@
-//! `cargo xtask test`: all checks that need neither root nor NUMA hardware.
+//! `cargo xtask test`: format, lints and all tests.
+//!
+//! What depends on nothing but its input runs first, a program for each CPU, beside the tests in a browser. Tests that measure
+//! run last and alone. `--thorough` adds the second tier: tests that are marked as ignored, and more rounds of others.
 
 mod console;
+mod home;
 mod libtest;
 mod node;
 mod options;
@@ -9,22 +13,22 @@ mod progress;
 mod queue;
 mod rust;
 mod second;
+mod speed;
 mod tally;
 mod tracefs;
 
-use crate::{bench, build, install, peers, process, python, web};
+use crate::{bench, install, peers, process, python, web, workspace};
 use anyhow::{Result, bail};
 use console::{Console, Output};
-use options::Required;
-use rust::Environment;
-use std::path::Path;
+use options::Options;
+use rust::{Environment, Surroundings, Tests};
+use speed::Speed;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Programs that tests use, and their Debian packages.
-const PEERS: [(&[&str], &str); 15] = [
+const TOOLS: [install::Tool; 17] = [
     (&["numactl", "--hardware"], "numactl"),
     (&["hwloc-calc", "--version"], "hwloc"),
     (&["musl-gcc", "--version"], "musl-tools"),
@@ -40,86 +44,116 @@ const PEERS: [(&[&str], &str); 15] = [
     (&["aarch64-linux-gnu-as", "--version"], "binutils-aarch64-linux-gnu"),
     (&["sh", "-c", "ls /usr/lib/*/libjemalloc.so.2"], "libjemalloc2"),
     (&["valgrind", "--version"], "valgrind"),
+    (&["runc", "--version"], "runc golang-github-containers-common"),
+    (&["chromium", "--version"], "chromium"),
 ];
-/// With failed tests in more files than this there is no second try.
-const MOST_FILES: usize = 4;
-/// A browser test that prints nothing for this long hangs.
-const SILENCE: Duration = Duration::from_secs(600);
+/// A file of tests in a browser that takes longer hangs, and what prints nothing for twice as long.
+const LIMIT: Duration = Duration::from_secs(300);
+const THOROUGH_LIMIT: Duration = Duration::from_secs(900);
 
 /// Runs all checks, even after failures, and prints the totals at the end.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     let ci = options::ci();
-    let required = Required::parse(words, ci)?;
+    let options = Options::parse(words, ci)?;
     if ci.is_some() {
-        let names: Vec<&str> = required.kinds.iter().map(|kind| kind.name).collect();
+        let names: Vec<&str> = options.required.iter().map(|kind| kind.name).collect();
         println!("CI=true: tests of these kinds may not be skipped: {}", names.join(", "));
     }
-    let run = Run { console: Console::new(), failed_page: Mutex::default() };
+    let run = Run { console: Console::new(), options };
+    let start = Speed::measure();
     run.everything()?;
-    let Output { progress, tally } = &mut *run.console.lock();
-    progress.clear();
-    progress.summary().iter().for_each(|line| println!("{line}"));
-    let kinds = tally.kinds();
-    if !kinds.is_empty() {
-        println!("skipped, by kind:\n{}", kinds.join("\n"));
-    }
-    tally.require(&required).iter().for_each(|line| println!("{line}"));
-    tally.unsteady.iter().for_each(|name| println!("passed at the second try, alone: {name}"));
-    println!("{tally}");
-    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    run.end(start)
 }
 
 /// One run of all checks.
 struct Run {
     console: Console,
-    /// What failed in a browser.
-    failed_page: Mutex<node::Report>,
+    options: Options,
 }
 
 impl Run {
     fn everything(&self) -> Result<()> {
-        self.check("format", format);
+        if !self.options.packages.is_empty() {
+            let tests = rust::build(&self.console, &self.options)?;
+            return self.tests(&tests, self.environment(), false);
+        }
         self.check("C compiler and make", install::need_c);
-        self.check("lints: cargo clippy", clippy);
-        self.check("floors in C", || bench::floor::build().map(drop));
         let has_page = web::can_build();
+        // What is fetched and installed comes while the compiler works.
+        let (tests, environment) = std::thread::scope(|scope| {
+            let environment = scope.spawn(|| self.environment());
+            let tests = self.built(has_page);
+            (tests, environment.join().unwrap_or_default())
+        });
+        self.tests(&tests?, environment, has_page)
+    }
+
+    /// Checks and builds all that is compiled.
+    fn built(&self, has_page: bool) -> Result<Tests> {
+        self.check("format", format);
         if has_page {
             self.check("the page: npm run build", web::build);
         } else {
             let reason = "the page and its tests: Node.js and npm are not installed";
             self.skip(&numakit_skips::PAGE, reason);
         }
-        let mut environment = self.environment();
-        self.check("numa for guests and browsers: cargo build --profile fast", build::fast);
-        environment.push(("NUMAKIT_NUMA", build::fast_numa().into()));
-        let tests = rust::build(&self.console)?;
-        // Tests in a browser use one CPU; until they have ended, the packages use the others.
+        self.check("lints: cargo clippy", clippy);
+        self.check("floors in C", || bench::floor::build().map(drop));
+        rust::build(&self.console, &self.options)
+    }
+
+    fn tests(&self, tests: &Tests, mut environment: Environment, has_page: bool) -> Result<()> {
+        environment.push(("NUMAKIT_NUMA", workspace::numa().into()));
+        environment.extend(self.options.thorough.then(|| (numakit_skips::THOROUGH, "1".into())));
+        let surroundings = Surroundings::new(environment);
+        // Tests in a browser use one CPU; until they have ended, programs of Rust use the others.
         let page_ended = AtomicBool::new(!has_page);
         std::thread::scope(|scope| {
             if has_page {
                 scope.spawn(|| {
-                    self.page(&build::fast_numa());
+                    self.page(&surroundings);
                     page_ended.store(true, Ordering::Release);
                 });
             }
-            rust::run(&self.console, tests, &environment, &page_ended)
+            rust::beside(&self.console, tests, &surroundings, &page_ended)
         })?;
-        self.page_again(&build::fast_numa());
+        rust::alone(&self.console, tests, &surroundings)?;
+        if has_page && !self.options.without_measuring && web::can_test().is_ok() {
+            let command = web::browser_tests(web::Files::Measuring, self.limit())
+                .and_then(|command| surroundings.of(command, "browser"));
+            self.suite("tests in a browser that measure, alone", command);
+        }
         Ok(())
+    }
+
+    /// Prints the end of the run.
+    fn end(&self, start: Speed) -> Result<ExitCode> {
+        let end = Speed::measure();
+        let Output { progress, tally } = &mut *self.console.lock();
+        progress.clear();
+        progress.summary().iter().for_each(|line| println!("{line}"));
+        std::fs::write(workspace::target().join("test-times.txt"), progress.times())?;
+        let kinds = tally.kinds();
+        if !kinds.is_empty() {
+            println!("skipped, by kind:\n{}", kinds.join("\n"));
+        }
+        tally.require(&self.options.required).iter().for_each(|line| println!("{line}"));
+        tally.unsteady.iter().for_each(|name| println!("passed at the second try, find out why: {name}"));
+        if tally.left > 0 {
+            println!("{} tests run only with --thorough", tally.left);
+        }
+        println!("{}", speed::line(start, end));
+        println!("{tally}");
+        Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     /// Runs a check that is not a test program.
     fn check(&self, name: &str, check: impl FnOnce() -> Result<()>) {
-        let result = self.part(name, check);
+        let result = self.console.part(name, check);
         match result {
             Ok(()) => self.console.lock().tally.passed += 1,
             Err(error) => self.console.fail(name, &error),
         }
-    }
-
-    /// Prints the name of a part and runs it, while no other suite runs.
-    fn part<T>(&self, name: &str, run: impl FnOnce() -> T) -> T {
-        self.console.lock().progress.part(name, run)
     }
 
     /// Notes a suite that cannot run here.
@@ -131,54 +165,38 @@ impl Run {
         output.progress.say(&line);
     }
 
+    fn limit(&self) -> Duration {
+        if self.options.thorough { THOROUGH_LIMIT } else { LIMIT }
+    }
+
     /// Runs the unit tests of the page, and those in a browser.
-    fn page(&self, numa: &Path) {
-        let _ = self.suite("unit tests of the page", web::tests());
+    fn page(&self, surroundings: &Surroundings) {
+        if let Err(error) = web::can_test() {
+            return self.skip(&numakit_skips::PAGE, &format!("{error:#}"));
+        }
+        self.suite("unit tests of the page", web::tests());
         match web::need_browser() {
             Ok(()) => {
-                let report = self.suite("tests in a browser", web::browser_tests(numa));
-                *self.failed_page.lock().unwrap_or_else(PoisonError::into_inner) = report;
+                let command = web::browser_tests(web::Files::Others, self.limit())
+                    .and_then(|command| surroundings.of(command, "browser"));
+                self.suite("tests in a browser", command);
             }
             Err(error) => self.skip(&numakit_skips::BROWSER, &format!("tests in a browser: {error:#}")),
         }
     }
 
-    /// Runs the files in which tests failed in a browser again, with nothing beside them. They count as passed if all of them
-    /// pass now.
-    fn page_again(&self, numa: &Path) {
-        let first = std::mem::take(&mut *self.failed_page.lock().unwrap_or_else(PoisonError::into_inner));
-        if first.failed_files.is_empty() || first.failed_files.len() > MOST_FILES {
-            return;
-        }
-        let files: Vec<&str> = first.failed_files.iter().map(String::as_str).collect();
-        let part = format!("second try in a browser: {}", files.join(", "));
-        let before = self.console.lock().tally.clone();
-        let again = self.suite(&part, web::browser_files(numa, first.failed_files.iter()));
-        let tally = &mut self.console.lock().tally;
-        let failed = tally.failed;
-        *tally = before;
-        if again.failed == 0 && failed == tally.failed {
-            tally.failed = tally.failed.saturating_sub(first.failed);
-            tally.passed += first.failed;
-            tally.unsteady.extend(files.iter().map(|file| format!("a browser's {file}")));
-        }
-    }
-
     /// Runs tests of Node.js.
-    fn suite(&self, name: &str, command: Result<Command>) -> node::Report {
-        self.console.lock().progress.begin(name);
-        let started = Instant::now();
-        let report = command.and_then(|command| self.node(command)).unwrap_or_else(|error| {
-            self.console.fail(name, &error);
-            node::Report::default()
+    fn suite(&self, name: &str, command: Result<Command>) {
+        self.console.part(name, || {
+            command
+                .and_then(|command| self.node(command))
+                .unwrap_or_else(|error| self.console.fail(name, &error));
         });
-        self.console.lock().progress.took(name, started.elapsed());
-        report
     }
 
-    fn node(&self, mut command: Command) -> Result<node::Report> {
+    fn node(&self, mut command: Command) -> Result<()> {
         let mut report = node::Report::default();
-        let status = queue::followed(&mut command, SILENCE, |line| {
+        let status = queue::followed(&mut command, 2 * self.limit(), |line| {
             let Output { progress, tally } = &mut *self.console.lock();
             if let Some(shown) = report.line(tally, &line) {
                 progress.say(&shown);
@@ -188,39 +206,22 @@ impl Run {
         if !status.success() && report.failed == 0 {
             bail!("{status}: {}", process::line(&command));
         }
-        Ok(report)
+        Ok(())
     }
 
     /// Installs the programs that tests use, and returns variables with their paths. Tests without their
     /// programs are skipped.
     fn environment(&self) -> Environment {
         let mut environment = Environment::new();
-        let python = self.part("Python with pyarrow, pandas, polars and mcp", python::venv);
-        match python {
-            Ok(path) => environment.push(("NUMAKIT_PYTHON", path.into())),
-            Err(error) => {
-                self.console.lock().progress.say(&format!("no pyarrow, pandas, polars and mcp: {error:#}"))
-            }
-        }
-        let servers = self.part("servers that exports are tried with", peers::folder);
-        match servers {
-            Ok(path) => environment.push(("NUMAKIT_PEERS", path.into())),
-            Err(error) => self.console.lock().progress.say(&format!("no InfluxDB and Prometheus: {error:#}")),
-        }
-        let databases = self.part("databases that run with the allocator", peers::databases);
-        match databases {
-            Ok(path) => environment.push(("NUMAKIT_DATABASES", path.into())),
-            Err(error) => self.console.lock().progress.say(&format!("no Redis and MariaDB: {error:#}")),
-        }
-        let runtime = ["runc", "golang-github-containers-common"];
-        if let Err(error) = install::need(&["runc", "--version"], &runtime) {
-            self.console.lock().progress.say(&format!("no containers: {error:#}"));
-        }
-        for (probe, package) in PEERS {
-            if let Err(error) = install::need(probe, &[package]) {
-                self.console.lock().progress.say(&format!("no {package}: {error:#}"));
-            }
-        }
+        let mut note = |variable, what: &str, found: Result<std::path::PathBuf>| match found {
+            Ok(path) => environment.push((variable, path.into())),
+            Err(error) => self.console.lock().progress.say(&format!("no {what}: {error:#}")),
+        };
+        let missing = self.console.part("programs that tests use: apt-get", || install::all(&TOOLS));
+        note("NUMAKIT_PYTHON", "Python packages", self.console.part("packages of Python", python::venv));
+        note("NUMAKIT_PEERS", "servers for exports", self.console.part("servers for exports", peers::folder));
+        note("NUMAKIT_DATABASES", "databases", self.console.part("databases", peers::databases));
+        missing.iter().for_each(|line| self.console.lock().progress.say(line));
         environment
     }
 }

@@ -1,10 +1,14 @@
 //! The web page: build, tests, benchmarks. crates/server/build.rs embeds it into the program.
 
-use crate::{build, install, process, workspace};
-use anyhow::{Context, Result};
+use crate::{install, process, workspace};
+use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
+
+/// The first version of Node.js that ends a test program that hangs.
+const TESTS_NEED: [u32; 2] = [20, 14];
 
 fn folder() -> PathBuf {
     workspace::root().join("web")
@@ -22,33 +26,55 @@ pub fn build() -> Result<()> {
     process::run(Command::new("npm").args(["run", "--silent", "build"]).current_dir(folder()))
 }
 
+/// Whether Node.js can run the tests of the page, with limits; otherwise what is missing.
+pub fn can_test() -> Result<()> {
+    let version = process::read(Command::new("node").arg("--version"))?;
+    let numbers: Vec<u32> =
+        version.trim().trim_start_matches('v').split('.').map_while(|n| n.parse().ok()).collect();
+    if numbers.as_slice() < TESTS_NEED.as_slice() {
+        bail!(
+            "tests of the page need Node.js {}.{}, and this is {}",
+            TESTS_NEED[0],
+            TESTS_NEED[1],
+            version.trim()
+        );
+    }
+    Ok(())
+}
+
 /// The command of the page's unit tests.
 pub fn tests() -> Result<Command> {
     script("test")
 }
 
-/// The command of the tests of this program and its page in a browser. If nginx is not installed, that
-/// of the peers is used.
-pub fn browser_tests(numa: &Path) -> Result<Command> {
-    in_browser(script("e2e")?, numa)
+/// Which tests in a browser.
+pub enum Files {
+    /// Those that measure: their names begin with `measuring`.
+    Measuring,
+    /// All others.
+    Others,
 }
 
-/// The command of some files of these tests, once all were built.
-pub fn browser_files<'a>(numa: &Path, files: impl Iterator<Item = &'a String>) -> Result<Command> {
+/// The command of the tests of numa and its page in a browser, with numa and the generators of recordings that all tests are
+/// built with. If nginx is not installed, that of the peers is used.
+///
+/// A file of tests may take as long as `limit`.
+pub fn browser_tests(files: Files, limit: Duration) -> Result<Command> {
+    packages()?;
+    process::run(Command::new("node").args(["build.mjs", "e2e"]).current_dir(folder()))?;
     let mut command = Command::new("node");
-    command
-        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
-        .args(files)
-        .current_dir(folder());
-    in_browser(command, numa)
-}
-
-fn in_browser(mut command: Command, numa: &Path) -> Result<Command> {
-    command.env("NUMA", numa).env("NUMAKIT_NUMA", numa);
-    for name in build::GENERATORS {
-        if let Some(path) = build::generator(name) {
-            command.env(name.to_uppercase(), path);
+    command.args(["--test", "--test-concurrency=1", "--test-force-exit", "--test-reporter=spec"]);
+    command.arg(format!("--test-timeout={}", limit.as_millis()));
+    for file in fs::read_dir(folder().join("dist-e2e")).context("cannot list web/dist-e2e")? {
+        let name = file?.file_name().to_string_lossy().into_owned();
+        let is_chosen = name.starts_with("measuring") == matches!(files, Files::Measuring);
+        if is_chosen && name.ends_with(".js") {
+            command.arg(format!("dist-e2e/{name}"));
         }
+    }
+    command.current_dir(folder()).env("NUMA", workspace::numa());
+    for name in ["long", "pairs"] {
+        command.env(name.to_uppercase(), workspace::built().join("examples").join(name));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([workspace::target().join("peers/usr/sbin")]);

@@ -12,6 +12,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const COMPLETIONS: [&str; 3] =
@@ -38,7 +39,7 @@ fn without_npm() -> bool {
     missing
 }
 
-/// The packages, built once without link-time optimisation; `None` without Node.js.
+/// The packages, built once as tests are; `None` without Node.js.
 fn packages() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
@@ -47,7 +48,7 @@ fn packages() -> Option<&'static Path> {
         }
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
         let _ = fs::remove_dir_all(&out);
-        print!("{}", good(&xtask(&["package", "--profile", "fast", "--out", out.to_str().unwrap()])));
+        print!("{}", good(&xtask(&["package", "--profile", "dev", "--out", out.to_str().unwrap()])));
         Some(out)
     };
     BUILT.get_or_init(build).as_deref()
@@ -80,15 +81,26 @@ fn works(root: &Root, usr: &str, library: &str, man: &str) {
     serves_its_page(root, usr);
 }
 
+/// The same command, ended with all that it started after five minutes.
+fn limited(command: &Command) -> Command {
+    let mut limited = Command::new("timeout");
+    limited.args(["-k", "5", "300"]).arg(command.get_program()).args(command.get_args());
+    let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    limited.env_clear().envs(set);
+    limited
+}
+
 /// Requests the page and its script.
 fn serves_its_page(root: &Root, usr: &str) {
     let line = format!("{usr}/bin/numa live --no-open --listen 127.0.0.1:0 -e pgfault");
-    let mut live = root.command(&line).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut live = limited(&root.command(&line));
+    let mut live = live.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(live.stdout.take().unwrap()).lines().map_while(Result::ok);
     let line = lines.find(|line| line.starts_with("control")).unwrap();
     let address = line.split_once("http://").unwrap().1.split_once('/').unwrap().0.to_owned();
     let ask = |path: &str| {
         let mut stream = TcpStream::connect(&address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         let mut answer = Vec::new();
@@ -104,6 +116,7 @@ fn serves_its_page(root: &Root, usr: &str) {
 }
 
 #[test]
+#[ignore = "thorough: it builds the packages, 3 minutes"]
 fn the_tarball_works_in_a_clean_root() {
     let Some(out) = packages() else { return };
     let tarball = ending(out, "-linux.tar.xz").unwrap();
@@ -124,6 +137,7 @@ fn the_tarball_works_in_a_clean_root() {
 }
 
 #[test]
+#[ignore = "thorough: it builds the packages, 3 minutes"]
 fn the_program_needs_no_library() {
     let Some(out) = packages() else { return };
     let Some(root) = Root::empty("empty") else { return };
@@ -134,6 +148,7 @@ fn the_program_needs_no_library() {
 }
 
 #[test]
+#[ignore = "thorough: it builds the packages, 3 minutes"]
 fn the_debian_package_installs_and_works_in_a_clean_root() {
     let Some(out) = packages() else { return };
     let Some(package) = ending(out, ".deb") else {
@@ -177,6 +192,7 @@ fn missing_tools_for_another_machine_are_named() {
 }
 
 #[test]
+#[ignore = "thorough: it builds and installs, 2 minutes"]
 fn cargo_install_includes_the_page_man_pages_and_completions() {
     if without_npm() {
         return;
@@ -184,7 +200,7 @@ fn cargo_install_includes_the_page_man_pages_and_completions() {
     let top = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
     let _ = fs::remove_dir_all(&top);
     let mut install = Command::new("cargo");
-    install.args(["install", "--locked", "--offline", "--profile", "fast", "--path", "crates/cli", "--root"]);
+    install.args(["install", "--locked", "--offline", "--profile", "dev", "--path", "crates/cli", "--root"]);
     install.arg(&top).current_dir(TOP);
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(name)) {
         install.env_remove(name);
@@ -193,6 +209,7 @@ fn cargo_install_includes_the_page_man_pages_and_completions() {
     let numa = |words: &str| {
         let mut numa = Command::new(top.join("bin/numa"));
         numa.args(words.split(' ')).current_dir(&top).env("NUMAKIT_REGISTRY", top.join("cores"));
+        numa.env("NUMAKIT_CACHE", top.join("cache")).env("HOME", &top).env("XDG_RUNTIME_DIR", &top);
         String::from_utf8(numa.output().unwrap().stdout).unwrap()
     };
     let found: serde_json::Value = serde_json::from_str(&numa("doctor --json")).unwrap();

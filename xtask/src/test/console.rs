@@ -3,6 +3,7 @@
 use super::progress::Progress;
 use super::tally::Tally;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// What is printed, and what is counted.
 #[derive(Debug)]
@@ -23,6 +24,15 @@ impl Console {
     /// The output for one line or one part; other suites wait meanwhile.
     pub fn lock(&self) -> MutexGuard<'_, Output> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints the name of a part and runs it; the time that it takes is in the summary.
+    pub fn part<T>(&self, name: &str, run: impl FnOnce() -> T) -> T {
+        self.lock().progress.begin(name);
+        let started = Instant::now();
+        let result = run();
+        self.lock().progress.took(name, started.elapsed());
+        result
     }
 
     /// Prints and counts a failure.

@@ -2,7 +2,6 @@
 
 use super::tally::Tally;
 use numakit_skips::Skip;
-use std::collections::BTreeSet;
 
 /// Parses the output of one run.
 #[derive(Debug, Default)]
@@ -11,8 +10,8 @@ pub struct Report {
     failures: bool,
     /// Number of failed tests.
     pub failed: usize,
-    /// The files that have failed tests.
-    pub failed_files: BTreeSet<String>,
+    /// Tests that only run with `--thorough`.
+    thorough: usize,
 }
 
 impl Report {
@@ -27,7 +26,10 @@ impl Report {
                     tally.failed += count;
                     self.failed += count;
                 }
-                "skipped" => tally.skipped += count,
+                "skipped" => {
+                    tally.skipped += count.saturating_sub(self.thorough);
+                    tally.left += std::mem::take(&mut self.thorough).min(count);
+                }
                 _ => {}
             }
             return None;
@@ -35,9 +37,7 @@ impl Report {
         if let Some(skip) = Skip::parse(line) {
             return tally.skip(skip, line).then(|| line.to_owned());
         }
-        if let Some(place) = line.strip_prefix("test at ").filter(|_| self.failures) {
-            self.failed_files.extend(place.split(':').next().map(str::to_owned));
-        }
+        self.thorough += usize::from(line.trim_start().starts_with('﹣') && line.contains(" # thorough: "));
         let failed = line.starts_with('✖');
         self.failures |= line == "✖ failing tests:";
         let dull = line.trim().is_empty() || line.starts_with(['✔', '▶', ' ', '﹣']);
@@ -54,6 +54,7 @@ mod tests {
 opened in 0.8 s
 skipped (captures): no captures
 ﹣ b (0.1ms) # no captures
+﹣ d (0.1ms) # thorough: other sizes
 ✖ c (3.5ms)
   AssertionError: 1 !== 2
 
@@ -62,7 +63,7 @@ skipped (captures): no captures
 ℹ pass 1
 ℹ fail 1
 ℹ cancelled 1
-ℹ skipped 1
+ℹ skipped 2
 ℹ duration_ms 25.125
 
 ✖ failing tests:
@@ -77,10 +78,9 @@ test at dist-e2e/c.e2e.js:778:53
         let mut report = Report::default();
         let shown: Vec<_> = OUTPUT.lines().filter_map(|line| report.line(&mut tally, line)).collect();
         assert_eq!(tally.to_string(), "1 passed, 2 failed, 1 skipped");
-        assert_eq!(tally.kinds().len(), 1);
+        assert_eq!((tally.kinds().len(), tally.left), (1, 1));
         let place = "test at dist-e2e/c.e2e.js:778:53";
         let failure = ["✖ failing tests:", "", place, "✖ c (3.5ms)", "  AssertionError: 1 !== 2"];
-        assert_eq!(report.failed_files, BTreeSet::from(["dist-e2e/c.e2e.js".to_owned()]));
         assert_eq!(shown[..3], ["opened in 0.8 s", "skipped (captures): no captures", "✖ c (3.5ms)"]);
         assert_eq!(shown[3..], failure);
     }

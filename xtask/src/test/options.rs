@@ -1,36 +1,56 @@
-//! The options of `cargo xtask test`: kinds of skips that are failures.
+//! The options of `cargo xtask test`: which tests run, and which kinds of skips are failures.
 
 use anyhow::{Result, bail};
 use numakit_skips::{KINDS, Kind, Machine};
 use std::path::Path;
 
-/// The kinds that must not be skipped.
+/// What is asked for.
 #[derive(Debug, Default)]
-pub struct Required {
-    /// Distinct, in the order of the table.
-    pub kinds: Vec<&'static Kind>,
+pub struct Options {
+    /// Kinds that must not be skipped: distinct, in the order of the table.
+    pub required: Vec<&'static Kind>,
+    /// The second tier runs as well.
+    pub thorough: bool,
+    /// Tests that measure are left out: the machine is busy.
+    pub without_measuring: bool,
+    /// Only the tests of these packages of Rust, such as `sensors`; none means all checks.
+    pub packages: Vec<String>,
 }
 
-impl Required {
+impl Options {
     /// Parses the options; `ci` adds the kinds that such a machine can have.
     pub fn parse(words: &[String], ci: Option<Machine>) -> Result<Self> {
-        let mut named = Vec::new();
+        let mut options = Self::default();
+        let mut named: Vec<&Kind> = Vec::new();
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            let list = match (word.as_str(), word.strip_prefix("--require=")) {
-                ("--require", _) => words.next().map(String::as_str),
-                (_, Some(list)) => Some(list),
-                _ => bail!(
-                    "test knows --require KINDS, got '{word}'; for some tests only: cargo test -p PACKAGE NAME"
-                ),
+            let (name, value) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (word.as_str(), None),
             };
-            let Some(list) = list else { bail!("--require needs kinds; there are:\n{}", table()) };
-            named.extend(list.split(',').map(known).collect::<Result<Vec<_>>>()?);
+            let mut value = |what: &str| match value.or_else(|| words.next().map(String::as_str)) {
+                Some(value) => Ok(value.split(',').map(str::to_owned).collect::<Vec<_>>()),
+                None => bail!("{name} needs {what}"),
+            };
+            match name {
+                "--thorough" => options.thorough = true,
+                "--without-measuring" => options.without_measuring = true,
+                "--package" => options.packages.extend(value("names of packages, such as sensors")?),
+                "--require" => {
+                    let names = value(&format!("kinds; there are:\n{}", table()))?;
+                    named.extend(names.iter().map(|name| known(name)).collect::<Result<Vec<_>>>()?);
+                }
+                _ => bail!(
+                    "test knows --thorough, --without-measuring, --package NAMES and --require KINDS, got '{word}'; for \
+                     some tests only: cargo test -p PACKAGE NAME"
+                ),
+            }
         }
         let wanted = |kind: &&Kind| {
-            named.iter().any(|one: &&Kind| one.name == kind.name) || ci.is_some_and(|m| (kind.on_ci)(&m))
+            named.iter().any(|one| one.name == kind.name) || ci.is_some_and(|m| kind.on_ci.requires(&m))
         };
-        Ok(Self { kinds: KINDS.iter().filter(wanted).collect() })
+        options.required = KINDS.iter().filter(wanted).collect();
+        Ok(options)
     }
 }
 
@@ -64,9 +84,24 @@ fn is_debian12(release: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn parse(words: &[&str], ci: Option<Machine>) -> Result<Vec<&'static str>> {
+    fn options(words: &[&str], ci: Option<Machine>) -> Result<Options> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        Ok(Required::parse(&words, ci)?.kinds.iter().map(|kind| kind.name).collect())
+        Options::parse(&words, ci)
+    }
+
+    fn parse(words: &[&str], ci: Option<Machine>) -> Result<Vec<&'static str>> {
+        Ok(options(words, ci)?.required.iter().map(|kind| kind.name).collect())
+    }
+
+    #[test]
+    fn tiers_and_packages_are_chosen() {
+        let none = options(&[], None).unwrap();
+        assert!(!none.thorough && !none.without_measuring && none.packages.is_empty());
+        let words = ["--thorough", "--package", "sensors,cli", "--package=model", "--without-measuring"];
+        let all = options(&words, None).unwrap();
+        assert!(all.thorough && all.without_measuring);
+        assert_eq!(all.packages, ["sensors", "cli", "model"]);
+        assert!(options(&["--package"], None).unwrap_err().to_string().contains("needs names"));
     }
 
     #[test]
@@ -76,7 +111,7 @@ mod tests {
         assert_eq!(parse(&both, None).unwrap(), ["page", "guest", "captures"]);
         let root = Machine { root: true, ..Machine::default() };
         let on_ci = parse(&["--require", "captures"], Some(root)).unwrap();
-        assert_eq!(on_ci, ["page", "browser", "python", "tools", "compilers", "root", "captures"]);
+        assert_eq!(on_ci, ["page", "browser", "python", "tools", "compilers", "samples", "root", "captures"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Number of parts in the summary.
+/// Number of parts and of tests in the summary.
 const SHOWN: usize = 20;
 
 /// Shows what runs, and stores the duration of each part.
@@ -12,6 +12,7 @@ pub struct Progress {
     terminal: bool,
     started: Instant,
     parts: Vec<(String, Duration)>,
+    tests: Vec<(String, Duration)>,
     status: bool,
 }
 
@@ -19,7 +20,7 @@ impl Progress {
     /// For the current standard output.
     pub fn new() -> Self {
         let terminal = std::io::stdout().is_terminal();
-        Self { terminal, started: Instant::now(), parts: Vec::new(), status: false }
+        Self { terminal, started: Instant::now(), parts: Vec::new(), tests: Vec::new(), status: false }
     }
 
     /// Prints a line.
@@ -64,27 +65,35 @@ impl Progress {
         self.parts.push((name.to_owned(), time));
     }
 
-    /// Prints the name of a part and runs it.
-    pub fn part<T>(&mut self, name: &str, run: impl FnOnce() -> T) -> T {
-        self.begin(name);
-        let started = Instant::now();
-        let result = run();
-        self.took(name, started.elapsed());
-        result
+    /// Notes the duration of a test. Where tests of its program run at the same time, it is the time since one of them ended.
+    pub fn took_test(&mut self, name: String, time: Duration) {
+        self.tests.push((name, time));
     }
 
-    /// The parts that took longest.
+    /// The parts and the tests that took longest.
     pub fn summary(&mut self) -> Vec<String> {
-        longest(&mut self.parts, self.started.elapsed())
+        let mut lines = vec![format!("{} in all; the longest parts:", clock(self.started.elapsed()))];
+        lines.extend(longest(&mut self.parts).take(SHOWN));
+        lines.push("the longest tests:".to_owned());
+        lines.extend(longest(&mut self.tests).take(SHOWN));
+        lines
+    }
+
+    /// All parts and tests with their seconds, longest first.
+    pub fn times(&mut self) -> String {
+        let all = longest_first(&mut self.parts).iter().chain(longest_first(&mut self.tests));
+        all.map(|(name, time)| format!("{:.2} {name}\n", time.as_secs_f64())).collect()
     }
 }
 
-fn longest(parts: &mut [(String, Duration)], all: Duration) -> Vec<String> {
+fn longest_first(parts: &mut [(String, Duration)]) -> &[(String, Duration)] {
     parts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    let mut lines = vec![format!("{} in all; the longest parts:", clock(all))];
-    let shown = parts.iter().take(SHOWN).filter(|(_, time)| time.as_secs() > 0);
-    lines.extend(shown.map(|(name, time)| format!("{:>6}  {name}", clock(*time))));
-    lines
+    parts
+}
+
+fn longest(parts: &mut [(String, Duration)]) -> impl Iterator<Item = String> {
+    let shown = longest_first(parts).iter().filter(|(_, time)| time.as_secs() > 0);
+    shown.map(|(name, time)| format!("{:>6}  {name}", clock(*time)))
 }
 
 /// Minutes and seconds.
@@ -101,7 +110,7 @@ mod tests {
     fn the_longest_parts_come_first() {
         let part = |name: &str, seconds| (name.to_owned(), Duration::from_secs(seconds));
         let mut parts = vec![part("short", 0), part("guest", 125), part("build", 361)];
-        let lines = longest(&mut parts, Duration::from_secs(3600));
-        assert_eq!(lines, ["60:00 in all; the longest parts:", "  6:01  build", "  2:05  guest"]);
+        let lines: Vec<String> = longest(&mut parts).collect();
+        assert_eq!(lines, ["  6:01  build", "  2:05  guest"]);
     }
 }

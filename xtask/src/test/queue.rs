@@ -2,6 +2,7 @@
 
 use crate::process;
 use anyhow::{Context, Result, bail};
+use numakit_sys::signal;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitStatus, Stdio};
@@ -25,7 +26,7 @@ pub enum Event {
 }
 
 /// How often a worker looks whether it may start.
-pub const PAUSE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Runs all commands, `workers` at a time once `is_quiet` is set and one at a time before, and calls `take` in this
 /// thread with the number of a command and each of its events.
@@ -74,6 +75,8 @@ pub fn followed(
     mut take: impl FnMut(String),
 ) -> Result<ExitStatus> {
     let line = process::line(command);
+    // Tests interrupt what they start, also where this run was started in the background.
+    signal::restore_in(command);
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start: {line}"))?;
     let lines = child.stdout.take().map(lines_of).context("no output to follow")?;

@@ -1,8 +1,10 @@
-//! All Rust tests of all packages: built once, run program by program.
+//! All Rust tests of all packages: built once, run program by program. Those that measure run last, alone.
 
 use super::console::{Console, Output};
+use super::home::Homes;
 use super::libtest::Report;
-use super::programs::{self, Program};
+use super::options::Options;
+use super::programs::{self, Job, Split};
 use super::queue::{self, Event};
 use super::second;
 use super::tracefs::Tracefs;
@@ -10,170 +12,184 @@ use crate::process;
 use anyhow::Result;
 use std::ffi::OsString;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// Environment variables of tests.
 pub type Environment = Vec<(&'static str, OsString)>;
 
-/// The programs of all tests, with the number of tests in each.
-pub struct Tests(Vec<(Program, usize)>);
+/// The tests that were built and chosen.
+#[derive(Default)]
+pub struct Tests {
+    beside: Vec<Job>,
+    alone: Vec<Job>,
+}
 
-/// The state of the run.
+/// What tests run in.
+pub struct Surroundings {
+    environment: Environment,
+    homes: Homes,
+    tracefs: Tracefs,
+}
+
+/// The state of some jobs.
 struct Run<'a> {
     console: &'a Console,
-    is_quiet: &'a AtomicBool,
-    programs: Vec<(Program, usize)>,
-    packages: Vec<String>,
-    /// Number of started packages.
-    started_packages: usize,
-    /// Number of tests of ended programs.
+    jobs: &'a [Job],
+    reports: Vec<Report>,
+    /// When a test of each job ended last.
+    last: Vec<Instant>,
+    /// Number of tests of ended jobs.
     ended_tests: usize,
-    /// Programs and their tests that failed.
-    failed: Vec<(Program, Vec<String>)>,
 }
 
-/// Builds the tests.
-pub fn build(console: &Console) -> Result<Tests> {
-    let step = "build of all tests: cargo test --workspace --no-run";
-    let built = console.lock().progress.part(step, programs::build)?;
-    let count = |program: Program| Ok((program.count()?, program)).map(|(count, program)| (program, count));
-    Ok(Tests(built.into_iter().map(count).collect::<Result<_>>()?))
+/// Builds the tests, and chooses those of the tier.
+pub fn build(console: &Console, options: &Options) -> Result<Tests> {
+    let step = "build of all tests: cargo test --no-run";
+    let mut tests = Tests::default();
+    for program in console.part(step, || programs::build(&options.packages))? {
+        let Split { beside, alone, left } = program.split(options.thorough)?;
+        tests.beside.extend(beside);
+        tests.alone.extend(alone);
+        console.lock().tally.left += left;
+    }
+    if options.without_measuring {
+        let count: usize = tests.alone.drain(..).map(|job| job.count).sum();
+        console.lock().progress.say(&format!("--without-measuring: {count} tests that measure do not run"));
+    }
+    Ok(tests)
 }
 
-/// Runs the tests. Programs run in parallel only once `is_quiet` is set.
-pub fn run(
-    console: &Console,
-    Tests(programs): Tests,
-    environment: &Environment,
-    is_quiet: &AtomicBool,
-) -> Result<()> {
-    let mut packages: Vec<String> = programs.iter().map(|(program, _)| program.package.clone()).collect();
-    packages.dedup();
-    let tracefs = Tracefs::probe();
-    let mut run = Run {
-        console,
-        is_quiet,
-        programs,
-        packages,
-        started_packages: 0,
-        ended_tests: 0,
-        failed: Vec::new(),
-    };
-    for number in 0..run.packages.len() {
-        run.package(number, environment, &tracefs);
+impl Surroundings {
+    /// With these variables for all tests.
+    pub fn new(environment: Environment) -> Self {
+        Self { environment, homes: Homes::new(), tracefs: Tracefs::probe() }
     }
-    doc(console, environment)?;
-    while !is_quiet.load(Ordering::Acquire) {
-        std::thread::sleep(queue::PAUSE);
+
+    /// A command in these surroundings, with folders of its own.
+    pub fn of(&self, mut command: Command, name: &str) -> Result<Command> {
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        self.homes.give(&mut command, name)?;
+        Ok(command)
     }
-    second::tries(console, &run.failed, |program| command(program, environment, &tracefs))
+
+    /// The command of a job.
+    fn command(&self, job: &Job) -> Result<Command> {
+        let mut command = job.program.command();
+        command.arg("--show-output").args(&job.choice);
+        Ok(self.tracefs.wrap(self.of(command, &job.program.name())?))
+    }
+}
+
+/// Runs the tests that may run beside others: one program at a time until `is_quiet` is set, then one for each CPU.
+pub fn beside(console: &Console, tests: &Tests, all: &Surroundings, is_quiet: &AtomicBool) -> Result<()> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let one_by_one = |job: &Job| job.program.one_by_one;
+    Run::of(console, &tests.beside, all, &one_by_one, cpus, is_quiet)?;
+    doc(console, all)
+}
+
+/// Runs the tests that measure, one after the other. Those that fail have a second try.
+pub fn alone(console: &Console, tests: &Tests, all: &Surroundings) -> Result<()> {
+    let count: usize = tests.alone.iter().map(|job| job.count).sum();
+    if count == 0 {
+        return Ok(());
+    }
+    console.lock().progress.begin(&format!("{count} tests that measure, alone"));
+    let reports = Run::of(console, &tests.alone, all, &|_| true, 1, &AtomicBool::new(true))?;
+    let failed: Vec<(&Job, &Report)> =
+        tests.alone.iter().zip(&reports).filter(|(_, report)| !report.failed_names.is_empty()).collect();
+    second::tries(console, &failed, |job| all.command(job))
 }
 
 impl Run<'_> {
-    /// Runs the programs of one package.
-    fn package(&mut self, number: usize, environment: &Environment, tracefs: &Tracefs) {
-        let name = self.packages[number].clone();
-        let programs: Vec<_> =
-            self.programs.iter().filter(|(program, _)| program.package == name).cloned().collect();
-        let parallel = programs.iter().any(|(program, _)| program.parallel);
-        self.started_packages = number + 1;
-        let tests: usize = programs.iter().map(|(_, count)| count).sum();
-        let state = self.state();
-        self.console.lock().progress.begin_quietly(&format!("{name}: {tests} tests; {state}"));
-        let commands = programs.iter().map(|(program, _)| {
-            let mut command = command(program, environment, tracefs);
-            if parallel {
-                command.arg("--test-threads=1");
-            }
-            command
-        });
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = if parallel { cpus } else { 1 };
-        let mut reports: Vec<Report> = programs.iter().map(|_| Report::default()).collect();
-        queue::run(commands.collect(), workers, self.is_quiet, |at, event| {
-            let (program, count) = &programs[at];
-            self.take(program, *count, &mut reports[at], event);
-        });
+    /// Runs jobs; returns their results.
+    fn of(
+        console: &Console,
+        jobs: &[Job],
+        all: &Surroundings,
+        one_by_one: &dyn Fn(&Job) -> bool,
+        workers: usize,
+        is_quiet: &AtomicBool,
+    ) -> Result<Vec<Report>> {
+        let command = |job: &Job| {
+            let mut command = all.command(job)?;
+            command.args(one_by_one(job).then_some("--test-threads=1"));
+            Ok(command)
+        };
+        let commands = jobs.iter().map(command).collect::<Result<Vec<_>>>()?;
+        let reports = jobs.iter().map(|_| Report::default()).collect();
+        let mut run = Run { console, jobs, reports, last: vec![Instant::now(); jobs.len()], ended_tests: 0 };
+        queue::run(commands, workers, is_quiet, |at, event| run.take(at, event));
+        Ok(run.reports)
     }
 
-    fn take(&mut self, program: &Program, count: usize, report: &mut Report, event: Event) {
+    fn take(&mut self, at: usize, event: Event) {
+        let (job, report) = (&self.jobs[at], &mut self.reports[at]);
+        let name = job.program.name();
         match event {
-            Event::Started => {}
+            Event::Started => {
+                self.last[at] = Instant::now();
+                let state = self.state();
+                self.console.lock().progress.begin_quietly(&format!("{name}: {} tests; {state}", job.count));
+            }
             Event::Line(line) => {
+                let before = report.ended;
                 let Output { progress, tally } = &mut *self.console.lock();
                 if let Some(shown) = report.line(tally, &line) {
-                    let of = if shown.ends_with("FAILED") {
-                        format!("{}: ", program.name())
-                    } else {
-                        String::new()
-                    };
+                    let of = if shown.ends_with("FAILED") { format!("{name}: ") } else { String::new() };
                     progress.say(&format!("{of}{shown}"));
+                }
+                if report.ended > before {
+                    progress.took_test(format!("{name} {}", report.last), self.last[at].elapsed());
+                    self.last[at] = Instant::now();
                 }
             }
             Event::Ended(status, time) => {
-                self.ended(program, report, status, time);
-                self.ended_tests += count;
+                self.ended(at, status, time);
                 return;
             }
         }
-        let state = self.state();
-        let (name, ended, last) = (program.name(), report.ended, &report.last);
-        self.console.lock().progress.status(&format!("{name}: {ended} of {count}; {state}; {last}"));
+        let (state, report) = (self.state(), &self.reports[at]);
+        let (ended, last) = (report.ended, &report.last);
+        self.console.lock().progress.status(&format!("{name}: {ended} of {}; {state}; {last}", job.count));
     }
 
-    fn ended(
-        &mut self,
-        program: &Program,
-        report: &Report,
-        status: Result<std::process::ExitStatus>,
-        time: Duration,
-    ) {
-        self.console.lock().progress.took(&program.name(), time);
-        if report.failed > 0 {
-            self.failed.push((program.clone(), report.failed_names.clone()));
-        }
+    fn ended(&mut self, at: usize, status: Result<std::process::ExitStatus>, time: Duration) {
+        let (job, report) = (&self.jobs[at], &self.reports[at]);
+        self.ended_tests += job.count;
+        let name = job.program.name();
+        self.console.lock().progress.took(&name, time);
         let why = match status {
             Ok(_) if report.complete => return,
             Ok(status) => anyhow::anyhow!("{status}, after the test '{}'", report.last),
             Err(error) => error,
         };
-        self.console.fail(&program.name(), &why);
+        self.console.fail(&name, &why);
     }
 
     /// The progress as text.
     fn state(&self) -> String {
-        let all: usize = self.programs.iter().map(|(_, count)| count).sum();
-        let (started_packages, packages, left) =
-            (self.started_packages, self.packages.len(), all - self.ended_tests);
-        format!(
-            "package {started_packages} of {packages}; so far {}, {left} tests left",
-            self.console.lock().tally
-        )
+        let all: usize = self.jobs.iter().map(|job| job.count).sum();
+        let left = all - self.ended_tests;
+        format!("so far {}, {left} tests left", self.console.lock().tally)
     }
 }
 
-/// The command of a test program.
-fn command(program: &Program, environment: &Environment, tracefs: &Tracefs) -> Command {
-    let mut command = program.command();
-    command.arg("--show-output").envs(environment.iter().map(|(name, value)| (name, value)));
-    tracefs.wrap(command)
-}
-
-/// Runs the doc tests.
-fn doc(console: &Console, environment: &Environment) -> Result<()> {
+/// Runs the examples in comments, all packages'.
+fn doc(console: &Console, all: &Surroundings) -> Result<()> {
     let mut cargo = process::cargo(&["test", "--workspace", "--doc", "--no-fail-fast", "--"]);
-    cargo.arg("--show-output").envs(environment.iter().map(|(name, value)| (name, value)));
+    cargo.arg("--show-output").envs(all.environment.iter().map(|(name, value)| (name, value)));
     let mut report = Report::default();
-    let started = std::time::Instant::now();
-    console.lock().progress.begin("examples in comments: cargo test --doc");
-    let status = queue::followed(&mut cargo, Duration::from_secs(600), |line| {
-        let Output { progress, tally } = &mut *console.lock();
-        if let Some(shown) = report.line(tally, &line) {
-            progress.say(&shown);
-        }
+    let part = "examples in comments: cargo test --doc";
+    let status = console.part(part, || {
+        queue::followed(&mut cargo, Duration::from_secs(600), |line| {
+            let Output { progress, tally } = &mut *console.lock();
+            if let Some(shown) = report.line(tally, &line) {
+                progress.say(&shown);
+            }
+        })
     })?;
-    console.lock().progress.took("examples in comments", started.elapsed());
     if !status.success() && report.failed == 0 {
         anyhow::bail!("{status}: {}", process::line(&cargo));
     }

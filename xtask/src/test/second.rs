@@ -1,50 +1,53 @@
-//! A second try, alone, for tests that failed beside others.
+//! A second try for tests that measure: what else runs on the machine may have disturbed them.
 //!
-//! Tests that measure depend on how much of the processors the machine's other guests leave. One that passes alone
-//! counts as passed and is named at the end of the run; many failures are no chance and are not tried again.
+//! One that passes now counts as passed, and the run ends with its name: the output of both tries is above, and the reason
+//! of the first has to be found. Many failures are no chance and are not tried again.
 
 use super::console::{Console, Output};
 use super::libtest::Report;
-use super::programs::Program;
+use super::programs::Job;
 use super::queue;
 use super::tally::Tally;
 use anyhow::Result;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// With more failed tests than this there is no second try.
 const MOST: usize = 12;
 /// A test that prints nothing for this long hangs.
 const SILENCE: Duration = Duration::from_secs(20 * 60);
 
-/// Runs the failed tests of each program again, one after the other, and counts those that pass.
+/// Runs the failed tests of each job again, one after the other, and counts those that pass. Prints all that they print.
 pub fn tries(
     console: &Console,
-    failed: &[(Program, Vec<String>)],
-    command: impl Fn(&Program) -> Command,
+    failed: &[(&Job, &Report)],
+    command: impl Fn(&Job) -> Result<Command>,
 ) -> Result<()> {
-    let count: usize = failed.iter().map(|(_, names)| names.len()).sum();
+    let count: usize = failed.iter().map(|(_, report)| report.failed_names.len()).sum();
     if count > MOST {
         let line = format!("{count} tests failed, more than {MOST}: no second try");
         console.lock().progress.say(&line);
         return Ok(());
     }
-    for (program, names) in failed {
-        let mut again = command(program);
-        again.args(["--exact", "--test-threads=1"]).args(names);
-        let part = format!("second try of {}: {}", program.name(), names.join(", "));
-        console.lock().progress.begin(&part);
-        let (started, mut report, mut own) = (Instant::now(), Report::default(), Tally::default());
-        queue::followed(&mut again, SILENCE, |line| {
-            if let Some(shown) = report.line(&mut own, &line) {
-                console.lock().progress.say(&shown);
-            }
+    for (job, first) in failed {
+        let names = &first.failed_names;
+        let choice =
+            names.iter().cloned().chain(["--exact", "--include-ignored", "--test-threads=1"].map(Into::into));
+        let only = Job { choice: choice.collect(), ..(*job).clone() };
+        let mut again = command(&only)?;
+        let name = job.program.name();
+        let part = format!("second try of {name}: {}", names.join(", "));
+        let (mut report, mut own) = (Report::default(), Tally::default());
+        console.part(&part, || {
+            queue::followed(&mut again, SILENCE, |line| {
+                report.line(&mut own, &line);
+                console.lock().progress.say(&format!("  second try | {line}"));
+            })
         })?;
-        let Output { progress, tally } = &mut *console.lock();
-        progress.took(&part, started.elapsed());
+        let Output { tally, .. } = &mut *console.lock();
         // One that skips itself now has not passed.
         if report.complete && own.skipped == 0 {
-            count_again(tally, &program.name(), names, &report);
+            count_again(tally, &name, names, &report);
         }
     }
     Ok(())
@@ -73,10 +76,7 @@ mod tests {
                       failures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored";
         output.lines().for_each(|line| _ = report.line(&mut Tally::default(), line));
         count_again(&mut tally, "package target", &["a".to_owned(), "b".to_owned()], &report);
-        assert_eq!(
-            tally.to_string(),
-            "6 passed, 1 failed, 0 skipped, 1 of the passed only at the second try"
-        );
+        assert_eq!(tally.to_string(), "6 passed, 1 failed, 0 skipped");
         assert_eq!(tally.unsteady, ["package target a"]);
     }
 }

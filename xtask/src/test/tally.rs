@@ -1,7 +1,6 @@
 //! Counts passed, failed and skipped tests, and checks required kinds.
 
-use super::options::Required;
-use numakit_skips::{KINDS, Skip};
+use numakit_skips::{KINDS, Kind, Skip};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -11,6 +10,8 @@ pub struct Tally {
     pub passed: usize,
     pub failed: usize,
     pub skipped: usize,
+    /// Tests that only run with `--thorough`.
+    pub left: usize,
     /// Names of tests that failed first and passed when they ran alone.
     pub unsteady: Vec<String>,
     kinds: BTreeMap<String, Count>,
@@ -33,11 +34,11 @@ impl Tally {
     }
 
     /// Counts as failures required kinds that were skipped, and kinds that the table does not have.
-    pub fn require(&mut self, required: &Required) -> Vec<String> {
+    pub fn require(&mut self, required: &[&Kind]) -> Vec<String> {
         let unknown = self.kinds.keys().filter(|name| numakit_skips::kind(name).is_none());
         let mut failures: Vec<String> =
             unknown.map(|name| format!("FAILED skipped ({name}): tests/skips has no such kind")).collect();
-        for kind in &required.kinds {
+        for kind in required {
             if let Some(count) = self.kinds.get(kind.name) {
                 failures.push(format!("FAILED --require {}: {count} skipped ({})", kind.name, kind.about));
             }
@@ -67,11 +68,7 @@ impl fmt::Display for Count {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)?;
-        match self.unsteady.len() {
-            0 => Ok(()),
-            count => write!(f, ", {count} of the passed only at the second try"),
-        }
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 }
 
@@ -85,8 +82,8 @@ mod tests {
         tally
     }
 
-    fn required(names: &str) -> Required {
-        Required::parse(&["--require".to_owned(), names.to_owned()], None).unwrap()
+    fn required(names: &str) -> Vec<&'static Kind> {
+        names.split(',').map(|name| numakit_skips::kind(name).unwrap()).collect()
     }
 
     #[test]
@@ -105,7 +102,7 @@ mod tests {
     #[test]
     fn an_undeclared_kind_fails_the_run() {
         let mut tally = skipped(&["skipped (gest): a"]);
-        assert_eq!(tally.require(&Required::default()).len(), 1);
+        assert_eq!(tally.require(&[]).len(), 1);
         assert_eq!(tally.to_string(), "0 passed, 1 failed, 0 skipped");
     }
 

@@ -28,7 +28,12 @@ impl Tracefs {
         }
         let mut wrapped = inside("exec \"$0\" \"$@\"");
         wrapped.arg(command.get_program()).args(command.get_args());
-        wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => wrapped.env(name, value),
+                None => wrapped.env_remove(name),
+            };
+        }
         if let Some(folder) = command.get_current_dir() {
             wrapped.current_dir(folder);
         }
