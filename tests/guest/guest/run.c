@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Runs one step in the guest: `run STEP RESULT`.
  *
- * STEP has the files `arguments` and `environment`, strings that end with a NUL, and `stream` if
- * output is wanted while it runs. Left in RESULT: `stdout`, `stderr`, and `status`, which is
+ * STEP has the files `arguments`, `environment` and `folder`, strings that end with a NUL, and `stream`
+ * if output is wanted while it runs. The command runs in `folder`. Left in RESULT: `stdout`, `stderr`, and `status`, which is
  * "exit N" or "signal N". The command sees pipes or files, never a terminal. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -85,10 +85,10 @@ static int pass(struct output *output)
     return count < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-static void become(char **words, char **environment)
+static void become(char **words, char **environment, const char *folder)
 {
-    if (chdir("/out") != 0)
-        perror("/out");
+    if (!folder || chdir(folder) != 0)
+        perror(folder ? folder : "no folder");
     int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     put(score, "0", 1);
     clearenv();
@@ -138,12 +138,13 @@ int main(int count, char **arguments)
             fcntl(outputs[k].from, F_SETFL, O_NONBLOCK);
         }
     char **words = strings(step, "arguments"), **environment = strings(step, "environment");
+    const char *folder = strings(step, "folder")[0];
     pid_t child = fork();
     if (child == 0) {
         for (int k = 0; k < 2; k++)
             dup2(streams ? ends[k][1] : outputs[k].file, k + 1);
         dup2(open("/dev/null", O_RDONLY), 0);
-        become(words, environment);
+        become(words, environment, folder);
     }
     if (child < 0)
         return 1;

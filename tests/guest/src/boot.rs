@@ -99,7 +99,7 @@ impl Step {
     }
 }
 
-/// A guest that did all its steps and switched itself off. `boot["name"]` is a step.
+/// A guest that did its steps and switched itself off. `boot["name"]` is a step.
 #[derive(Debug, Default)]
 pub struct Boot {
     /// From the start of QEMU to the first step.
@@ -112,7 +112,21 @@ pub struct Boot {
     pub out: PathBuf,
     /// What the simulator counted.
     pub traffic: Option<Traffic>,
+    /// CPU time of QEMU at the end of each part.
+    pub(crate) cpu: Vec<Duration>,
+    /// All steps that were to be done, and the regions that each was to have.
+    pub(crate) asked: Vec<(String, usize)>,
+    /// What ended a guest of parts before all was done.
+    pub(crate) ended: Option<Ended>,
     folder: Option<Folder>,
+}
+
+/// The end of a guest of parts during a step.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The part of the step.
+    pub part: String,
+    pub failure: Failure,
 }
 
 impl Boot {
@@ -122,13 +136,23 @@ impl Boot {
         self.folder = Some(folder);
         self
     }
+
+    /// A step that was done. If the guest ended before, this fails the test with the reason.
+    #[track_caller]
+    pub(crate) fn step(&self, name: &str) -> &Step {
+        match (self.steps.get(name), &self.ended) {
+            (Some(step), _) => step,
+            (None, Some(ended)) => panic!("step '{name}' was not done: {}", ended.failure),
+            (None, None) => panic!("there is no step '{name}'"),
+        }
+    }
 }
 
 impl Index<&str> for Boot {
     type Output = Step;
 
     fn index(&self, name: &str) -> &Step {
-        &self.steps[name]
+        self.step(name)
     }
 }
 

@@ -25,6 +25,7 @@ const FOLDERS: [&str; 14] = [
     "var/tmp",
 ];
 const START: &[u8] = include_bytes!("../guest/start");
+const RESET: &[u8] = include_bytes!("../guest/reset");
 /// Where the loader finds libraries that are not in its usual folders.
 const CACHE: &str = "/etc/ld.so.cache";
 /// Names under which our program behaves otherwise.
@@ -48,6 +49,7 @@ impl Contents {
         contents.link("busybox", "/bin/sh")?;
         contents.write("/etc/guest/start", START)?;
         contents.executable("/etc/guest/start")?;
+        contents.write("/etc/guest/reset", RESET)?;
         contents.write("/etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n")?;
         contents.write("/etc/group", b"root:x:0:\n")?;
         if Path::new(CACHE).is_file() {
@@ -63,6 +65,12 @@ impl Contents {
 
     fn place_of(&self, inside: &str) -> PathBuf {
         self.folder.join(inside.trim_start_matches('/'))
+    }
+
+    /// A folder, if it is not there yet.
+    pub fn folder_of(&self, inside: &str) -> Result<(), Failure> {
+        let path = self.place_of(inside);
+        fs::create_dir_all(&path).map_err(on("create", &path))
     }
 
     /// A file with this content.

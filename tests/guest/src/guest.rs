@@ -1,11 +1,12 @@
 //! A guest to be booted, built up by setters.
 
-use crate::boot::{Boot, Step};
+use crate::boot::{Boot, Ended, Step};
+use crate::console::Stage;
 use crate::contents::Contents;
 use crate::failure::{Failure, on};
 use crate::folder::Folder;
 use crate::machine::{self, Disk};
-use crate::run::{Run, Streams, Times};
+use crate::run::{Run, Stopped, Streams, Times};
 use crate::shape::Shape;
 use crate::simulated::Simulation;
 use crate::{fetch, image, initramfs, programs};
@@ -17,18 +18,40 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(180);
 /// Room on the disk for what steps write.
 const ROOM_MIB: u64 = 256;
+const OUT: &str = "/out";
+/// The step that a part begins with.
+pub(crate) const RESET: &str = "reset";
 const PATH: &str = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A command that is to be run.
+struct Task {
+    name: String,
+    words: Vec<String>,
+    /// Regions that the simulator counts of it.
+    regions: usize,
+    /// The number of its share.
+    share: usize,
+}
+
+/// What tasks have in common: all of a guest, or those of one of its parts.
+struct Share {
+    /// Where they run.
+    folder: String,
+    environment: Vec<String>,
+    timeout: Option<Duration>,
+}
 
 /// What is to be booted and done.
 pub struct Guest {
     shape: Shape,
     programs: Vec<PathBuf>,
     files: Vec<(PathBuf, String)>,
-    steps: Vec<(String, Vec<String>)>,
-    environment: Vec<String>,
+    tasks: Vec<Task>,
+    /// One, or one for each part.
+    shares: Vec<Share>,
+    is_of_parts: bool,
     streams: Option<Streams>,
     simulation: Option<Simulation>,
-    timeout: Option<Duration>,
     room_mib: u64,
     memory_may_end: bool,
     shell: Option<String>,
@@ -42,11 +65,15 @@ impl Guest {
             shape,
             programs: Vec::new(),
             files: Vec::new(),
-            steps: Vec::new(),
-            environment: ["HOME=/root", "TERM=linux", "LANG=C.UTF-8", PATH].map(str::to_owned).to_vec(),
+            tasks: Vec::new(),
+            shares: vec![Share {
+                folder: OUT.to_owned(),
+                environment: ["HOME=/root", "TERM=linux", "LANG=C.UTF-8", PATH].map(str::to_owned).to_vec(),
+                timeout: Some(TIMEOUT),
+            }],
+            is_of_parts: false,
             streams: None,
             simulation: None,
-            timeout: Some(TIMEOUT),
             room_mib: ROOM_MIB,
             memory_may_end: false,
             shell: None,
@@ -75,14 +102,26 @@ impl Guest {
 
     /// A command that runs after those before it, whatever they gave, in the folder `/out`.
     pub fn step(mut self, name: &str, command: &[&str]) -> Self {
-        self.steps.push((name.to_owned(), command.iter().map(|word| (*word).to_owned()).collect()));
+        let words = command.iter().map(|word| (*word).to_owned()).collect();
+        self.tasks.push(Task { name: name.to_owned(), words, regions: 0, share: 0 });
         self
+    }
+
+    /// A step of which the simulator counts this many regions.
+    pub fn step_of_regions(self, name: &str, regions: usize, command: &[&str]) -> Self {
+        let mut guest = self.step(name, command);
+        if let Some(task) = guest.tasks.last_mut() {
+            task.regions = regions;
+        }
+        guest
     }
 
     /// A variable in the environment of all steps.
     pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.environment.retain(|pair| !pair.starts_with(&format!("{name}=")));
-        self.environment.push(format!("{name}={value}"));
+        for Share { environment, .. } in &mut self.shares {
+            environment.retain(|pair| !pair.starts_with(&format!("{name}=")));
+            environment.push(format!("{name}={value}"));
+        }
         self
     }
 
@@ -105,7 +144,12 @@ impl Guest {
 
     /// How long all of it may take; the default is 3 minutes.
     pub fn timeout(self, timeout: Duration) -> Self {
-        Self { timeout: Some(timeout), ..self }
+        self.limited(Some(timeout))
+    }
+
+    fn limited(mut self, timeout: Option<Duration>) -> Self {
+        self.shares.iter_mut().for_each(|share| share.timeout = timeout);
+        self
     }
 
     /// Room on the disk for what steps write; the default is 256 MiB.
@@ -121,7 +165,7 @@ impl Guest {
     /// After the steps, a prompt in the terminal of this process, without a time limit. The text
     /// is of shell commands that come first.
     pub fn shell(self, before: &str) -> Self {
-        Self { shell: Some(before.to_owned()), timeout: None, ..self }
+        Self { shell: Some(before.to_owned()), ..self.limited(None) }
     }
 
     /// Where the files go that the steps leave in `/out`; by default they go when the boot does.
@@ -129,14 +173,67 @@ impl Guest {
         Self { out: Some(folder.to_owned()), ..self }
     }
 
-    /// Boots it, runs the steps and gives what they gave.
+    /// One guest that does what these would do, one after the other. Each becomes a part: its steps are called `NAME/STEP`
+    /// and run in the folder `/out/NAME`, with its own environment and time limit, after a step that puts back what parts
+    /// before it may have changed. Nodes have the memory of the guest that has most.
+    pub(crate) fn of_parts(parts: Vec<(&str, Self)>) -> Result<Self, Failure> {
+        let mut all: Option<Self> = None;
+        for (name, part) in parts {
+            let part = part.named(name);
+            all = Some(match all {
+                None => part,
+                Some(before) => before.and(part)?,
+            });
+        }
+        all.ok_or_else(|| Failure::Request("a guest of no parts".to_owned()))
+    }
+
+    fn named(mut self, name: &str) -> Self {
+        let reset = Self::new(Shape::default()).step(RESET, &["sh", "/etc/guest/reset"]);
+        self.tasks.splice(..0, reset.tasks);
+        self.tasks.iter_mut().for_each(|task| task.name = format!("{name}/{}", task.name));
+        self.shares.iter_mut().for_each(|share| share.folder = format!("{OUT}/{name}"));
+        Self { is_of_parts: true, ..self }
+    }
+
+    /// Adds a part.
+    fn and(mut self, part: Self) -> Result<Self, Failure> {
+        if self.shape.name != part.shape.name || self.simulation.is_some() != part.simulation.is_some() {
+            let (one, other) = (&self.shape.name, &part.shape.name);
+            let problem =
+                format!("parts of one boot have shapes '{one}' and '{other}', or not all are simulated");
+            return Err(Failure::Request(problem));
+        }
+        for (node, other) in self.shape.nodes.iter_mut().zip(&part.shape.nodes) {
+            node.memory_mib = node.memory_mib.max(other.memory_mib);
+        }
+        for program in part.programs {
+            if !self.programs.contains(&program) {
+                self.programs.push(program);
+            }
+        }
+        for file in part.files {
+            if !self.files.contains(&file) {
+                self.files.push(file);
+            }
+        }
+        let first = self.shares.len();
+        self.tasks.extend(part.tasks.into_iter().map(|task| Task { share: first + task.share, ..task }));
+        self.shares.extend(part.shares);
+        self.room_mib += part.room_mib;
+        self.memory_may_end |= part.memory_may_end;
+        Ok(self)
+    }
+
+    /// Boots it, runs the steps and gives what they gave. Of a guest of parts that ends during a step, the boot has what the
+    /// steps before gave, and the failure.
     pub fn boot(mut self) -> Result<Boot, Failure> {
         if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
             let reason = format!("it runs programs of Linux on x86-64, this is {}", std::env::consts::ARCH);
             let fix = "use a machine with x86-64".to_owned();
             return Err(Failure::Unavailable { reason, fix, kind: &numakit_skips::GUEST });
         }
-        let names: Vec<String> = self.steps.iter().map(|(name, _)| name.clone()).collect();
+        let names: Vec<String> = self.tasks.iter().map(|task| task.name.clone()).collect();
         if let Some(name) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
             return Err(Failure::Request(format!("two steps are called '{}'", name.1)));
         }
@@ -154,8 +251,10 @@ impl Guest {
             Some(simulation) => qemu.args(simulation.prepare(&self.shape, folder.path())?),
             None => qemu.args(["-accel", "tcg,thread=single"]),
         };
-        let times = self.run(qemu, &folder, &names);
-        let boot = times.and_then(|times| self.result(&folder, &image, times));
+        let boot = match self.run(qemu, &folder, &names) {
+            Ok(times) => self.result(&folder, &image, times, None),
+            Err(stopped) => self.partial(&folder, &image, *stopped),
+        };
         folder.make_small();
         Ok(boot?.keeping(folder))
     }
@@ -172,10 +271,13 @@ impl Guest {
         let runner = programs::runner()?;
         contents.libraries(&runner)?;
         contents.copy(&runner, "/etc/guest/run")?;
-        for (index, (_, words)) in self.steps.iter().enumerate() {
+        for (index, task) in self.tasks.iter().enumerate() {
             let step = format!("/etc/guest/steps/{index:04}");
-            contents.write(&format!("{step}/arguments"), &terminated(words))?;
-            contents.write(&format!("{step}/environment"), &terminated(&self.environment))?;
+            let Share { folder, environment, .. } = &self.shares[task.share];
+            contents.folder_of(folder)?;
+            contents.write(&format!("{step}/arguments"), &terminated(&task.words))?;
+            contents.write(&format!("{step}/environment"), &terminated(environment))?;
+            contents.write(&format!("{step}/folder"), &terminated(std::slice::from_ref(folder)))?;
             if self.streams.is_some() {
                 contents.write(&format!("{step}/stream"), b"")?;
             }
@@ -189,12 +291,14 @@ impl Guest {
         Ok(contents)
     }
 
-    fn run(&mut self, qemu: Command, folder: &Folder, steps: &[String]) -> Result<Times, Failure> {
+    fn run(&mut self, qemu: Command, folder: &Folder, steps: &[String]) -> Result<Times, Box<Stopped>> {
+        let limits = self.tasks.iter().map(|task| (task.share, self.shares[task.share].timeout)).collect();
         let run = Run {
             qemu,
             folder: folder.path(),
             steps,
-            timeout: self.timeout,
+            limits,
+            timeout: self.shares[0].timeout,
             streams: self.streams.as_mut(),
             shell: self.shell.is_some(),
             memory_may_end: self.memory_may_end,
@@ -202,22 +306,46 @@ impl Guest {
         run.until_over()
     }
 
+    /// What there is of a guest that ended too early: of one of parts, what they gave before the step that ended it.
+    fn partial(&self, folder: &Folder, image: &Path, stopped: Stopped) -> Result<Boot, Failure> {
+        let Stopped { failure, at, times } = stopped;
+        let Stage::Step(number) = at else { return Err(failure) };
+        let part =
+            self.tasks.get(number).and_then(|task| task.name.split_once('/')).filter(|_| self.is_of_parts);
+        let Some((part, _)) = part else { return Err(failure) };
+        let ended = Ended { part: part.to_owned(), failure };
+        self.result(folder, image, times, Some(ended))
+    }
+
     /// What the image holds afterwards, and what the simulator wrote.
-    fn result(&self, folder: &Folder, image: &Path, times: Times) -> Result<Boot, Failure> {
+    fn result(
+        &self,
+        folder: &Folder,
+        image: &Path,
+        times: Times,
+        ended: Option<Ended>,
+    ) -> Result<Boot, Failure> {
         let out = folder.file("out");
-        image::read(image, "/out", &out)?;
+        image::read(image, OUT, &out)?;
         let results = folder.file("steps");
         let inside = out.join(".steps");
         fs::rename(&inside, &results).map_err(on("rename", &inside))?;
         let mut boot = Boot::default();
         (boot.boot_time, boot.total_time, boot.out) = (times.boot, times.total, out);
-        for (index, (name, _)) in self.steps.iter().enumerate() {
-            let step = Step::read(name, &results.join(format!("{index:04}")))?;
-            boot.steps.insert(name.clone(), step);
+        boot.cpu = times.cpu;
+        boot.asked = self.tasks.iter().map(|task| (task.name.clone(), task.regions)).collect();
+        for (index, task) in self.tasks.iter().enumerate() {
+            match Step::read(&task.name, &results.join(format!("{index:04}"))) {
+                Ok(step) => _ = boot.steps.insert(task.name.clone(), step),
+                Err(_) if ended.is_some() => break,
+                Err(failure) => return Err(failure),
+            }
         }
         if let Some(simulation) = &self.simulation {
-            boot.traffic = Some(simulation.traffic(folder.path())?);
+            let traffic = simulation.traffic(folder.path());
+            boot.traffic = if ended.is_some() { traffic.ok() } else { Some(traffic?) };
         }
+        boot.ended = ended;
         if let Some(wanted) = &self.out {
             crate::folder::fill(wanted, &boot.out)?;
             boot.out.clone_from(wanted);

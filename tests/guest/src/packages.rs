@@ -94,9 +94,19 @@ pub fn missing(reason: &str) -> Failure {
 
 /// The folder with what was unpacked; the first call may take a while.
 pub fn root() -> Result<&'static Path, Failure> {
-    static ROOT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let found = ROOT.get_or_init(|| MACHINE.unpacked().map_err(|failure| failure.to_string()));
-    found.as_deref().map_err(|reason| missing(reason))
+    static ROOT: OnceLock<Result<PathBuf, (bool, String)>> = OnceLock::new();
+    let unpacked = || {
+        MACHINE.unpacked().map_err(|failure| match failure {
+            Failure::Unavailable { reason, .. } => (true, reason),
+            other => (false, other.to_string()),
+        })
+    };
+    let found = ROOT.get_or_init(unpacked);
+    found.as_deref().map_err(
+        |(is_missing, reason)| {
+            if *is_missing { missing(reason) } else { Failure::Request(reason.clone()) }
+        },
+    )
 }
 
 /// A program in the unpacked folder.
@@ -114,7 +124,7 @@ pub fn library_path(root: &Path) -> String {
 }
 
 impl Set {
-    /// The folder with what was unpacked; it is fetched if it is not there.
+    /// The folder with what was unpacked; it is fetched if it is not there. What cannot be fetched is `Unavailable`.
     pub fn unpacked(&self) -> Result<PathBuf, Failure> {
         let _lock = place::locked("packages")?;
         let top = place::folder("")?;
@@ -123,7 +133,7 @@ impl Set {
             return Ok(root);
         }
         if let Some(reason) = recent(&refusal) {
-            return Err(Failure::Request(reason));
+            return Err(missing(&reason));
         }
         let work = top.join("packages");
         let _ = fs::remove_dir_all(&work);
@@ -132,8 +142,8 @@ impl Set {
             fs::rename(work.join("root"), &root).map_err(on("rename", &work))
         });
         let _ = fs::remove_dir_all(&work);
-        if let Err(failure) = &made {
-            let _ = fs::write(&refusal, failure.to_string());
+        if let Err(Failure::Unavailable { reason, .. }) = &made {
+            let _ = fs::write(&refusal, reason);
         }
         made.map(|()| root)
     }
@@ -148,7 +158,7 @@ impl Set {
     /// that brought.
     fn fetch(&self, work: &Path) -> Result<(), Failure> {
         if place::on_this_machine("apt-get").is_none() {
-            return Err(Failure::Request("no apt-get here to fetch packages with".to_owned()));
+            return Err(missing("no apt-get here to fetch packages with"));
         }
         eprintln!("fetching {} into {}", self.about, work.display());
         for folder in ["lists/partial", "cache/archives/partial", "downloads", "root"] {
@@ -157,13 +167,14 @@ impl Set {
         }
         // A list that fails may not matter; a package that is missing does.
         let _ = apt(work, "apt-get").args(["-qq", "update"]).output();
-        let mut names = self.missing(work)?;
+        let mut names = self.missing(work).map_err(unfetched)?;
         if self.kernel {
-            names.insert(kernel(work)?);
+            names.insert(kernel(work).map_err(unfetched)?);
         }
         let downloads = work.join("downloads");
         let mut download = apt(work, "apt-get");
-        finished(download.args(["-qq", "download"]).args(&names).current_dir(&downloads))?;
+        finished(download.args(["-qq", "download"]).args(&names).current_dir(&downloads))
+            .map_err(unfetched)?;
         let mut unpacked = BTreeSet::new();
         for entry in fs::read_dir(&downloads).map_err(on("list", &downloads))? {
             let package = entry.map_err(on("list", &downloads))?.path();
@@ -184,6 +195,11 @@ impl Set {
         }
         Ok(names_of(&text_of(plan.args(self.wanted))?))
     }
+}
+
+/// apt could not bring it.
+fn unfetched(failure: Failure) -> Failure {
+    missing(&failure.to_string())
 }
 
 fn recent(refusal: &Path) -> Option<String> {

@@ -1,8 +1,14 @@
 //! Where things are: the repository, and what guests leave below `target/guest`.
 
 use crate::failure::{Failure, on};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Who holds a lock may have to download what this process waits for.
+const PATIENCE: Duration = Duration::from_secs(1500);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The top folder of the repository.
 pub fn root() -> &'static Path {
@@ -26,8 +32,14 @@ pub fn folder(name: &str) -> Result<PathBuf, Failure> {
 pub fn locked(name: &str) -> Result<File, Failure> {
     let path = folder("locks")?.join(name);
     let file = File::options().create(true).append(true).open(&path).map_err(on("open", &path))?;
-    file.lock().map_err(on("lock", &path))?;
-    Ok(file)
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            Err(error) => return Err(on("lock", &path)(error.into())),
+        }
+    }
 }
 
 /// A program of this machine, by its name or path.

@@ -25,7 +25,9 @@ pub struct Run<'a> {
     pub folder: &'a Path,
     /// Names of the steps, for messages.
     pub steps: &'a [String],
-    /// How long it may take.
+    /// The share of each step, and how long the steps of a share may take together.
+    pub limits: Vec<(usize, Option<Duration>)>,
+    /// How long the first share may take, and the start with it.
     pub timeout: Option<Duration>,
     /// What is copied while it runs.
     pub streams: Option<&'a mut Streams>,
@@ -36,12 +38,38 @@ pub struct Run<'a> {
 }
 
 /// How long a guest took.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 pub struct Times {
     /// From the start of QEMU to the first step.
     pub boot: Duration,
     /// To the end of QEMU.
     pub total: Duration,
+    /// CPU time of QEMU at the end of each share.
+    pub cpu: Vec<Duration>,
+}
+
+/// A guest that did not come to its end.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Why not.
+    pub failure: Failure,
+    /// How far it was.
+    pub at: Stage,
+    /// How long it ran.
+    pub times: Times,
+}
+
+impl From<Failure> for Box<Stopped> {
+    fn from(failure: Failure) -> Self {
+        Self::new(Stopped { failure, at: Stage::Starting, times: Times::default() })
+    }
+}
+
+/// When the steps of a share began that the guest is at, and how long they may take.
+struct Clock {
+    share: usize,
+    began: Instant,
+    limit: Option<Duration>,
 }
 
 /// A file that grows.
@@ -66,7 +94,7 @@ impl Tail {
 
 impl Run<'_> {
     /// Starts it and waits for its end.
-    pub fn until_over(mut self) -> Result<Times, Failure> {
+    pub fn until_over(mut self) -> Result<Times, Box<Stopped>> {
         let mut console = Tail::of(&self.folder.join("console"))?;
         let mut outputs =
             vec![Tail::of(&self.folder.join("stdout"))?, Tail::of(&self.folder.join("stderr"))?];
@@ -74,6 +102,8 @@ impl Run<'_> {
         let mut qemu = self.start()?;
         let mut watch = Watch::default();
         let (mut boot, mut failed_at) = (None, None);
+        let mut clock = Clock { share: 0, began: started, limit: self.timeout };
+        let mut cpu = vec![Duration::ZERO];
         let status = loop {
             let ended = qemu.try_wait().map_err(on("wait for QEMU in", self.folder))?;
             watch.take(console.read());
@@ -87,22 +117,35 @@ impl Run<'_> {
             if watch.fatal.is_some() && failed_at.is_none() {
                 failed_at = Some(Instant::now());
             }
-            let late = self.timeout.is_some_and(|timeout| started.elapsed() > timeout);
+            if let Stage::Step(number) = watch.stage
+                && let Some((share, limit)) = self.limits.get(number)
+                && *share != clock.share
+            {
+                clock = Clock { share: *share, began: Instant::now(), limit: *limit };
+                cpu.push(Duration::ZERO);
+            }
+            if let (Some(last), Some(used)) = (cpu.last_mut(), cpu_time(qemu.id())) {
+                *last = used;
+            }
+            let late = clock.limit.is_some_and(|limit| clock.began.elapsed() > limit);
             if late || failed_at.is_some_and(|at| at.elapsed() > LAST_WORDS) {
                 stop(&mut qemu);
                 watch.take(console.read());
                 let hang = Failure::Hang {
-                    after: started.elapsed(),
+                    after: clock.began.elapsed(),
                     doing: self.doing(watch.stage),
                     console: self.last_lines(&watch),
                 };
-                return Err(self.trouble(&watch).unwrap_or(hang));
+                let (failure, at) = self.trouble(&watch).unwrap_or((hang, watch.stage));
+                return Err(Box::new(Stopped { failure, at, times: times(boot, started, cpu) }));
             }
             thread::sleep(PAUSE);
         };
-        self.verdict(&watch, status)?;
-        let total = started.elapsed();
-        Ok(Times { boot: boot.unwrap_or(total), total })
+        let times = times(boot, started, cpu);
+        match self.verdict(&watch, status) {
+            Ok(()) => Ok(times),
+            Err((failure, at)) => Err(Box::new(Stopped { failure, at, times })),
+        }
     }
 
     fn start(&mut self) -> Result<Child, Failure> {
@@ -155,38 +198,49 @@ impl Run<'_> {
         Console { lines: watch.last_lines(), file: self.folder.join("console") }
     }
 
-    /// What the console tells of, if anything.
-    fn trouble(&self, watch: &Watch) -> Option<Failure> {
+    /// What the console tells of, if anything, and how far the guest was then.
+    fn trouble(&self, watch: &Watch) -> Option<(Failure, Stage)> {
         let console = self.last_lines(watch);
         if let Some(fatal) = &watch.fatal {
-            return Some(Failure::Panic {
-                line: fatal.line.clone(),
-                doing: self.doing(fatal.stage),
-                console,
-            });
+            let (line, doing) = (fatal.line.clone(), self.doing(fatal.stage));
+            return Some((Failure::Panic { line, doing, console }, fatal.stage));
         }
         let on_purpose = self.memory_may_end && watch.stage == Stage::Done;
         let memory = watch.memory.as_ref().filter(|_| !on_purpose)?;
-        Some(Failure::OutOfMemory { line: memory.line.clone(), doing: self.doing(memory.stage), console })
+        let (line, doing) = (memory.line.clone(), self.doing(memory.stage));
+        Some((Failure::OutOfMemory { line, doing, console }, memory.stage))
     }
 
     /// Whether QEMU's end was that of a guest that has done everything.
-    fn verdict(&self, watch: &Watch, status: ExitStatus) -> Result<(), Failure> {
-        if let Some(failure) = self.trouble(watch) {
-            return Err(failure);
+    fn verdict(&self, watch: &Watch, status: ExitStatus) -> Result<(), (Failure, Stage)> {
+        if let Some(trouble) = self.trouble(watch) {
+            return Err(trouble);
         }
         let console = self.last_lines(watch);
         if !status.success() {
             let message = std::fs::read_to_string(self.folder.join("qemu")).unwrap_or_default();
             let message = message.trim().to_owned();
-            return Err(Failure::Qemu { status: status.to_string(), message, console });
+            return Err((Failure::Qemu { status: status.to_string(), message, console }, watch.stage));
         }
         if watch.stage == Stage::Done {
             Ok(())
         } else {
-            Err(Failure::Lost { doing: self.doing(watch.stage), console })
+            Err((Failure::Lost { doing: self.doing(watch.stage), console }, watch.stage))
         }
     }
+}
+
+/// How long a guest took until now.
+fn times(boot: Option<Duration>, started: Instant, cpu: Vec<Duration>) -> Times {
+    let total = started.elapsed();
+    Times { boot: boot.unwrap_or(total), total, cpu }
+}
+
+/// What a process has used of CPUs. The kernel counts in hundredths of a second.
+fn cpu_time(process: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let mut ticks = stat.rsplit(')').next()?.split(' ').skip(12).map(str::parse::<u64>);
+    Some(Duration::from_millis(10 * (ticks.next()?.ok()? + ticks.next()?.ok()?)))
 }
 
 /// The same command, but it ends when this process does, however that ends.

@@ -117,10 +117,7 @@ impl Mpi {
 
     /// Its files; the first call may fetch them.
     pub fn files(self) -> Result<Files, Failure> {
-        let unavailable = |failure: Failure| match failure {
-            Failure::Runtime { .. } => failure,
-            other => missing(self.name(), &other.to_string(), "let apt-get download packages of Debian 12"),
-        };
+        let unavailable = |failure| unfetched(self.name(), failure);
         match self {
             Self::OpenMpi4 => packages::MPI.unpacked().and_then(|root| openmpi4(&root)).map_err(unavailable),
             Self::Mpich => packages::MPI.unpacked().and_then(|root| mpich(&root)).map_err(unavailable),
@@ -155,6 +152,16 @@ impl Mpi {
 
 fn missing(name: &str, reason: &str, fix: &str) -> Failure {
     Failure::Runtime { name: name.to_owned(), reason: reason.to_owned(), fix: fix.to_owned() }
+}
+
+/// What cannot be fetched is a runtime that is missing; other failures stay what they are.
+fn unfetched(name: &str, failure: Failure) -> Failure {
+    match failure {
+        Failure::Unavailable { reason, .. } => {
+            missing(name, &reason, "let apt-get download packages of Debian 12")
+        }
+        other => other,
+    }
 }
 
 fn openmpi4(root: &Path) -> Result<Files, Failure> {
@@ -244,8 +251,7 @@ fn elf_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// Python with numpy on OpenBLAS, as `python3`.
 pub fn numpy() -> Result<Files, Failure> {
     let set: &Set = &packages::NUMPY;
-    let fix = "let apt-get download packages of Debian 12";
-    let root = set.unpacked().map_err(|failure| missing("numpy", &failure.to_string(), fix))?;
+    let root = set.unpacked().map_err(|failure| unfetched("numpy", failure))?;
     let mut files = Files::default();
     files.add(root.join("usr/bin/python3.11"), "/usr/bin/python3");
     for folder in ["usr/lib/python3.11", "usr/lib/python3"] {

@@ -82,17 +82,22 @@ fn compared(kind: &str) -> Option<f64> {
         let ratio = remote(lines) / remote(ours_lines);
         println!("{kind}, {name}: {ratio:.1} times the lines leave their node");
     }
-    let mimalloc = counted.iter().find(|(name, _)| *name == "mimalloc")?;
+    let Some(mimalloc) = counted.iter().find(|(name, _)| *name == "mimalloc") else {
+        numakit_skips::RUNTIMES.skip_part(format_args!("{kind}: no mimalloc here to compare with"));
+        return None;
+    };
     Some(remote(mimalloc.1) / remote(ours_lines))
 }
 
 #[test]
+#[ignore = "thorough: 16 programs in the simulator, 4 minutes"]
 fn producers_and_consumers_of_a_node_have_objects_of_it() {
     let Some(ratio) = compared("pairs") else { return };
     assert!(ratio >= 5.0, "{ratio}");
 }
 
 #[test]
+#[ignore = "thorough: 16 programs in the simulator, 4 minutes"]
 fn an_adaptive_mesh_stays_on_its_nodes() {
     let Some(ratio) = compared("mesh") else { return };
     assert!(ratio >= 5.0, "{ratio}");
@@ -100,9 +105,10 @@ fn an_adaptive_mesh_stays_on_its_nodes() {
 
 /// A thread that never ends has its own blocks again with every allocator; ours must not be worse.
 #[test]
+#[ignore = "thorough: 16 programs in the simulator, 4 minutes"]
 fn threads_that_last_have_no_more_remote_lines_than_with_others() {
     for kind in ["lasting pairs", "lasting mesh"] {
         let Some(ratio) = compared(kind) else { return };
-        assert!(ratio >= 0.5, "{kind}: {ratio}");
+        assert!(ratio >= 0.8, "{kind}: {ratio}");
     }
 }

@@ -1,7 +1,7 @@
 //! Real boots: what comes back from a guest, and that nothing is a pass by accident.
 #![allow(clippy::unwrap_used)]
 
-use numakit_guest::{Boot, Failure, Guest, Shape, Status, Streams, or_skipped};
+use numakit_guest::{Boot, Failure, Guest, Parts, Shape, Status, or_skipped};
 use std::fs;
 use std::io::Write;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -10,7 +10,11 @@ use std::time::{Duration, SystemTime};
 /// All 256 bytes, so that nothing on the way takes one of them for an order.
 const ALL_BYTES: &str = "for n in $(seq 0 255); do printf \"\\\\$(printf %03o $n)\"; done";
 
+/// What was streamed of the boot that most tests share.
+static STREAMED: LazyLock<[Collected; 2]> = LazyLock::new(Default::default);
+
 static PLAIN: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
+    let streams = STREAMED.each_ref().map(|stream| -> Box<dyn Write + Send> { Box::new(stream.clone()) });
     Guest::new(Shape::named("two")?)
         .env("COLOUR", "dark green")
         .file(fs::canonicalize("tests").unwrap_or_default().as_path(), "/root/taken along")
@@ -26,6 +30,9 @@ static PLAIN: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         .step("taken along", &["cat", "/root/taken along/boot.rs"])
         .step("mounts", &["sh", "-c", "ls /sys/kernel/tracing/events /sys/kernel/debug /sys/fs/cgroup"])
         .step("left behind", &["sh", "-c", "sleep 1000 & echo $!"])
+        .step("first", &["sh", "-c", &format!("{ALL_BYTES}; echo one >&2; seq 1 3000")])
+        .step("second", &["sh", "-c", "echo two >&2; echo end; sleep 1000 & exit 3"])
+        .stream_to(streams)
         .boot()
 });
 
@@ -101,21 +108,16 @@ impl Write for Collected {
 
 #[test]
 fn output_is_streamed_byte_by_byte() {
-    let (out, errors) = (Collected::default(), Collected::default());
-    let streams: Streams = [Box::new(out.clone()), Box::new(errors.clone())];
-    let script = format!("{ALL_BYTES}; echo one >&2; seq 1 3000");
-    let result = Guest::new(Shape::named("two").unwrap())
-        .step("first", &["sh", "-c", &script])
-        .step("second", &["sh", "-c", "echo two >&2; echo end; sleep 1000 & exit 3"])
-        .stream_to(streams)
-        .boot();
-    let Some(boot) = or_skipped(&result) else { return };
+    let Some(boot) = or_skipped(&PLAIN) else { return };
+    let [out, errors] = &*STREAMED;
     let mut expected: Vec<u8> = (0..=255).collect();
     expected.extend((1..=3000).flat_map(|n| format!("{n}\n").into_bytes()));
     assert!(boot["first"].stdout == expected);
     expected.extend(b"end\n");
-    assert!(*out.0.lock().unwrap() == expected);
-    assert_eq!(errors.0.lock().unwrap().as_slice(), b"one\ntwo\n");
+    assert!(out.0.lock().unwrap().ends_with(&expected));
+    assert!(out.0.lock().unwrap().starts_with(b"before\n"));
+    assert!(errors.0.lock().unwrap().starts_with(b"to the other\n"));
+    assert!(errors.0.lock().unwrap().ends_with(b"one\ntwo\n"));
     assert_eq!(boot["second"].status, Status::Exit(3));
 }
 
@@ -137,7 +139,9 @@ const LONG: Duration = Duration::from_secs(120);
 fn a_hang_is_a_hang() {
     let Some(failure) = failure("sleep 1000", Duration::from_secs(10)) else { return };
     assert!(matches!(failure, Failure::Hang { .. }), "{failure}");
-    assert!(failure.to_string().starts_with("the guest hangs: not over after 10"), "{failure}");
+    let message = failure.to_string();
+    assert!(message.starts_with("the guest hangs: not over after "), "{message}");
+    assert!(message.contains(", in step 'the bad one'"), "{message}");
 }
 
 #[test]
@@ -180,4 +184,35 @@ fn two_steps_of_one_name_are_refused() {
     let shape = Shape::named("two").unwrap();
     let failure = Guest::new(shape).step("a", &["true"]).step("a", &["true"]).boot().unwrap_err();
     assert_eq!(failure.to_string(), "two steps are called 'a'");
+}
+
+fn guest_of(script: &str) -> Result<Guest, Failure> {
+    let set = "echo $WORD >here; echo never >/sys/kernel/mm/transparent_hugepage/enabled; sleep 1000 & cat /dev/shm/*";
+    let guest = Guest::new(Shape::named("two")?).step("same", &["sh", "-c", set]);
+    Ok(guest.env("WORD", script).step("other", &["sh", "-c", script]))
+}
+
+static PARTS: Parts = Parts::whole(&[
+    ("first", || guest_of("echo hidden >/dev/shm/file; mkdir /sys/fs/cgroup/new")),
+    ("second", || {
+        guest_of("cat /sys/kernel/mm/transparent_hugepage/enabled; ls /dev/shm; pidof sleep | wc -w")
+    }),
+    ("bad", || guest_of("echo c >/proc/sysrq-trigger")),
+    ("late", || guest_of("true")),
+]);
+
+#[test]
+fn parts_of_a_boot_do_not_see_each_other_and_outlive_the_end_of_a_later_one() {
+    let Some(first) = PARTS.part("first") else { return };
+    first["other"].succeeded();
+    let second = PARTS.part("second").unwrap();
+    assert_eq!(second["other"].succeeded(), "always madvise [never]\n1\n");
+    assert!(second["same"].errors().contains("No such file"), "{}", second["same"].errors());
+    assert!(fs::read_to_string(first.out.join("here")).unwrap().starts_with("echo hidden"));
+    assert!(second.has("other") && !second.has("another"));
+    for (name, reason) in [("bad", "in step 'bad/other'"), ("late", "in step 'bad/other'")] {
+        let message = std::panic::catch_unwind(|| PARTS.part(name)).unwrap_err();
+        let message = message.downcast_ref::<String>().unwrap();
+        assert!(message.contains(reason) && message.contains("sysrq triggered crash"), "{message}");
+    }
 }

@@ -30,15 +30,16 @@ impl Wheel {
         if !folder.is_dir() {
             let work = top.join("new");
             let _ = fs::remove_dir_all(&work);
-            let data = self.fetch(&work).map_err(unavailable)?;
+            self.download(&work).map_err(unavailable)?;
+            let data = self.unpack(&work)?;
             fs::rename(&data, &folder).map_err(on("rename", &data))?;
             fs::remove_dir_all(&work).map_err(on("remove", &work))?;
         }
         Ok(folder)
     }
 
-    fn fetch(&self, work: &Path) -> Result<PathBuf, Failure> {
-        let (downloads, unpacked) = (work.join("downloads"), work.join("unpacked"));
+    fn download(&self, work: &Path) -> Result<(), Failure> {
+        let downloads = work.join("downloads");
         fs::create_dir_all(&downloads).map_err(on("create", &downloads))?;
         eprintln!("fetching {} {} into {}", self.name, self.version, work.display());
         let mut pip = Command::new("python3");
@@ -53,7 +54,11 @@ impl Wheel {
             "--no-cache-dir",
             "-d",
         ]);
-        finished(pip.arg(&downloads).arg(format!("{}=={}", self.name, self.version)))?;
+        finished(pip.arg(&downloads).arg(format!("{}=={}", self.name, self.version))).map(drop)
+    }
+
+    fn unpack(&self, work: &Path) -> Result<PathBuf, Failure> {
+        let (downloads, unpacked) = (work.join("downloads"), work.join("unpacked"));
         for wheel in listed(&downloads)? {
             finished(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(wheel).arg(&unpacked))?;
         }

@@ -1,0 +1,36 @@
+//! What takes four nodes of a real Linux, in one boot.
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../affinity/mod.rs"]
+mod affinity;
+mod allocator;
+#[path = "../comparison/mod.rs"]
+mod comparison;
+#[path = "../described/mod.rs"]
+mod described;
+#[path = "../early/mod.rs"]
+mod early;
+mod guide;
+#[path = "../launched/mod.rs"]
+mod launched;
+mod launchers;
+mod main_thread;
+mod own_blocks;
+mod placed;
+mod placed_runtimes;
+mod runs;
+mod shapes;
+
+use numakit_guest::Parts;
+
+static PARTS: Parts = Parts::new(&[
+    ("shapes", shapes::guest),
+    ("allocator", allocator::guest),
+    ("runs", runs::guest),
+    ("guide", guide::guest),
+    ("placed", placed::guest),
+    ("placed_runtimes", placed_runtimes::guest),
+    ("launchers", launchers::guest),
+    ("own_blocks", own_blocks::guest),
+    ("main_thread", main_thread::guest),
+]);
