@@ -20,7 +20,8 @@ async function page() {
   for (const file of ["index.html", "icon.svg"]) await copyFile(here + file, `${here}dist/${file}`);
 }
 
-async function programs(folder, ending) {
+/** `first`: modules that each program begins with. */
+async function programs(folder, ending, first = []) {
   const out = `${here}dist-${folder}`;
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
@@ -33,11 +34,12 @@ async function programs(folder, ending) {
     platform: "node",
     target: "node18",
     packages: "external",
+    inject: first.map((name) => here + name),
   });
 }
 
 if (what === "tests") await programs("tests", ".test.ts");
-else if (what === "e2e") await programs("e2e", ".e2e.ts");
+else if (what === "e2e") await programs("e2e", ".e2e.ts", ["e2e/infra/after.ts"]);
 else if (what === "dev") await programs("dev", ".ts");
 else if (what === "bench") await programs("bench", ".ts");
 else await page();

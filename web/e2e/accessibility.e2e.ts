@@ -3,11 +3,13 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { after, before, describe, test } from "node:test";
+import { before } from "node:test";
 import type { AxeResults, RunOptions } from "axe-core";
-import { FakeServer } from "../dev/server";
-import { Client, closeBrowser, NARROW, WIDE } from "./infra/browser";
+import { Client, NARROW, WIDE } from "./infra/browser";
+import { closeAll } from "./infra/ending";
+import { fakeServer } from "./infra/fake";
 import { Panel } from "./infra/panel";
+import { thorough } from "./infra/thorough";
 import { until } from "./infra/until";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
@@ -23,8 +25,6 @@ let axe: string;
 before(async () => {
   axe = await readFile(AXE, "utf8");
 });
-
-after(() => closeBrowser());
 
 /** The violations on the page as it is, light and dark: the rule, how severe, and the elements. */
 async function violations(client: Client): Promise<string[]> {
@@ -49,16 +49,10 @@ function fits(client: Client): Promise<boolean> {
   return client.page.evaluate(() => [...document.querySelectorAll(".main")].every((main) => main.scrollHeight <= main.clientHeight));
 }
 
-for (const nodes of [1, 4, 128]) describe(`${nodes} ${nodes === 1 ? "node" : "nodes"}`, () => {
-  let fake: FakeServer;
-
-  before(async () => {
-    fake = await FakeServer.start({ nodes, two: true });
-  });
-
-  after(() => fake.close());
-
-  for (const [name, look] of Object.entries(LOOKS)) test(name, async () => {
+for (const nodes of [4, 1, 128]) for (const [name, look] of Object.entries(LOOKS)) {
+  const why = "isMobile" in look ? "a phone" : nodes === 4 ? null : "four nodes say the same";
+  thorough(`${nodes} ${nodes === 1 ? "node" : "nodes"}, ${name}`, why, async () => {
+    const fake = await fakeServer({ nodes, two: true });
     const client = await Client.open(fake.url, look);
     const found: string[] = [];
     const check = async (what: string) => found.push(...(await violations(client)).map((one) => `${what}: ${one}`));
@@ -90,6 +84,6 @@ for (const nodes of [1, 4, 128]) describe(`${nodes} ${nodes === 1 ? "node" : "no
       await check("with a dialog");
     }
     assert.deepEqual(found, []);
-    await client.close();
+    await closeAll();
   });
-});
+}

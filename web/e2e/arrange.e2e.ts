@@ -1,9 +1,10 @@
 // Panels are moved and resized, with the mouse and with keys, and the address keeps it.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
-import { FakeServer } from "../dev/server";
-import { Client, closeBrowser } from "./infra/browser";
+import { afterEach, before, test } from "node:test";
+import type { FakeServer } from "../dev/server";
+import { Client } from "./infra/browser";
+import { fakeServer } from "./infra/fake";
 import { Panel } from "./infra/panel";
 import { becomes, until } from "./infra/until";
 
@@ -11,17 +12,11 @@ let fake: FakeServer;
 let one: Client;
 
 before(async () => {
-  fake = await FakeServer.start({ nodes: 4 });
+  fake = await fakeServer({ nodes: 4 });
   one = await Client.open(`${fake.url}#panels=locality,memory,cpu,faults`);
 });
 
 afterEach(() => assert.deepEqual(one.errors, []));
-
-after(async () => {
-  await one.close();
-  await fake.close();
-  await closeBrowser();
-});
 
 const order = () => Panel.all(one);
 const title = (panel: string) => new Panel(one, panel).element.locator(".title");
@@ -79,13 +74,6 @@ test("Shift and arrow keys, or the corner, change the size by columns and rows",
   await one.page.mouse.up();
   await until("one column", async () => (await size("memory")).width < 1.1 * before.width);
   await until("the address", () => !/sizes=/.test(one.page.url()));
-});
-
-test("after the last panel is closed, a button opens the default ones", async () => {
-  for (const panel of ["memory", "cpu", "faults", "locality"]) await new Panel(one, panel).press("Close panel");
-  await becomes("no panel", order, []);
-  await one.page.getByRole("button", { name: "Open the default panels" }).click();
-  await until("panels", async () => (await order()).length > 4);
 });
 
 test("at a zoom of 10 ms no line leaves its chart", async () => {

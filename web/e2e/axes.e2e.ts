@@ -1,25 +1,21 @@
 // Labels of axes: at their times, none cut, and not too many.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { FakeServer } from "../dev/server";
-import { closeBrowser, type Client } from "./infra/browser";
+import { before, test } from "node:test";
+import type { FakeServer } from "../dev/server";
+import type { Client } from "./infra/browser";
 import { charts } from "./infra/chart";
+import { fakeServer } from "./infra/fake";
 import { openWatched, textsOf, type DrawnText } from "./infra/texts";
+import { thorough } from "./infra/thorough";
 import { until } from "./infra/until";
 
 let fake: FakeServer;
 let client: Client;
 
 before(async () => {
-  fake = await FakeServer.start({ nodes: 4 });
+  fake = await fakeServer({ nodes: 4 });
   client = await openWatched(`${fake.url}#panels=faults`);
-});
-
-after(async () => {
-  await client.close();
-  await fake.close();
-  await closeBrowser();
 });
 
 const TIME = /^\d\d:\d\d:\d\d(\.\d+)?$/;
@@ -68,12 +64,12 @@ test("a label stands at the time that it names, whatever fraction of a ms the ra
   }
 });
 
-test("labels of values are 38 to 95 pixels apart, those of times do not touch, and none is cut", async () => {
-  for (const [width, height] of [[1920, 1080], [1440, 900], [390, 844]] as const) {
+for (const [width, height, why] of [[1440, 900, null], [1920, 1080, "another size"], [390, 844, "another size"]] as const) {
+  thorough(`labels of values are 38 to 95 pixels apart, those of times do not touch, and none is cut: ${width}x${height}`, why, async () => {
     await client.page.setViewportSize({ width, height });
     for (const ms of [60_000, 80_000, 7777, 130]) {
       const { times, values, ...size } = await held(fake.started + 30_000.6, ms);
-      const about = `${width}x${height}, ${ms} ms: ${times.map(({ text }) => text)}; ${values.map(({ text }) => text)}`;
+      const about = `${ms} ms: ${times.map(({ text }) => text)}; ${values.map(({ text }) => text)}`;
       const axis = values.filter(({ right }) => right < 60);
       const ys = axis.map(({ y }) => y).sort((a, b) => a - b);
       const between = ys.slice(1).map((y, at) => y - (ys[at] as number));
@@ -83,5 +79,5 @@ test("labels of values are 38 to 95 pixels apart, those of times do not touch, a
       xs.slice(1).forEach((label, at) => assert.ok(label.left - (xs[at] as DrawnText).right >= 3, about));
       assert.ok(xs.every(({ left, right }) => left >= 0 && right <= size.width), `${about}: ${xs.map(({ right }) => right)} of ${size.width}`);
     }
-  }
-});
+  });
+}

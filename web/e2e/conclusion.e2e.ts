@@ -1,9 +1,10 @@
 // What a comparison says: what changed, whether it is noise, which line is which source, and times as distances.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
-import { FakeServer } from "../dev/server";
-import { Client, closeBrowser } from "./infra/browser";
+import { afterEach, before, test } from "node:test";
+import type { FakeServer } from "../dev/server";
+import type { Client } from "./infra/browser";
+import { fakeServer } from "./infra/fake";
 import { Panel } from "./infra/panel";
 import { openWatched, textsOf } from "./infra/texts";
 import { becomes, until } from "./infra/until";
@@ -12,18 +13,12 @@ let fake: FakeServer;
 let one: Client;
 
 before(async () => {
-  fake = await FakeServer.start({ nodes: 4, two: true });
+  fake = await fakeServer({ nodes: 4, two: true });
   // A job runs on each node in turn for 24 s: in this range of the recording on two of them, live on others.
   one = await openWatched(`${fake.url}#source=1&beside=0&panels=cpu,memory`);
 });
 
 afterEach(() => assert.deepEqual(one.errors, []));
-
-after(async () => {
-  await one.close();
-  await fake.close();
-  await closeBrowser();
-});
 
 const said = () => one.page.getByRole("region", { name: "Comparison", exact: true });
 

@@ -1,15 +1,15 @@
 // `numa view RESULT`: the page of results of `numa explain`, from a server and as one file. The results are made up.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, afterEach, before, describe, test } from "node:test";
+import { afterEach, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { Client, closeBrowser, NARROW } from "./infra/browser";
+import { Client, NARROW, WIDE } from "./infra/browser";
+import { temporary } from "./infra/ending";
 import { emulated, madeUp, oneNode } from "./infra/made-up-result";
-import { Numa, program } from "./infra/numa";
+import { Numa, runNuma } from "./infra/numa";
+import { thorough } from "./infra/thorough";
 import { becomes, until } from "./infra/until";
 
 const HOSTILE = "<img src=x onerror=document.title=1>";
@@ -17,7 +17,7 @@ let folder: string;
 const clients: Client[] = [];
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "numa-result-"));
+  folder = await temporary("result");
   const hostile = madeUp();
   hostile.program = HOSTILE;
   hostile.objects.forEach((object) => (object.name = `${HOSTILE}</script>`));
@@ -32,14 +32,7 @@ afterEach(async () => {
   assert.deepEqual(said, []);
 });
 
-after(async () => {
-  await closeBrowser();
-  await rm(folder, { recursive: true, force: true });
-});
-
-function numa(...words: string[]): Promise<{ code: number; out: string; err: string }> {
-  return new Promise((done) => execFile(program(), words, { cwd: folder }, (error, out, err) => done({ code: error ? Number(error.code) : 0, out, err })));
-}
+const numa = (...words: string[]) => runNuma(folder, words);
 
 /** Writes a file with these results and opens it; it may request nothing else. */
 async function open(names: string[], options: Parameters<typeof Client.open>[1] = {}): Promise<Client> {
@@ -116,13 +109,12 @@ test("one node shows no matrix, and an emulated machine no time; both say why", 
   assert.match(await text(client, "[aria-label='Contended lines']"), /Not told/);
 });
 
-test("128 nodes and 200 objects, light and dark, wide and narrow: all fits", async () => {
-  for (const options of [{}, { colorScheme: "dark" as const }, { viewport: NARROW }]) {
-    const client = await open(["large.json", "four.json"], options);
+for (const [viewport, why] of [[WIDE, null], [NARROW, "a phone"]] as const) thorough(`128 nodes and 200 objects, light and dark, ${viewport.width} pixels wide: all fits`, why, async () => {
+  for (const colorScheme of ["light", "dark"] as const) {
+    const client = await open(["large.json", "four.json"], { viewport, colorScheme });
     assert.equal(await objects(client).count(), 200);
     assert.equal(await client.page.locator("aside .square image").count(), 1);
-    const width = options.viewport?.width ?? 1440;
-    assert.ok((await client.page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+    assert.ok((await client.page.evaluate(() => document.documentElement.scrollWidth)) <= viewport.width);
     const inside = () => client.page.locator("main.result").evaluate((main) => main.scrollWidth <= main.clientWidth);
     assert.ok(await inside(), "the page does not scroll sideways");
     await client.page.getByLabel("Result", { exact: true }).selectOption("four.json");
@@ -180,21 +172,15 @@ test("names are never markup", async () => {
   assert.equal(await client.page.locator("aside h2").innerText(), `${HOSTILE}</script>`);
 });
 
-describe("from a server", () => {
-  test("only with the access key, and it stays when the server ends", async () => {
-    const server = await Numa.start({ verb: "view", args: [join(folder, "four.json")] });
-    try {
-      assert.equal((await fetch(`${server.origin}/results`)).status, 401);
-      const client = await Client.open(server.viewer, { ready: false, expected: /WebSocket|ERR_CONNECTION/ });
-      clients.push(client);
-      await becomes("its objects", () => objects(client).count(), 6);
-      await server.end();
-      await client.page.waitForTimeout(500);
-      assert.equal(await objects(client).count(), 6);
-    } finally {
-      await server.close();
-    }
-  });
+test("from a server: only with the access key, and it stays when the server ends", async () => {
+  const server = await Numa.start({ verb: "view", args: [join(folder, "four.json")] });
+  assert.equal((await fetch(`${server.origin}/results`)).status, 401);
+  const client = await Client.open(server.viewer, { ready: false, expected: /WebSocket|ERR_CONNECTION/ });
+  clients.push(client);
+  await becomes("its objects", () => objects(client).count(), 6);
+  await server.end();
+  await until("the end on the page", () => client.page.evaluate(() => ["ended", "lost"].includes(window.numakit?.["link"].is ?? "")));
+  assert.equal(await objects(client).count(), 6);
 });
 
 test("damaged and foreign files get a clear message and exit code 2", async () => {

@@ -1,9 +1,12 @@
 // The strip with the findings of the range on screen, and the lane with what the recorder noted.
 
 import assert from "node:assert/strict";
-import { after, afterEach, beforeEach, describe, test } from "node:test";
-import { FakeServer } from "../dev/server";
-import { Client, closeBrowser, NARROW, WIDE } from "./infra/browser";
+import { afterEach, before, beforeEach, describe, test } from "node:test";
+import type { FakeServer } from "../dev/server";
+import { Client, NARROW, WIDE } from "./infra/browser";
+import { closeAll } from "./infra/ending";
+import { fakeServer } from "./infra/fake";
+import { thorough } from "./infra/thorough";
 import { becomes, until } from "./infra/until";
 
 let fake: FakeServer;
@@ -16,20 +19,17 @@ const verdict = () => strip().locator(".verdict").textContent();
 const faded = () => one.page.locator(".panel.faded").evaluateAll((all) => all.map((panel) => panel.getAttribute("data-panel") ?? ""));
 const bright = () => one.page.locator(".panel:not(.faded)").evaluateAll((all) => all.map((panel) => panel.getAttribute("data-panel") ?? ""));
 
-after(() => closeBrowser());
-
 describe("problems", () => {
+  before(async () => {
+    fake = await fakeServer({ nodes: 4 });
+  });
+
   beforeEach(async () => {
-    // One for each: what it noted leaves the range of the last minute.
-    fake = await FakeServer.start({ nodes: 4 });
     one = await Client.open(fake.url, { permissions: ["clipboard-read", "clipboard-write"] });
     await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is far");
   });
 
-  afterEach(async () => {
-    await one.close();
-    await fake.close();
-  });
+  afterEach(() => one.close());
 
   test("the worst one is there with its cost, what to do, how sure it is and since when", async () => {
     assert.equal(await strip().locator(".cost").textContent(), "costs 18.6 % of the CPU time (15.2 % to 22.1 %)");
@@ -95,14 +95,15 @@ describe("problems", () => {
   });
 
   test("what the recorder noted is on the lane: focus tells it, a click shows its time", async () => {
+    const times = (what: string) => fake.labels.filter(({ text }) => text.startsWith(`numakit:${what}`)).map((label) => label.time_ns / 1e6);
+    await one.visit(`${fake.url}#from=${Math.min(...times("")) - 1000}&to=${Math.max(...times("")) + 1000}`);
     const mark = lane().getByRole("button", { name: /ticks lost/ });
     await mark.focus();
     assert.match((await lane().locator(".lane-tip").textContent()) ?? "", /15 ticks lost, 2 times/);
     await mark.click();
-    const lost = fake.labels.filter(({ text }) => text.startsWith("numakit:lost")).map((label) => label.time_ns / 1e6);
     await until("its time on screen", async () => {
       const view = await one.view();
-      return view && !view.follow && view.to - view.from < 15_000 && lost.every((ms) => view.from < ms && ms < view.to);
+      return view && view.to - view.from < 15_000 && times("lost").every((ms) => view.from < ms && ms < view.to);
     });
     await until("the start is out of range", async () => (await lane().getByRole("button", { name: /^.*started/ }).count()) === 0);
   });
@@ -117,8 +118,8 @@ const small = () => one.page.locator("button:visible, select:visible, summary:vi
   .filter((button) => Math.min(button.getBoundingClientRect().width, button.getBoundingClientRect().height) < 24).map((button) => button.getAttribute("aria-label") ?? button.textContent));
 
 for (const nodes of [1, 4, 128]) {
-  test(`on a phone nothing of a finding is cut, and charts do not move when it is shown in full: ${nodes} nodes`, async () => {
-    fake = await FakeServer.start({ nodes });
+  thorough(`on a phone nothing of a finding is cut, and charts do not move when it is shown in full: ${nodes} nodes`, "a phone", async () => {
+    fake = await fakeServer({ nodes });
     one = await Client.open(fake.url, { viewport: NARROW, hasTouch: true, isMobile: true });
     const top = (await one.page.locator(".board").boundingBox())?.y;
     await until("the verdict", async () => / % of /.test((await verdict()) ?? ""));
@@ -128,38 +129,39 @@ for (const nodes of [1, 4, 128]) {
     await strip().locator(".folds").click();
     assert.deepEqual(await cut(), []);
     assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth)) <= NARROW.width);
-    await one.close();
-    await fake.close();
+    await closeAll();
   });
 }
 
 test("on one node each line of a panel has its name in sight", async () => {
-  fake = await FakeServer.start({ nodes: 1 });
+  fake = await fakeServer({ nodes: 1 });
   one = await Client.open(fake.url);
   const hidden = await one.page.locator(".legend").evaluateAll((all) => all.filter((legend) => legend.scrollHeight > legend.clientHeight).map((legend) => legend.textContent));
   assert.deepEqual(hidden, []);
-  await one.close();
-  await fake.close();
+  await closeAll();
 });
 
 test("a wide page does not scroll sideways, whatever its tables for screen readers have", async () => {
-  fake = await FakeServer.start({ nodes: 4 });
+  fake = await fakeServer({ nodes: 4 });
   one = await Client.open(fake.url);
   assert.equal(await one.page.locator(".matrix table").count(), 1);
   assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth)) <= WIDE.width);
-  await one.close();
-  await fake.close();
+  await closeAll();
 });
 
-for (const [nodes, says] of [[4, /^Cannot tell: memory bandwidth, because/], [1, /^Cannot tell: far memory, because the machine has one node$/]] as const) {
-  test(`where nothing is wrong it says so, and what cannot be told: ${nodes} nodes`, async () => {
-    fake = await FakeServer.start({ nodes, fine: true });
-    one = await Client.open(fake.url, { viewport: NARROW, hasTouch: true });
+const FINE = [
+  [4, WIDE, /^Cannot tell: memory bandwidth, because/, null],
+  [4, NARROW, /^Cannot tell: memory bandwidth, because/, "a phone"],
+  [1, NARROW, /^Cannot tell: far memory, because the machine has one node$/, "a phone"],
+] as const;
+for (const [nodes, viewport, says, why] of FINE) {
+  thorough(`where nothing is wrong it says so, and what cannot be told: ${nodes} nodes, ${viewport.width} pixels`, why, async () => {
+    fake = await fakeServer({ nodes, fine: true });
+    one = await Client.open(fake.url, { viewport });
     await until("the verdict", async () => /^Nothing is wrong on this machine/.test((await verdict()) ?? ""));
     assert.match((await strip().locator(".untold").textContent()) ?? "", says);
     assert.equal(await lines().count(), 0);
-    assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth)) <= NARROW.width);
-    await one.close();
-    await fake.close();
+    assert.ok((await one.page.evaluate(() => document.documentElement.scrollWidth)) <= viewport.width);
+    await closeAll();
   });
 }

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, afterEach, before, test } from "node:test";
-import { FakeServer } from "../dev/server";
-import { closeBrowser, type Client } from "./infra/browser";
+import { afterEach, before, test } from "node:test";
+import type { FakeServer } from "../dev/server";
+import type { Client } from "./infra/browser";
+import { fakeServer } from "./infra/fake";
 import { Panel } from "./infra/panel";
 import { openWatched, textsOf } from "./infra/texts";
 import { becomes, until } from "./infra/until";
@@ -14,7 +15,7 @@ let client: Client;
 let job: number;
 
 before(async () => {
-  fake = await FakeServer.start({ nodes: 128 });
+  fake = await fakeServer({ nodes: 128 });
   // A job runs on one node after the other, each for 24 seconds; this is within the time of one.
   job = Math.ceil(fake.started / 24_000) + 3;
   const from = job * 24_000 + 5000;
@@ -22,12 +23,6 @@ before(async () => {
 });
 
 afterEach(() => assert.deepEqual(client.errors, []));
-
-after(async () => {
-  await client.close();
-  await fake.close();
-  await closeBrowser();
-});
 
 const cpu = () => new Panel(client, "cpu");
 const names = async () => (await textsOf(client.page, "cpu")).texts.map(({ text }) => text).filter((text) => text.startsWith("node "));

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
-import { after, before, test } from "node:test";
-import { Client, closeBrowser } from "./infra/browser";
+import { before, test } from "node:test";
+import { Client } from "./infra/browser";
 import { Numa } from "./infra/numa";
 import { until } from "./infra/until";
 
@@ -11,11 +11,6 @@ let numa: Numa;
 
 before(async () => {
   numa = await Numa.start({ args: ["-i", "50ms", "--key-file", "keys"] });
-});
-
-after(async () => {
-  await closeBrowser();
-  await numa.close();
 });
 
 test("the printed addresses are the same after a restart, and open pages go on", async () => {
@@ -26,7 +21,7 @@ test("the printed addresses are the same after a restart, and open pages go on",
   await until("the loss of the connection", async () => /connection lost/.test(await one.status()));
   await numa.run();
   assert.equal(numa.controller, before);
-  await until("samples again", async () => /^live/.test(await one.status()));
+  await until("samples again", () => one.isLive());
   // After a normal end, a page does not ask again until it is reloaded.
   await numa.end();
   await numa.run();

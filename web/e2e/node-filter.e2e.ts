@@ -1,9 +1,10 @@
 // One node alone: chosen in the machine, in the matrix or in the list, named by a chip, kept in the address.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
-import { FakeServer } from "../dev/server";
-import { Client, closeBrowser } from "./infra/browser";
+import { afterEach, before, test } from "node:test";
+import type { FakeServer } from "../dev/server";
+import { Client } from "./infra/browser";
+import { fakeServer } from "./infra/fake";
 import { Panel } from "./infra/panel";
 import { becomes, until } from "./infra/until";
 
@@ -11,17 +12,11 @@ let fake: FakeServer;
 let one: Client;
 
 before(async () => {
-  fake = await FakeServer.start({ nodes: 4 });
+  fake = await fakeServer({ nodes: 4 });
   one = await Client.open(`${fake.url}#panels=memory,faults,m:cpu.user,m:node.MemFree@node1`);
 });
 
 afterEach(() => assert.deepEqual(one.errors, []));
-
-after(async () => {
-  await one.close();
-  await fake.close();
-  await closeBrowser();
-});
 
 const chip = () => one.page.locator(".node-chip:visible").allTextContents();
 const lines = async (panel: string) => (await new Panel(one, panel).legend()).map(({ name }) => name);

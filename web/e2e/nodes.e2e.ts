@@ -1,14 +1,13 @@
 // Which memory the threads of each node use: time or pages over the visible range, and distances.
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { Client, closeBrowser } from "./infra/browser";
+import { Client } from "./infra/browser";
+import { temporary } from "./infra/ending";
 import { Numa } from "./infra/numa";
 import { Panel } from "./infra/panel";
 import { writePairs } from "./infra/recording";
+import { thorough } from "./infra/thorough";
 import { becomes, until } from "./infra/until";
 
 const NODES = [0, 2, 4, 6];
@@ -31,11 +30,8 @@ const CASES = {
   },
 };
 
-after(() => closeBrowser());
-
-for (const kind of ["time", "pages"] as const) describe(`a recording with ${kind}`, () => {
+for (const [kind, why] of [["time", null], ["pages", "time says the same"]] as const) {
   const { button, panel, other, whole, title } = CASES[kind];
-  let folder: string;
   let numa: Numa;
   let one: Client;
   let started: number;
@@ -51,20 +47,11 @@ for (const kind of ["time", "pages"] as const) describe(`a recording with ${kind
   const show = (from: number, to: number, more = "") => one.visit(`${numa.origin}/#from=${started + from}&to=${started + to}${more}`);
   const pressed = () => view().locator('button[aria-pressed="true"]').allTextContents();
 
-  before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "numa-pairs-"));
-    started = await writePairs(join(folder, "pairs.arrows"), kind);
-    numa = await Numa.start({ verb: "view", args: [join(folder, "pairs.arrows")] });
+  thorough(`a recording with ${kind}: its cells are shares of the visible range`, why, async () => {
+    const path = join(await temporary("pairs"), "pairs.arrows");
+    started = await writePairs(path, kind);
+    numa = await Numa.start({ verb: "view", args: [path] });
     one = await Client.open(numa.controller);
-  });
-
-  after(async () => {
-    await one?.close();
-    await numa?.close();
-    await rm(folder, { recursive: true, force: true });
-  });
-
-  test("its cells are shares of the visible range", async () => {
     await show(550, 9550);
     await becomes("all memory on node 0", cells, FAR);
     assert.deepEqual(await heard(), FAR);
@@ -76,7 +63,7 @@ for (const kind of ["time", "pages"] as const) describe(`a recording with ${kind
     await becomes("each node uses its own memory", cells, NEAR);
   });
 
-  test("the panel over time has the far share of each node, and its kind only", async () => {
+  thorough(`a recording with ${kind}: the panel over time has the far share of each node, and its kind only`, why, async () => {
     await show(550, 9550);
     const legend = await until("the panel", async () => {
       const legend = await new Panel(one, panel).legend();
@@ -86,7 +73,7 @@ for (const kind of ["time", "pages"] as const) describe(`a recording with ${kind
     assert.equal(await new Panel(one, other).count, 0);
   });
 
-  test("distances are a click away, and the address keeps the choice", async () => {
+  thorough(`a recording with ${kind}: distances are a click away, and the address keeps the choice`, why, async () => {
     await show(550, 9550);
     await becomes("use", cells, FAR);
     await view().getByRole("button", { name: "Distances" }).click();
@@ -100,9 +87,9 @@ for (const kind of ["time", "pages"] as const) describe(`a recording with ${kind
     await until("the address", async () => !one.page.url().includes("nodes="));
   });
 
-  test("without samples in the range it says so, and shows no zeros", async () => {
+  thorough(`a recording with ${kind}: without samples in the range it says so, and shows no zeros`, why, async () => {
     await show(-60_000, -50_000);
     await until("no use", async () => /^no .* in this range$/.test((await view().locator("footer span").first().textContent()) ?? ""));
     assert.deepEqual(await cells(), NODES.map(() => NODES.map(() => "–")));
   });
-});
+}

@@ -1,33 +1,26 @@
 // A recording that is still being read. The messages of the server are held back, so that every step can be seen.
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import type { FromServer, SourceInfo, ToServer } from "../src/wire";
-import { Client, closeBrowser } from "./infra/browser";
+import { Client } from "./infra/browser";
+import { temporary } from "./infra/ending";
 import { Numa } from "./infra/numa";
 import { until } from "./infra/until";
 
 const ROWS = Array.from({ length: 200 }, (_, row) => `[${row * 10_000},${row * 30},0]`);
 const RECORDING = `[["Linux Kernel", 1, 0],\n["pgfault","pgmajfault"],\n${ROWS.join(",\n")}]\n`;
 
-let folder: string;
 let files: string[];
 let numa: Numa;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "numa-opening-"));
+  const folder = await temporary("opening");
   files = ["a.json", "b.json"].map((name) => join(folder, name));
   for (const file of files) await writeFile(file, RECORDING);
   numa = await Numa.start({ verb: "view", args: files });
-});
-
-after(async () => {
-  await closeBrowser();
-  await numa?.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** A page whose first message says that all sources are still being opened; `tell` sends it a message. `asked`: what it requests; `cut` ends its connection. */

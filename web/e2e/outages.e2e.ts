@@ -2,33 +2,28 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { after, afterEach, test } from "node:test";
-import type { Served } from "../src/connection";
-import { Client, closeBrowser } from "./infra/browser";
+import { writeFile } from "node:fs/promises";
+import { afterEach, test } from "node:test";
+import { Client } from "./infra/browser";
 import { charts } from "./infra/chart";
 import { Controls } from "./infra/controls";
+import { closeAll, endsWithUs } from "./infra/ending";
 import { Numa } from "./infra/numa";
 import { becomes, pause, until } from "./infra/until";
 
-const open: { close(): Promise<void> }[] = [];
+/** The greatest step between values on the charts here, in ms: it grows with the range. */
+const STEP = 500;
 
-async function start(...args: string[]): Promise<Numa> {
-  const numa = await Numa.start({ args });
-  open.push(numa);
-  return numa;
-}
-
-async function look(url: string, options: Parameters<typeof Client.open>[1] = {}): Promise<Client> {
-  const client = await Client.open(url, options);
-  open.push(client);
+/** A page of which nothing leaves the range during a test. */
+async function look(numa: Numa): Promise<Client> {
+  const client = await Client.open(numa.controller);
+  await new Controls(client).span.selectOption("300000");
   return client;
 }
 
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
+const start = (...args: string[]) => Numa.start({ args });
 
-after(closeBrowser);
+afterEach(closeAll);
 
 /** Times of the visible values of a panel's first line. */
 async function measured(client: Client, panel = "faults"): Promise<number[]> {
@@ -36,11 +31,14 @@ async function measured(client: Client, panel = "faults"): Promise<number[]> {
   return line?.times.filter((_, row) => !Number.isNaN(line.values[row])) ?? [];
 }
 
-/** The longest time between two visible values, and when it began. */
-async function gap(client: Client): Promise<{ ms: number; from: number }> {
+/** The longest time between two visible values. */
+async function gap(client: Client): Promise<number> {
   const times = await measured(client);
-  return times.slice(1).reduce((widest, time, at) => (time - (times[at] ?? 0) > widest.ms ? { ms: time - (times[at] ?? 0), from: times[at] ?? 0 } : widest), { ms: 0, from: 0 });
+  return Math.max(0, ...times.slice(1).map((time, at) => time - (times[at] ?? 0)));
 }
+
+/** Whether there is a value at each of these times. */
+const covers = (times: number[], wanted: number[]) => wanted.every((time) => times.some((one) => Math.abs(one - time) <= STEP));
 
 /** The permanent notices of a page that is not connected. */
 const standing = (client: Client) => client.page.locator(".notice.bad").allTextContents();
@@ -51,20 +49,23 @@ function lineMayBeLost(client: Client): void {
 
 test("while a page connects it says so", async () => {
   const numa = await start();
-  const client = await look("about:blank", { ready: false });
+  const client = await Client.open("about:blank", { ready: false });
   // The server accepts the connection but does not answer yet.
+  let answer = () => {};
+  const answered = new Promise<void>((done) => (answer = done));
   await client.page.route("**/session", async (route) => {
-    await pause(500);
+    await answered;
     await route.continue();
   });
   await client.page.goto(numa.controller);
-  assert.match((await client.page.locator("body").textContent()) ?? "", /Connecting/);
+  await until("what it says", async () => /Connecting/.test((await client.page.locator("body").textContent()) ?? ""));
+  answer();
   await client.ready();
 });
 
 test("a page without an access key says what it needs", async () => {
   const numa = await start();
-  const client = await look(numa.origin, { ready: false, expected: /401|WebSocket connection/ });
+  const client = await Client.open(numa.origin, { ready: false, expected: /401|WebSocket connection/ });
   await until("what to do", async () => /Open the full address that numa printed/.test((await client.page.locator("body").textContent()) ?? ""));
   await client.page.goto(`${numa.origin}/#${"0".repeat(32)}`);
   await until("what is wrong", async () => /access key is not valid for this server/.test((await client.page.locator("body").textContent()) ?? ""));
@@ -75,7 +76,7 @@ test("a page without an access key says what it needs", async () => {
 
 test("a server is killed and restarted: the page keeps its data, says what to do, and continues", async () => {
   const numa = await start("-i", "50ms");
-  const client = await look(numa.controller);
+  const client = await look(numa);
   const other = await Client.in(client.context);
   lineMayBeLost(client);
   lineMayBeLost(other);
@@ -85,33 +86,34 @@ test("a server is killed and restarted: the page keeps its data, says what to do
   const seen = await measured(client);
   await numa.end("SIGKILL");
   await until("the lost connection", async () => /connection lost/.test(await client.status()));
+  // A gap that is seen.
   await pause(1500);
-  // Frames in flight have arrived by now.
   const before = await measured(client);
-  assert.deepEqual(before.slice(0, seen.length), seen, "history stays on screen");
+  assert.ok(covers(before, seen), "history stays on screen");
   await numa.run();
   const again = /restarted: open the new address/;
   for (const page of [client, other]) await until("what to do", async () => (await standing(page)).some((text) => again.test(text)));
-  assert.deepEqual(await measured(client), before, "history still stays on screen");
+  assert.ok(covers(await measured(client), before), "history still stays on screen");
   assert.equal(await new Controls(client).pause.isDisabled().catch(() => false), false);
 
   // Pasting the new address over the old one does not reload the page.
   await client.page.evaluate((hash) => (location.hash = hash), `#${Numa.token(numa.controller)}`);
-  await until("the connection", async () => /^live/.test(await client.status()));
+  await until("the connection", () => client.isLive());
   await until("new samples", async () => (await measured(client)).some((time) => time > (before.at(-1) ?? 0) + 1500));
   assert.ok((await measured(client)).some((time) => time <= (before.at(-1) ?? 0)), "what was before stays");
-  const { ms, from } = await gap(client);
-  assert.ok(ms > 1000 && Math.abs(from - (before.at(-1) ?? 0)) < 400, `a gap of ${ms} ms`);
+  const end = before.at(-1) ?? 0;
+  const next = (await measured(client)).find((time) => time > end + STEP) ?? 0;
+  assert.ok(next - end > 1000, `a gap of ${next - end} ms`);
   assert.ok(!client.page.url().includes(Numa.token(numa.controller)), "no key stays in the address");
   assert.deepEqual(await standing(client), []);
   // The other page of this browser shares its cookies.
-  await until("the other page", async () => /^live/.test(await other.status()));
+  await until("the other page", () => other.isLive());
   other.errors.splice(0);
 });
 
 test("a server that ends says so, and the page keeps its charts", async () => {
   const numa = await start("-i", "50ms");
-  const client = await look(numa.controller);
+  const client = await Client.open(numa.controller);
   lineMayBeLost(client);
   await until("samples", async () => (await measured(client)).length > 5);
   await numa.ctl("stop");
@@ -121,7 +123,7 @@ test("a server that ends says so, and the page keeps its charts", async () => {
 
 test("a server is stopped for seconds: the page continues, and shows a gap", async () => {
   const numa = await start("-i", "50ms");
-  const client = await look(numa.controller);
+  const client = await look(numa);
   await until("samples", async () => (await measured(client)).length > 10);
   const last = (await measured(client)).at(-1) ?? 0;
   const lost = (await client.state())?.lost ?? 0;
@@ -129,32 +131,40 @@ test("a server is stopped for seconds: the page continues, and shows a gap", asy
   await pause(2500);
   numa.signal("SIGCONT");
   await until("new samples", async () => ((await measured(client)).at(-1) ?? 0) > last + 3000);
-  await until("the gap", async () => (await gap(client)).ms > 1500);
+  await until("the gap", async () => (await gap(client)) > 1500);
   await until("lost ticks", async () => ((await client.state())?.lost ?? 0) > lost);
-  await until("a message, or live again", async () => /^(sampler behind|live)/.test(await client.status()));
 });
 
 test("a connection is cut for seconds: the missed samples are fetched", async () => {
   const numa = await start("-i", "50ms");
-  const client = await look(numa.controller);
+  const client = await Client.open("about:blank", { ready: false });
   lineMayBeLost(client);
+  // The browser's offline mode neither closes a stream nor lets it be closed.
+  let isCut = false;
+  let cut: (() => Promise<void>) | undefined;
+  await client.page.routeWebSocket(/\/stream$/, (stream) => {
+    cut = () => stream.close();
+    if (isCut) void cut();
+    else stream.connectToServer();
+  });
+  await client.page.goto(numa.controller);
+  await client.ready();
+  await new Controls(client).span.selectOption("300000");
   await until("samples", async () => (await measured(client)).length > 10);
-  // Offline mode does not close open streams, so close this one as a cut connection eventually would.
-  await client.context.setOffline(true);
-  await client.page.evaluate(() => (window.numakit?.connection as Served)["socket"]?.close());
+  isCut = true;
+  await cut?.();
   await until("the lost connection", async () => /connection lost/.test(await client.status()));
   const last = (await measured(client)).at(-1) ?? 0;
   await pause(2000);
-  await client.context.setOffline(false);
-  await until("the connection", async () => /^live/.test(await client.status()));
+  isCut = false;
+  await until("the connection", () => client.isLive());
   await until("new samples", async () => ((await measured(client)).at(-1) ?? 0) > last + 2500);
-  assert.ok((await gap(client)).ms < 1000, "there is no gap");
+  await until("samples of this time", async () => (await measured(client)).some((time) => time > last + 500 && time < last + 1500));
 });
 
-test("a sampler that cannot keep up is reported", async () => {
-  // No machine reads all series of all processes a thousand times a second.
-  const numa = await start("-i", "1ms", "-p", "1", "-e", "*");
-  const client = await look(numa.controller);
+test("a sampler that loses ticks is reported", async () => {
+  const numa = await start("-i", "1ms");
+  const client = await Client.open(numa.controller);
   numa.signal("SIGSTOP");
   await pause(700);
   numa.signal("SIGCONT");
@@ -162,22 +172,22 @@ test("a sampler that cannot keep up is reported", async () => {
 });
 
 test("the observed command ends, and its samples stay", async () => {
-  const numa = await Numa.start({ args: ["-i", "50ms", "-e", "*"], command: ["sleep", "4"] });
-  open.push(numa);
-  const client = await look(numa.controller, { ready: false });
+  const wait = "while kill -0 $PPID && ! test -e end; do sleep 0.1; done";
+  const numa = await Numa.start({ args: ["-i", "50ms", "-e", "*"], command: ["sh", "-c", wait] });
+  const client = await Client.open(numa.controller, { ready: false });
   lineMayBeLost(client);
   await client.page.goto(`${numa.controller}`);
   await client.ready();
+  await writeFile(numa.file("end"), "");
   await until("the end of the command", () => !numa.running);
   await until("the end on the page", async () => /ended/.test(await client.status()));
   assert.ok((await measured(client)).length > 0);
 });
 
 test("an observed process ends: its memory becomes 0, and the page continues", async () => {
-  const process = spawn("sleep", ["60"]);
-  open.push({ close: async () => void process.kill("SIGKILL") });
+  const process = endsWithUs(spawn("sleep", ["600"]));
   const numa = await start("-i", "50ms", "-p", String(process.pid));
-  const client = await look(`${numa.controller}`);
+  const client = await Client.open(`${numa.controller}`);
   const chip = client.page.locator('[data-panel="tasks"] .chip').first();
   const memory = async () => (await chip.locator(".value").textContent()) ?? "";
   await until("its memory", async () => /[1-9]/.test(await memory()));
@@ -189,7 +199,7 @@ test("an observed process ends: its memory becomes 0, and the page continues", a
 
 test("before the first sample the page waits for it", async () => {
   const numa = await start("-i", "1h");
-  const client = await look(numa.controller, { ready: false });
+  const client = await Client.open(numa.controller, { ready: false });
   await until("what is shown", async () => /no samples in this range|waiting for samples|Waiting/i.test(await client.page.evaluate(() => document.body.innerText + [...document.querySelectorAll(".charts")].map((one) => getComputedStyle(one, "::after").content).join(" "))));
   await new Controls(client).interval.selectOption("50ms");
   await client.ready();

@@ -4,14 +4,13 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Client, closeBrowser } from "./infra/browser";
+import { Client } from "./infra/browser";
+import { atEnd, endsWithUs } from "./infra/ending";
 import { Numa } from "./infra/numa";
 import { skip } from "./infra/skip";
 import { until } from "./infra/until";
-
-after(closeBrowser);
 
 /** A certificate for tests that the browser is told to accept. */
 const tls = (ending: string) => fileURLToPath(new URL(`../../crates/server/tests/server/tls/localhost.${ending}`, import.meta.url));
@@ -48,18 +47,18 @@ async function config(folder: string, port: number, numa: number): Promise<strin
   return `daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {}\nhttp { access_log off; ${temporary.join(" ")}\n${server}}\n`;
 }
 
-/** Starts nginx in front of numa; returns its address and a function that stops it. */
-async function nginx(numa: Numa): Promise<{ origin: string; end: () => Promise<void> }> {
+/** Starts nginx in front of numa; returns its address. */
+async function nginx(numa: Numa): Promise<string> {
   const [folder, port] = [numa.file("nginx"), await freePort()];
   await mkdir(folder);
   await writeFile(`${folder}/conf`, await config(folder, port, numa.port));
-  const child = spawn("nginx", ["-p", folder, "-c", `${folder}/conf`], { stdio: "ignore" });
-  process.on("exit", () => child.kill("SIGTERM"));
-  const end = async () => {
+  const child = endsWithUs(spawn("nginx", ["-p", folder, "-c", `${folder}/conf`], { stdio: "ignore" }), "SIGTERM");
+  const close = async () => {
     child.kill("SIGTERM");
     await until("the end of nginx", () => child.exitCode !== null || child.signalCode !== null);
   };
-  return { origin: `https://${NAME}:${port}`, end };
+  atEnd({ close });
+  return `https://${NAME}:${port}`;
 }
 
 /** Tries everything that depends on paths: commands, saved values, and uploads. */
@@ -80,16 +79,13 @@ async function works(client: Client, numa: Numa, path: string): Promise<void> {
 test("everything works behind nginx, below a path", async (t) => {
   if (!hasNginx()) return skip(t, "servers", "nginx is not here (Debian: nginx-light)");
   const numa = await Numa.start({ args: ["-i", "100ms", "--trusted-host", NAME, "--base-path", "/tools/numa"] });
-  const proxy = await nginx(numa);
+  const origin = await nginx(numa);
   // Without the trailing slash, the proxy or the server redirects to the page.
-  const url = `${proxy.origin}/tools/numa#${Numa.token(numa.controller)}`;
-  await until("nginx", () => fetch(`http://127.0.0.1:${new URL(proxy.origin).port}/`).then((answer) => answer.status === 400, () => false));
+  const url = `${origin}/tools/numa#${Numa.token(numa.controller)}`;
+  await until("nginx", () => fetch(`http://127.0.0.1:${new URL(origin).port}/`).then((answer) => answer.status === 400, () => false));
   const client = await Client.open(url, { ignoreHTTPSErrors: true });
   assert.equal(new URL(client.page.url()).pathname, "/tools/numa/");
   await works(client, numa, "/tools/numa/");
-  await client.close();
-  await proxy.end();
-  await numa.close();
 });
 
 test("a server with TLS needs no proxy", async () => {
@@ -97,6 +93,4 @@ test("a server with TLS needs no proxy", async () => {
   assert.match(numa.controller, /^https:/);
   const client = await Client.open(numa.controller, { ignoreHTTPSErrors: true });
   await works(client, numa, "/");
-  await client.close();
-  await numa.close();
 });

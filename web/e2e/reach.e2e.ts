@@ -1,4 +1,4 @@
-// Accessibility: keyboard, names, contrast, and a table for each chart.
+// Accessibility: keyboard, names, and a table for each chart. Contrast is checked by accessibility.e2e.ts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,6 +6,7 @@ import { Client, NARROW } from "./infra/browser";
 import { Controls } from "./infra/controls";
 import { Panel } from "./infra/panel";
 import { stage } from "./infra/stage";
+import { thorough } from "./infra/thorough";
 import { until } from "./infra/until";
 
 const s = stage({ args: ["-i", "100ms"] });
@@ -55,64 +56,7 @@ test("the focus is visible", async () => {
   assert.ok(outline);
 });
 
-/** Texts with a contrast below 4.5, or below 3 if they are large. */
-const faint = (client: Client) => client.page.evaluate(() => {
-  type Colour = [number, number, number, number];
-  const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
-  const read = (text: string): Colour => {
-    if (!canvas) return [0, 0, 0, 0];
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = text;
-    canvas.fillRect(0, 0, 1, 1);
-    const [r = 0, g = 0, b = 0, a = 0] = canvas.getImageData(0, 0, 1, 1).data;
-    return [r, g, b, a / 255];
-  };
-  const over = (top: Colour, under: Colour): Colour => [0, 1, 2].map((at) => (top[at] ?? 0) * top[3] + (under[at] ?? 0) * (1 - top[3])).concat(1) as Colour;
-  const light = ([r, g, b]: Colour) => [r, g, b].map((one) => one / 255).map((one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)).reduce((sum, one, at) => sum + one * ([0.2126, 0.7152, 0.0722][at] ?? 0), 0);
-  const behind = (element: Element | null): Colour => {
-    if (!element) return [255, 255, 255, 1];
-    const own = read(getComputedStyle(element).backgroundColor);
-    return own[3] >= 1 ? own : over(own, behind(element.parentElement));
-  };
-  const found: string[] = [];
-  let looked = 0;
-  for (const element of document.querySelectorAll("body *")) {
-    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.textContent?.trim() ?? "").join("");
-    const style = getComputedStyle(element);
-    const box = element.getBoundingClientRect();
-    if (!text || box.width < 2 || box.height < 2 || style.visibility === "hidden" || element.closest("svg, .unseen, [hidden]")) continue;
-    if (!(element as HTMLElement).offsetParent && style.position !== "fixed") continue;
-    if ((element as HTMLButtonElement).disabled) continue;
-    looked++;
-    const ground = behind(element);
-    const shown = over(read(style.color), ground);
-    const [a, b] = [light(shown), light(ground)];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.6 && Number(style.fontWeight) >= 700);
-    if (ratio < (large ? 3 : 4.5)) found.push(`${ratio.toFixed(2)} ${element.tagName.toLowerCase()}.${element.className}: ${text.slice(0, 30)}`);
-  }
-  return { looked, found: [...new Set(found)] };
-});
-
-test("texts have enough contrast, in light and dark, on wide and narrow screens", async () => {
-  for (const colorScheme of ["light", "dark"] as const) {
-    for (const viewport of [{ width: 1440, height: 900 }, NARROW]) {
-      const client = await Client.open(s.numa.controller, { colorScheme, viewport });
-      await new Controls(client).hold();
-      for (const tab of ["charts", "side", "tree"]) {
-        const button = client.page.locator(`.tabs [data-tab=${tab}]`);
-        if (await button.isVisible()) await button.click();
-        const { looked, found } = await faint(client);
-        // On one node, the machine view has two choices of colours, not four.
-        assert.ok(looked > (tab === "side" ? 13 : 15), `only ${looked} texts in ${tab}`);
-        assert.deepEqual(found, [], `${colorScheme}, ${viewport.width}, ${tab}`);
-      }
-      await client.close();
-    }
-  }
-});
-
-test("nothing exceeds the width of a narrow screen", async () => {
+thorough("nothing exceeds the width of a narrow screen", "a phone", async () => {
   const client = await Client.open(s.numa.controller, { viewport: NARROW });
   const wide = await client.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${wide} pixels too wide`);

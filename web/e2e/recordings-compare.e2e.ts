@@ -1,14 +1,14 @@
 // Comparison of two sources: recordings, a recording and live data, recordings of NUMAscope.
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { Client, closeBrowser } from "./infra/browser";
+import { before, describe, test } from "node:test";
+import { Client } from "./infra/browser";
 import { charts, range } from "./infra/chart";
 import { Controls } from "./infra/controls";
 import { onScreen } from "./infra/csv";
+import { temporary } from "./infra/ending";
 import { Numa } from "./infra/numa";
 import { Panel } from "./infra/panel";
 import { Known } from "./infra/recording";
@@ -19,14 +19,9 @@ let first: Known;
 let second: Known;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "numa-compare-"));
+  folder = await temporary("compare");
   first = await Known.write(join(folder, "first.arrows"), { series: 20, rows: 6000, intervalMs: 10 });
   second = await Known.write(join(folder, "second.arrows"), { series: 20, rows: 4000, intervalMs: 10, startedS: 1_700_300_000 });
-});
-
-after(async () => {
-  await closeBrowser();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Moves the cursor to the middle of a panel; returns the sample there and the text of the legend. */
@@ -53,11 +48,6 @@ describe("two recordings", () => {
     const [from, to] = [first.timeMs(2200), first.timeMs(2400)];
     await one.visit(`${numa.origin}/#from=${from}&to=${to}&panels=m:test.row,m:test.spike`);
     await until("single samples", async () => (await onScreen(rows())).names.length === 1);
-  });
-
-  after(async () => {
-    await one?.close();
-    await numa?.close();
   });
 
   test("are aligned at their starts", async () => {
@@ -122,26 +112,23 @@ describe("two recordings", () => {
 test("a recording is uploaded to a live page and compared with live data", async () => {
   const numa = await Numa.start({ args: ["-i", "50ms"] });
   const one = await Client.open(numa.controller);
-  try {
-    await new Controls(one).load(first.path);
-    const faults = new Panel(one, "faults");
-    await until("the recording on screen", async () => {
-      const [from, to] = await range(one, "faults").catch(() => [0, 0]);
-      return Math.abs(from - first.startedMs) < 1 && Math.abs(to - first.endedMs) < 1;
-    });
-    assert.equal(await one.page.getByLabel("Compare with", { exact: true }).locator("option", { hasText: ", live" }).count(), 1);
-    await one.page.getByLabel("Data source", { exact: true }).selectOption("0");
-    await until("live again", async () => /^live/.test(await one.status()));
-    await one.page.getByLabel("Compare with", { exact: true }).selectOption({ label: "first.arrows" });
-    await faults.press("Table");
-    await until("the recording next to it", async () => {
-      const [head = [], line = []] = await faults.table();
-      return /^\d/.test(line[head.indexOf("of first.arrows")] ?? "") && /^[+−]\d/.test(line[head.indexOf("difference")] ?? "");
-    });
-    await one.close();
-  } finally {
-    await numa.close();
-  }
+  await new Controls(one).load(first.path);
+  const faults = new Panel(one, "faults");
+  await until("the recording on screen", async () => {
+    const [from, to] = await range(one, "faults").catch(() => [0, 0]);
+    return Math.abs(from - first.startedMs) < 1 && Math.abs(to - first.endedMs) < 1;
+  });
+  assert.equal(await one.page.getByLabel("Compare with", { exact: true }).locator("option", { hasText: ", live" }).count(), 1);
+  await one.page.getByLabel("Data source", { exact: true }).selectOption("0");
+  await until("live again", () => one.isLive());
+  await one.page.getByLabel("Compare with", { exact: true }).selectOption({ label: "first.arrows" });
+  await faults.press("Table");
+  await until("the recording next to it", async () => {
+    const [head = [], line = []] = await faults.table();
+    return /^\d/.test(line[head.indexOf("of first.arrows")] ?? "") && /^[+−]\d/.test(line[head.indexOf("difference")] ?? "");
+  });
+  await one.close();
+  await numa.close();
 });
 
 describe("recordings of NUMAscope", () => {
@@ -153,14 +140,10 @@ describe("recordings of NUMAscope", () => {
     const path = join(folder, name);
     await writeFile(path, text);
     const numa = await Numa.start({ verb: "view", args: [path] });
-    try {
-      const one = await Client.open(numa.controller, { ready: false });
-      await until("the list", async () => (await one.page.locator(".tree").count()) > 0);
-      await look(one);
-      await one.close();
-    } finally {
-      await numa.close();
-    }
+    const one = await Client.open(numa.controller, { ready: false });
+    await until("the list", async () => (await one.page.locator(".tree").count()) > 0);
+    await look(one);
+    await one.close();
   }
 
   const open = (client: Client, metric: string) => client.visit(`${client.page.url().split("#")[0]}#panels=m:${metric}`);

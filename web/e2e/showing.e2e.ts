@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, afterEach, before, test } from "node:test";
-import { FakeServer } from "../dev/server";
-import { Client, closeBrowser } from "./infra/browser";
+import { afterEach, before, test } from "node:test";
+import type { FakeServer } from "../dev/server";
+import { Client } from "./infra/browser";
+import { fakeServer } from "./infra/fake";
 import { download, Panel } from "./infra/panel";
 import { becomes, until } from "./infra/until";
 
@@ -12,17 +13,11 @@ let fake: FakeServer;
 let one: Client;
 
 before(async () => {
-  fake = await FakeServer.start({ nodes: 4, two: true });
+  fake = await fakeServer({ nodes: 4, two: true });
   one = await Client.open(`${fake.url}#panels=memory,cpu`, { permissions: ["clipboard-read", "clipboard-write"] });
 });
 
 afterEach(() => assert.deepEqual(one.errors, []));
-
-after(async () => {
-  await one.close();
-  await fake.close();
-  await closeBrowser();
-});
 
 const shown = async (client: Client, panel: string) => (await new Panel(client, panel).legend()).filter(({ on }) => on).map(({ name }) => name);
 const theme = (client: Client) => client.page.evaluate(() => document.documentElement.dataset.theme);

@@ -1,11 +1,11 @@
 // A view that is added to the table of side views needs no other change of the page.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { format } from "../src/units";
-import { Client, closeBrowser } from "./infra/browser";
+import { Client } from "./infra/browser";
 import { Controls } from "./infra/controls";
 import { Numa } from "./infra/numa";
 import { Panel } from "./infra/panel";
@@ -18,11 +18,6 @@ let numa: Numa;
 
 before(async () => {
   numa = await Numa.start({ args: ["-i", "50ms"] });
-});
-
-after(async () => {
-  await closeBrowser();
-  await numa.close();
 });
 
 /** The script of the page with one more module, which adds its view to the table. */

@@ -1,18 +1,17 @@
 // `numa view --html`: page and recordings in one file, opened from the disk.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, afterEach, before, describe, test } from "node:test";
+import { afterEach, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
-import { Client, closeBrowser, NARROW } from "./infra/browser";
+import { Client, NARROW } from "./infra/browser";
 import { charts, drawnAt, range } from "./infra/chart";
-import { program } from "./infra/numa";
+import { temporary } from "./infra/ending";
+import { runNuma } from "./infra/numa";
 import { Panel } from "./infra/panel";
 import { Known } from "./infra/recording";
+import { thorough } from "./infra/thorough";
 import { becomes, until } from "./infra/until";
 
 /** A recording of NUMAscope whose name must be escaped. */
@@ -24,7 +23,7 @@ let known: Known;
 const clients: Client[] = [];
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "numa-file-"));
+  folder = await temporary("file");
   known = await Known.write(join(folder, "a.arrows"), { series: 30, rows: 60_000, intervalMs: 10 });
   await Known.write(join(folder, "b.arrows"), { series: 30, rows: 3000, intervalMs: 10, startedS: 1_700_300_000 });
   await writeFile(join(folder, HOSTILE), ORIGINAL);
@@ -36,15 +35,11 @@ afterEach(async () => {
   assert.deepEqual(said, []);
 });
 
-after(async () => {
-  await closeBrowser();
-  await rm(folder, { recursive: true, force: true });
-});
-
 /** Writes a file with recordings; returns the output of numa. */
 async function write(...words: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(program(), ["view", ...words, "--html", "out.html", "--force"], { cwd: folder });
-  return stdout.trim();
+  const { code, out, err } = await runNuma(folder, ["view", ...words, "--html", "out.html", "--force"]);
+  assert.equal(code, 0, err);
+  return out.trim();
 }
 
 /** Opens the file, and checks that it requests nothing else. */
@@ -122,7 +117,7 @@ describe("every sample", () => {
     assert.equal(await client.page.title(), "numakit");
   });
 
-  test("it fits on a phone", async () => {
+  thorough("it fits on a phone", "a phone", async () => {
     const client = await open(`#${panels}`, true);
     assert.ok((await client.page.evaluate(() => document.documentElement.scrollWidth)) <= NARROW.width);
   });

@@ -7,6 +7,7 @@ import { charts, range } from "./infra/chart";
 import { Controls } from "./infra/controls";
 import { Panel } from "./infra/panel";
 import { stage } from "./infra/stage";
+import { thorough } from "./infra/thorough";
 import { pause, until } from "./infra/until";
 
 const s = stage({ args: ["-i", "20ms"] });
@@ -196,7 +197,7 @@ test("one finger scrolls in time, two fingers zoom", async () => {
   await phone.close();
 });
 
-test("a tap sets the cursor, another one moves it, and a tap at it removes it", async () => {
+thorough("a tap sets the cursor, another one moves it, and a tap at it removes it", "a phone", async () => {
   const phone = await Client.open(s.numa.controller, { viewport: NARROW, hasTouch: true, isMobile: true });
   await new Controls(phone).hold();
   const panel = new Panel(phone, ID);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Losses, RECENT_MS } from "../src/losses";
 import { timeSpace, timeWidth } from "../src/panels/axes";
 import { extremes, rowsAround } from "../src/panels/columns";
 import { TIME_STEPS, timesBetween } from "../src/steps";
@@ -39,21 +38,6 @@ test("labels of times have room for their digits, and steps of days are dates", 
     assert.equal(space, timeWidth(step) + 12, `${step} ms`);
   }
   assert.match(clock(0, 86_400_000), /^19(69|70)-\d\d-\d\d$/);
-});
-
-test("lost ticks count for as long as they are recent, not until the next drawing", () => {
-  const losses = new Losses();
-  assert.equal(losses.take(0, 77), 0, "what was lost before is not recent");
-  assert.equal(losses.take(1000, 170), 93);
-  assert.equal(losses.take(1100, 170), 93, "drawn again");
-  assert.equal(losses.take(2000, 270), 193);
-  assert.equal(losses.take(1000 + RECENT_MS - 1, 270), 193);
-  assert.equal(losses.take(1000 + RECENT_MS, 270), 100);
-  assert.equal(losses.take(2000 + RECENT_MS, 270), 0);
-  assert.equal(losses.take(2100 + RECENT_MS, 5), 0, "another sampler");
-  assert.equal(losses.take(2200 + RECENT_MS, 6), 1);
-  losses.forget();
-  assert.equal(losses.take(2300 + RECENT_MS, 900), 0);
 });
 
 test("the scale includes the samples next to the range, to which lines lead", () => {

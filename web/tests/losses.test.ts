@@ -20,6 +20,7 @@ test("a few lost ticks are not forgotten when more follow", () => {
   losses.take(0, 0);
   assert.equal(losses.take(1000, 1), 1);
   assert.equal(losses.take(2000, 78), 78);
+  assert.equal(losses.take(1000 + RECENT_MS - 1, 78), 78);
   assert.equal(losses.take(1000 + RECENT_MS, 78), 77);
   assert.equal(losses.take(2000 + RECENT_MS, 78), 0);
 });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type CDPSession, type Page } from "playwright-core";
 import type { Page as Numakit } from "../../src/page";
+import { atEnd } from "./ending";
 import { until } from "./until";
 
 declare global {
@@ -47,13 +48,14 @@ export class Client {
     readonly page: Page,
   ) {}
 
-  /** Opens an address; unless `ready` is false, waits until samples are visible. */
-  static async open(url: string, options: BrowserContextOptions & { ready?: boolean; expected?: RegExp } = {}): Promise<Client> {
-    const { ready = true, expected, ...rest } = options;
+  /** Opens an address, with a script that runs first; unless `ready` is false, waits until samples are visible. */
+  static async open(url: string, options: BrowserContextOptions & { ready?: boolean; expected?: RegExp; script?: () => void } = {}): Promise<Client> {
+    const { ready = true, expected, script, ...rest } = options;
     const context = await (await browser()).newContext({ viewport: WIDE, acceptDownloads: true, ...rest });
     // Other tests keep the CPUs busy meanwhile.
     context.setDefaultTimeout(60_000);
-    const client = await Client.in(context);
+    if (script) await context.addInitScript(script);
+    const client = atEnd(await Client.in(context));
     if (expected) client.expect(expected);
     await client.page.goto(url);
     if (ready) await client.ready();
@@ -86,6 +88,12 @@ export class Client {
     if (!this.expected.some((pattern) => pattern.test(text))) this.errors.push(text);
   }
 
+  /** Throws unexpected errors, once. */
+  check(): void {
+    const said = this.errors.splice(0);
+    if (said.length > 0) throw new Error(`errors in the page: ${said.join("\n")}`);
+  }
+
   /** Waits until panels show samples. */
   async ready(): Promise<void> {
     const onScreen = () => this.page.evaluate(() => document.querySelector(".board:not(.waiting) .panel") !== null);
@@ -98,6 +106,11 @@ export class Client {
   /** The status in the top bar. */
   async status(): Promise<string> {
     return (await this.page.locator(".status").textContent()) ?? "";
+  }
+
+  /** Whether it shows live data. Beside other programs, the sampler may be behind. */
+  async isLive(): Promise<boolean> {
+    return /^(live|sampler behind)/.test(await this.status());
   }
 
   /** The visible notices. */
@@ -127,7 +140,7 @@ export class Client {
   /** Closes it; an unexpected error fails the test. */
   async close(): Promise<void> {
     await this.context.close();
-    if (this.errors.length > 0) throw new Error(`errors in the page: ${this.errors.join("\n")}`);
+    this.check();
   }
 }
 

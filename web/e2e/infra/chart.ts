@@ -2,6 +2,7 @@
 // reads the document.
 
 import type { Client } from "./browser";
+import { until } from "./until";
 
 /** A line of a chart: its visible values in shown units. */
 export interface ShownLine {
@@ -46,6 +47,17 @@ export function charts(client: Client, panel: string): Promise<ShownChart[]> {
       };
     });
   }, panel);
+}
+
+/** Freezes what a page shows, or a part of it from one time to another, and waits for its data in more detail. */
+export async function freeze(client: Client, part?: [number, number]): Promise<void> {
+  const before = await client.page.evaluateHandle((part) => {
+    const timeline = window.numakit?.["screen"]?.["timeline"];
+    if (part) timeline?.showRange(...part);
+    else document.querySelector<HTMLElement>("header.top .primary")?.click();
+    return timeline?.slice;
+  }, part);
+  await until("frozen data", () => before.evaluate((slice) => window.numakit?.["screen"]?.["timeline"].slice !== slice));
 }
 
 /** The range on the time axis of a panel's first chart. */

@@ -2,6 +2,7 @@
 
 import type { Locator } from "playwright-core";
 import type { Client } from "./browser";
+import { freeze } from "./chart";
 import { becomes } from "./until";
 
 export class Controls {
@@ -16,9 +17,9 @@ export class Controls {
     return this.client.page.locator("header.top .primary");
   }
 
-  /** Freezes the display. */
+  /** Freezes the display, until its data in detail is there. */
   async hold(): Promise<void> {
-    if ((await this.client.view())?.follow) await this.follow.click();
+    if ((await this.client.view())?.follow) await freeze(this.client);
     await becomes("hold", async () => (await this.client.view())?.follow, false);
   }
 

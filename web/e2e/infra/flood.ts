@@ -9,7 +9,7 @@ import { WebSocketServer, type WebSocket } from "ws";
 import { frameOf } from "../../dev/encode";
 import { sourceInfo } from "../../dev/machine";
 import type { FromServer, ObservationState, ToServer } from "../../src/wire";
-import { until } from "./until";
+import { LIMIT_MS, until } from "./until";
 
 const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
 const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
@@ -105,7 +105,11 @@ export class Flood {
   }
 
   private async drained(socket: WebSocket, to: number): Promise<void> {
-    while (socket.bufferedAmount > to && socket.readyState === socket.OPEN) await new Promise((done) => setTimeout(done, 1));
+    const end = Date.now() + LIMIT_MS;
+    while (socket.bufferedAmount > to && socket.readyState === socket.OPEN) {
+      if (Date.now() > end) throw new Error(`the page reads nothing; ${socket.bufferedAmount} bytes wait for it`);
+      await new Promise((done) => setTimeout(done, 1));
+    }
   }
 
   private frame(watch: Watch): Uint8Array {

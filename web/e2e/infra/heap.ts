@@ -1,6 +1,7 @@
 // Memory of a page while it receives buckets.
 
 import { Client } from "./browser";
+import { atEnd } from "./ending";
 import { Flood } from "./flood";
 import { charts } from "./chart";
 import { until } from "./until";
@@ -16,7 +17,7 @@ export interface Kept {
 
 /** Streams that number of frames into a page, which must then be responsive and up to date. */
 export async function stream(frames: number): Promise<Kept> {
-  const flood = await Flood.start();
+  const flood = atEnd(await Flood.start());
   const one = await Client.open(flood.url, { ready: false });
   try {
     await one.page.evaluate(() => {

@@ -2,23 +2,35 @@
 // machine.
 
 import { spawn, execFile, type ChildProcess } from "node:child_process";
-import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { constants, existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { until } from "./until";
+import { atEnd, endsWithUs, remove, temporary } from "./ending";
+import { LIMIT_MS, until } from "./until";
 
-/** The program to test: the environment variable NUMA, or the release build. */
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The program to test: the environment variable NUMA, or the one that cargo builds. */
 export function program(): string {
-  const path = process.env.NUMA ?? fileURLToPath(new URL("../../target/release/numa", import.meta.url));
-  if (!existsSync(path)) throw new Error(`there is no ${path}; build it with 'cargo xtask build', or set NUMA to the path of numa`);
-  return resolve(path);
+  const { CARGO_TARGET_DIR = "target", NUMA = resolve(ROOT, CARGO_TARGET_DIR, "debug/numa") } = process.env;
+  if (!existsSync(NUMA)) throw new Error(`there is no ${NUMA}; build it with 'cargo xtask build', or set NUMA to the path of numa`);
+  return resolve(NUMA);
 }
 
-/** Processes that are killed when the tests end. */
-const running = new Set<ChildProcess>();
-process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+/** The environment in which numa shares nothing with others: what it keeps is in a folder. */
+function environment(folder: string): NodeJS.ProcessEnv {
+  const at = (name: string) => join(folder, name);
+  const own = { HOME: folder, XDG_RUNTIME_DIR: at("run"), XDG_STATE_HOME: at("state"), NUMAKIT_CACHE: at("cache"), NUMAKIT_REGISTRY: at("registry") };
+  return { ...process.env, ...own, XDG_CACHE_HOME: undefined, XDG_CONFIG_HOME: undefined, DISPLAY: "" };
+}
+
+/** Runs a numa verb in a folder. */
+export function runNuma(folder: string, words: string[], env = environment(folder)): Promise<Answer> {
+  return new Promise((done) =>
+    execFile(program(), words, { cwd: folder, env, maxBuffer: 64 << 20, timeout: LIMIT_MS }, (error, out, err) =>
+      done({ code: error ? Number(error.code ?? 1) : 0, out, err })));
+}
 
 export interface How {
   verb?: "live" | "view";
@@ -51,7 +63,7 @@ export class Numa {
   ) {}
 
   static async start(how: How = {}): Promise<Numa> {
-    const numa = new Numa(await mkdtemp(join(tmpdir(), "numa-e2e-")), how);
+    const numa = atEnd(new Numa(await temporary("e2e"), how));
     await mkdir(numa.file("run"));
     await numa.run();
     return numa;
@@ -75,9 +87,7 @@ export class Numa {
     const { verb = "live", args = [], command } = this.how;
     const words = [verb, "--listen", `127.0.0.1:${this.port}`, "--no-open", ...args, ...(command ? ["--", ...command] : [])];
     const child = spawn(program(), words, { cwd: this.folder, env: this.env(), stdio: ["ignore", "pipe", "pipe"] });
-    this.child = child;
-    running.add(child);
-    child.on("exit", () => running.delete(child));
+    this.child = endsWithUs(child);
     let out = "";
     let rest = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
@@ -98,9 +108,7 @@ export class Numa {
 
   /** Runs another numa verb in its folder. */
   call(...words: string[]): Promise<Answer> {
-    return new Promise((done) =>
-      execFile(program(), words, { cwd: this.folder, env: this.env(), maxBuffer: 64 << 20 }, (error, out, err) =>
-        done({ code: error ? Number(error.code ?? 1) : 0, out, err })));
+    return runNuma(this.folder, words, this.env());
   }
 
   /** Sends a command by `numa ctl`; returns the answer. */
@@ -110,9 +118,10 @@ export class Numa {
     return out.trim();
   }
 
-  /** Writes a line to its control FIFO. */
+  /** Writes a line to its control FIFO; without a reader, this is an error. */
   async fifo(line: string): Promise<void> {
-    await writeFile(join(this.folder, "run/numakit", `${this.pid}.fifo`), `${line}\n`);
+    const flag = constants.O_WRONLY | constants.O_NONBLOCK;
+    await writeFile(join(this.folder, "run/numakit", `${this.pid}.fifo`), `${line}\n`, { flag });
   }
 
   file(name: string): string {
@@ -137,10 +146,10 @@ export class Numa {
   /** Ends it and removes its folder. */
   async close(): Promise<void> {
     if (this.running) await this.end("SIGKILL");
-    await rm(this.folder, { recursive: true, force: true });
+    await remove(this.folder);
   }
 
   private env(): NodeJS.ProcessEnv {
-    return { ...process.env, XDG_RUNTIME_DIR: join(this.folder, "run"), XDG_CONFIG_HOME: join(this.folder, "config"), DISPLAY: "", ...this.how.env };
+    return { ...environment(this.folder), ...this.how.env };
   }
 }

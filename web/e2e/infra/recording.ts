@@ -5,6 +5,8 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
+/** Writing the longest one takes this long on a busy machine, at most. */
+const LIMIT_MS = 240_000;
 const run = promisify(execFile);
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -14,8 +16,8 @@ async function generator(example: "long" | "pairs"): Promise<string> {
   const { CARGO = "cargo", CARGO_TARGET_DIR = "target" } = process.env;
   const built = process.env[example.toUpperCase()];
   if (built) return built;
-  await run(CARGO, ["build", "--quiet", "--profile", "fast", "-p", "numakit-recording", "--example", example], { cwd: ROOT });
-  return resolve(ROOT, CARGO_TARGET_DIR, "fast/examples", example);
+  await run(CARGO, ["build", "--workspace", "--example", example], { cwd: ROOT });
+  return resolve(ROOT, CARGO_TARGET_DIR, "debug/examples", example);
 }
 
 /**
@@ -23,7 +25,7 @@ async function generator(example: "long" | "pairs"): Promise<string> {
  * its own node. Returns when it started, in ms.
  */
 export async function writePairs(path: string, kind: "time" | "pages"): Promise<number> {
-  const { stdout } = await run(await generator("pairs"), [kind, path]);
+  const { stdout } = await run(await generator("pairs"), [kind, path], { timeout: LIMIT_MS });
   return (JSON.parse(stdout) as { started_ns: number }).started_ns / 1e6;
 }
 
@@ -46,7 +48,7 @@ export class Known {
 
   static async write(path: string, { series, rows, intervalMs, startedS = 1_700_000_000 }: Plan): Promise<Known> {
     const words = [series, rows, intervalMs, path, startedS].map(String);
-    const { stdout } = await run(await generator("long"), words);
+    const { stdout } = await run(await generator("long"), words, { timeout: LIMIT_MS });
     const { spikes } = JSON.parse(stdout) as { spikes: number[] };
     return new Known(path, startedS * 1000, intervalMs, rows, spikes);
   }

@@ -3,7 +3,7 @@
 import type { TestContext } from "node:test";
 
 /** For a test that returns after this. */
-export function skip(t: TestContext, kind: "guest" | "servers", reason: string): void {
+export function skip(t: TestContext, kind: "guest" | "machine" | "servers", reason: string): void {
   console.log(`skipped (${kind}): ${reason}`);
   t.skip(reason);
 }

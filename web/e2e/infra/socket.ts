@@ -5,8 +5,9 @@ import { connect } from "node:net";
 import { WebSocket } from "ws";
 import { decodeFrame, type Frame } from "../../src/frame";
 import type { FromServer, ToServer } from "../../src/wire";
+import { atEnd } from "./ending";
 import { Numa } from "./numa";
-import { until } from "./until";
+import { until, within } from "./until";
 
 export interface Reply {
   status: number;
@@ -16,13 +17,13 @@ export interface Reply {
 
 /** A request with any headers. */
 export function ask(numa: Numa, method: string, path: string, headers: Record<string, string> = {}, body = ""): Promise<Reply> {
-  return new Promise((done, failed) => {
+  return within(`an answer to ${method} ${path}`, new Promise((done, failed) => {
     const sent = request({ host: "127.0.0.1", port: numa.port, method, path, headers, agent: false }, (answer) => {
       let text = "";
       answer.setEncoding("utf8").on("data", (part: string) => (text += part)).on("end", () => done({ status: answer.statusCode ?? 0, headers: answer.headers, text }));
     });
     sent.on("error", failed).end(body);
-  });
+  }));
 }
 
 /** Exchanges the token of an address for a cookie. */
@@ -34,11 +35,11 @@ export async function logIn(numa: Numa, url: string): Promise<string> {
 
 /** Sends bytes; returns everything that the server sends until it closes. */
 export function bytes(numa: Numa, sent: string | Buffer): Promise<string> {
-  return new Promise((done) => {
+  return within("the end of a connection", new Promise((done) => {
     let got = "";
     const socket = connect(numa.port, "127.0.0.1", () => socket.write(sent));
     socket.setEncoding("utf8").on("data", (part: string) => (got += part)).on("error", () => done(got)).on("close", () => done(got));
-  });
+  }));
 }
 
 export class Socket {
@@ -67,6 +68,7 @@ export class Socket {
   /** Opens a stream with these headers; `refused` is set if access is denied. */
   static async open(numa: Numa, headers: Record<string, string>): Promise<Socket> {
     const socket = new Socket(new WebSocket(`ws://127.0.0.1:${numa.port}/stream`, "numakit.1", { headers: { Origin: numa.origin, ...headers } }));
+    atEnd({ close: async () => socket.socket.terminate() });
     await until("the answer to an upgrade", () => socket.messages.length > 0 || socket.refused > 0 || socket.closed !== null);
     return socket;
   }

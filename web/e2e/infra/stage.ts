@@ -1,8 +1,8 @@
 // Shared by the tests of a file: numa and its pages. An unexpected error in a page fails the test
 // during which it occurs.
 
-import { after, afterEach, before } from "node:test";
-import { Client, closeBrowser } from "./browser";
+import { afterEach, before } from "node:test";
+import { Client } from "./browser";
 import { Numa, type How } from "./numa";
 
 export class Stage {
@@ -36,14 +36,7 @@ export class Stage {
   }
 
   check(): void {
-    const said = this.clients.flatMap((client) => client.errors.splice(0));
-    if (said.length > 0) throw new Error(`errors in the page: ${said.join("\n")}`);
-  }
-
-  async end(): Promise<void> {
-    for (const client of this.clients) await client.context.close();
-    await this.running?.close();
-    await closeBrowser();
+    for (const client of this.clients) client.check();
   }
 }
 
@@ -52,6 +45,5 @@ export function stage(how: How = {}, pages = 1): Stage {
   const stage = new Stage();
   before(() => stage.start(how, pages));
   afterEach(() => stage.check());
-  after(() => stage.end());
   return stage;
 }

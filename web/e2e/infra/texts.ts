@@ -1,7 +1,7 @@
 // The texts that charts have on their canvas: labels of axes.
 
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { browser, Client, WIDE } from "./browser";
+import { Client } from "./browser";
 
 /** A text as it was drawn last, in CSS pixels of its canvas. */
 export interface DrawnText {
@@ -37,14 +37,8 @@ function watch(): void {
 }
 
 /** Opens an address and notes all texts on canvases. */
-export async function openWatched(url: string, options: BrowserContextOptions = {}): Promise<Client> {
-  const context = await (await browser()).newContext({ viewport: WIDE, acceptDownloads: true, ...options });
-  context.setDefaultTimeout(20_000);
-  await context.addInitScript(watch);
-  const client = await Client.in(context);
-  await client.page.goto(url);
-  await client.ready();
-  return client;
+export function openWatched(url: string, options: BrowserContextOptions = {}): Promise<Client> {
+  return Client.open(url, { ...options, script: watch });
 }
 
 /** The texts on the first chart of a panel, and its size. */
