@@ -291,6 +291,11 @@ mod tests {
                 return numakit_skips::MACHINE.skip("this machine has one core");
             }
             assert_eq!(result.curves.len() + result.left_out.len(), KINDS.len() + 1, "{result:?}");
+            // A machine may have no OpenMP library, and one node is no place for the last kind.
+            let may_lack = |what: &str| {
+                what == "barrier, OpenMP" || what == "barrier, node-aware" && ground.places.len() == 1
+            };
+            assert!(result.left_out.iter().all(|left| may_lack(&left.what)), "{:?}", result.left_out);
             for curve in result.curves.iter().filter(|curve| !curve.name.contains("node-aware")) {
                 assert_eq!(curve.points.len(), counts(cpus).len(), "{curve:?}");
                 assert!(curve.points.iter().all(|p| p.value.median > 0.0 && p.value.samples >= MIN_SAMPLES));

@@ -119,7 +119,9 @@ mod tests {
                     None => {
                         let (mut memory, before) = (fresh(kind).unwrap(), own_faults());
                         memory.touch(sched::page_size() as usize);
-                        assert_eq!(own_faults() - before, (kind.bytes / kind.page) as u64, "{}", kind.name);
+                        let (faults, pages) = (own_faults() - before, (kind.bytes / kind.page) as u64);
+                        // A page of code that is used for the first time is another fault.
+                        assert!((pages..pages + 32).contains(&faults), "{}: {faults} of {pages}", kind.name);
                     }
                 }
             }

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 struct Logged {
     output: Output,
@@ -26,13 +26,23 @@ fn words(line: &[&str]) -> Command {
     command
 }
 
-fn log_of(mut command: Command, threshold: LogThreshold) -> Logged {
-    let mut log = AllocationLog::create(1 << 15, threshold).unwrap();
+/// A program runs no longer than this on a busy machine; then it is killed.
+const LIMIT: Duration = Duration::from_secs(300);
+/// Records that the log has room for.
+const ROOM: usize = 1 << 15;
+
+fn log_of(command: Command, threshold: LogThreshold) -> Logged {
+    log_with_room(command, threshold, ROOM)
+}
+
+fn log_with_room(mut command: Command, threshold: LogThreshold, room: usize) -> Logged {
+    let mut log = AllocationLog::create(room, threshold).unwrap();
     command.env("LD_PRELOAD", Library::Explain.extract().unwrap()).envs(log.environment());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let (mut records, mut processes) = (Vec::new(), Vec::new());
     let mut output = Output { status: Default::default(), stdout: Vec::new(), stderr: Vec::new() };
+    let late = Instant::now() + LIMIT;
     thread::scope(|scope| {
         let (stdout, stderr) = (&mut output.stdout, &mut output.stderr);
         scope.spawn(move || out.read_to_end(stdout).unwrap());
@@ -43,6 +53,7 @@ fn log_of(mut command: Command, threshold: LogThreshold) -> Logged {
             processes.extend(log.processes().into_iter().filter(|process| process.is_ended));
             match ended {
                 Some(status) => break status,
+                None if Instant::now() > late => child.kill().unwrap(),
                 None => thread::sleep(Duration::from_millis(2)),
             }
         };
@@ -52,11 +63,15 @@ fn log_of(mut command: Command, threshold: LogThreshold) -> Logged {
 
 /// Runs it with the library and without, and compares.
 fn same(line: &[&str]) -> Option<Logged> {
+    same_with_room(line, ROOM)
+}
+
+fn same_with_room(line: &[&str], room: usize) -> Option<Logged> {
     let Ok(plain) = words(line).output() else {
         numakit_skips::TOOLS.skip_part(format!("there is no {}", line[0]));
         return None;
     };
-    let logged = log_of(words(line), LogThreshold::default());
+    let logged = log_with_room(words(line), LogThreshold::default(), room);
     assert_eq!(logged.output.status, plain.status, "{line:?}: {}", text(&logged.output.stderr));
     assert_eq!(text(&logged.output.stdout), text(&plain.stdout), "{line:?}");
     assert_eq!(text(&logged.output.stderr), text(&plain.stderr), "{line:?}");
@@ -68,15 +83,26 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Compiles a program of a folder into this test's own.
+/// A file of the folder of the build that is there as a whole at any time: another run of these tests may be using it.
+fn file(name: &str, write: impl FnOnce(&Path)) -> PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let new = file.with_file_name(format!("{}-{name}", std::process::id()));
+    write(&new);
+    std::fs::rename(new, &file).unwrap();
+    file
+}
+
+/// Compiles a program; none without the compiler.
 fn compiled(compiler: &str, source: &Path, name: &str, flags: &[&str]) -> Option<PathBuf> {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let built = Command::new(compiler).args(["-O1", "-o"]).arg(&program).arg(source).args(flags).status();
-    if built.is_ok_and(|status| status.success()) {
-        return Some(program);
+    if let Err(error) = Command::new(compiler).arg("--version").output() {
+        numakit_skips::COMPILERS.skip(format_args!("{compiler}: {error}"));
+        return None;
     }
-    numakit_skips::COMPILERS.skip_part(format!("{compiler} does not work"));
-    None
+    Some(file(name, |program| {
+        let built = Command::new(compiler).args(["-O1", "-o"]).arg(program).arg(source).args(flags).output();
+        let built = built.unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    }))
 }
 
 /// A program that allocates in all ways.
@@ -148,7 +174,7 @@ fn all_blocks_above_the_threshold_are_in_the_log_in_order() {
 }
 
 #[test]
-fn the_blocks_that_are_freed_were_allocated() {
+fn measuring_the_blocks_that_are_freed_were_allocated() {
     let Some(program) = blocks("blocks_freed", &[]) else { return };
     let logged = log_of(words(&[program.to_str().unwrap(), "exchange"]), LogThreshold::default());
     assert_eq!((logged.output.status.code(), logged.losses), (Some(0), RingLosses::default()));
@@ -226,7 +252,8 @@ fn failed_calls_change_nothing() {
 #[test]
 fn processes_are_in_the_log() {
     let Some(program) = blocks("blocks_forks", &[]) else { return };
-    let Some(logged) = same(&[program.to_str().unwrap(), "forks"]) else { return };
+    // Its children log so much that an observer which has no CPU for a while needs more room.
+    let Some(logged) = same_with_room(&[program.to_str().unwrap(), "forks"], 4 * ROOM) else { return };
     let began = |record: &&AllocationRecord| matches!(record.event, AllocationEvent::ProcessBegan { .. });
     let first = logged.records.iter().find(began).unwrap().process;
     let children: BTreeSet<u32> = logged
@@ -235,9 +262,9 @@ fn processes_are_in_the_log() {
         .filter(|record| record.event == AllocationEvent::ProcessForked { parent: first })
         .map(|record| record.process)
         .collect();
-    assert!(children.len() > 3 || logged.losses.full > 0, "{children:?}");
+    assert!(children.len() > 3, "{children:?}");
     // By exec after vfork.
-    assert!(logged.records.iter().filter(began).count() >= 2 || logged.losses.full > 0);
+    assert!(logged.records.iter().filter(began).count() >= 2);
     assert!(logged.processes.len() > 3);
 }
 
@@ -259,7 +286,8 @@ sys.exit(5)
             AllocationEvent::Allocated { size, .. } => size >= 100_000,
             _ => false,
         };
-        assert!(logged.output.status.code() != Some(5) || logged.records.iter().filter(large).count() >= 600);
+        let count = logged.records.iter().filter(large).count();
+        assert!(logged.output.status.code() == Some(5) && count >= 600, "{:?} {count}", logged.output);
     }
     same(&["bash", "-c", "for i in 1 2 3; do ls / | wc -l; done; (exit 3); echo $?; exit 6"]);
     same(&[
@@ -273,14 +301,13 @@ sys.exit(5)
         "let m = []; for (let i = 0; i < 300; i++) m.push(Buffer.alloc(100000 + i)); console.log(m.length)",
     ]);
     same(&["sh", "-c", "exec sh -c 'exec true'"]);
-    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("several.cpp");
     let code = "#include <cstdio>\n#include <map>\n#include <new>\n#include <stdexcept>\n#include <vector>\nint main() {\n\
         std::map<int, std::vector<int>> all; for (int i = 0; i < 300; i++) all[i].assign(30000, i);\n\
         try { std::vector<char> none(size_t(1) << 60); } catch (const std::bad_alloc &) { puts(\"none\"); }\n\
         try { all.at(-1); } catch (const std::out_of_range &) { puts(\"out\"); }\n\
         struct alignas(4096) page { char content[1 << 17]; }; page *aligned = new page;\n\
         printf(\"%d\\n\", int(all.size() + size_t(aligned) % 4096)); delete aligned; return 4; }\n";
-    std::fs::write(&source, code).unwrap();
+    let source = file("several.cpp", |file| std::fs::write(file, code).unwrap());
     let Some(program) = compiled("c++", &source, "several", &[]) else { return };
     if let Some(logged) = same(&[program.to_str().unwrap()]) {
         let large = |record: &&AllocationRecord| {
@@ -303,9 +330,12 @@ fn java_is_logged() {
             sizes[own] = list.size(); }); all[n].start(); }
         for (Thread one : all) one.join();
         System.out.println(java.util.Arrays.toString(sizes)); System.exit(4); } }";
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("Blocks.java");
-    std::fs::write(&file, CLASS).unwrap();
+    let file = file("Blocks.java", |file| std::fs::write(file, CLASS).unwrap());
     let Some(logged) = same(&["java", file.to_str().unwrap()]) else { return };
     let is_mapped = |record: &AllocationRecord| matches!(record.event, AllocationEvent::Mapped { .. });
-    assert!(logged.output.status.code() != Some(4) || logged.records.iter().any(is_mapped));
+    if logged.output.status.code() != Some(4) {
+        return numakit_skips::TOOLS
+            .skip(format_args!("java runs no source file: {}", text(&logged.output.stderr)));
+    }
+    assert!(logged.records.iter().any(is_mapped));
 }

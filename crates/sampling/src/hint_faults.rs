@@ -49,21 +49,27 @@ impl HintFaultRings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_sys::kernels::{Advice, Region};
 
     #[test]
-    fn faults_of_the_machine_are_seen_with_address_and_cpu() {
+    fn measuring_faults_of_the_machine_are_seen_with_address_and_cpu() {
         let cpus = numakit_sys::sched::affinity().unwrap();
         let mut rings = match HintFaultRings::open(&cpus) {
             Ok(rings) => rings,
             Err(error) => return numakit_skips::PRIVILEGES.skip(error),
         };
-        let block = std::hint::black_box(vec![1u8; 300 * 4096]);
-        let range = block.as_ptr() as u64..block.as_ptr() as u64 + block.len() as u64;
+        // Small pages: each has a fault of its own.
+        let (pages, page) = (300, numakit_sys::sched::page_size());
+        let mut block = Region::map(pages * page as usize).unwrap();
+        block.advise(Advice::Small).unwrap();
+        let start = block.doubles().as_ptr() as u64;
+        let range = start..start + pages as u64 * page;
+        block.touch(page as usize);
         let mut seen = 0;
         rings.drain(&mut |used| {
             let is_own = used.process == std::process::id() && range.contains(&used.address);
             seen += usize::from(is_own && used.cpu.is_some() && used.time > 0);
         });
-        assert!(seen > 0 && rings.lost() == 0, "{seen}");
+        assert_eq!((seen, rings.lost()), (pages, 0));
     }
 }

@@ -70,14 +70,16 @@ impl CpuTimer {
 mod tests {
     use super::*;
     use crate::chain::{ChainSpot, LoadChain};
+    use numakit_testing::until;
 
     #[test]
     fn it_notes_where_the_thread_is() {
         let mut chain = LoadChain::new(1 << 20);
         let timer = CpuTimer::every(Duration::from_millis(1)).unwrap();
-        while timer.count() < 5 {
+        until!({
             chain.run(Duration::from_millis(10));
-        }
+            timer.count() >= 5
+        });
         let inside = timer.places().iter().filter(|ip| chain.spot(**ip) != ChainSpot::Outside).count();
         assert!(inside >= 2, "{:x?}", timer.places());
     }

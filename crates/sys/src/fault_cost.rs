@@ -46,12 +46,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_fault_takes_some_time_and_a_huge_page_takes_more() {
+    fn measuring_a_page_fault_takes_some_time_and_a_huge_page_takes_more() {
         let small = small_page().unwrap();
-        assert!((50..200_000).contains(&small), "{small} ns");
+        // The most is less than what all pages of a round take together.
+        assert!((50..20_000).contains(&small), "{small} ns");
         match huge_page() {
             Some(huge) => assert!(huge > small, "{huge} ns, a small page {small} ns"),
-            None => eprintln!("not compared with a huge page: this machine gave none"),
+            None => numakit_skips::MACHINE.skip_part("this machine gave no huge page"),
         }
     }
 

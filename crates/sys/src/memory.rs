@@ -114,15 +114,37 @@ pub fn release_code_pages() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::maps;
+    use std::io::Read;
+    use std::ops::Range;
+    use std::sync::atomic::Ordering;
+
+    /// The mapping that this test's code is in, and how many bytes of it are resident.
+    fn resident_code() -> (Range<u64>, u64) {
+        let own = resident_code as *const () as u64;
+        let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = text.lines();
+        let range =
+            lines.find_map(|line| maps::addresses(line).filter(|range| range.contains(&own))).unwrap();
+        let kib = lines.find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix(" kB")).unwrap();
+        (range, kib.parse::<u64>().unwrap() << 10)
+    }
 
     #[test]
-    fn code_that_was_let_go_of_still_runs() {
-        let before = (0..100u64).map(|n| n.pow(3)).sum::<u64>();
+    fn code_that_was_let_go_of_is_not_resident_and_still_runs() {
+        let (code, _) = resident_code();
+        // SAFETY: it is a part of the mapping, which can be read and stays as long as this runs.
+        let read = |at: u64| unsafe { (at as *const u8).read_volatile() };
+        let page = crate::sched::page_size() as usize;
+        let sum = || code.clone().step_by(page).map(|at| u64::from(read(at))).sum::<u64>();
+        let (content, (_, before)) = (sum(), resident_code());
+        assert!(before * 10 >= (code.end - code.start) * 9, "{before} of {code:x?}");
         release_code_pages();
-        assert_eq!((0..100u64).map(|n| n.pow(3)).sum::<u64>(), before);
+        // What runs meanwhile is resident again, in pieces.
+        let (_, after) = resident_code();
+        assert!(after < before, "{after} after {before}");
+        assert_eq!(sum(), content);
     }
-    use std::io::Read;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn words_of_a_file_are_its_content() {

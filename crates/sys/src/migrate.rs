@@ -120,11 +120,13 @@ mod tests {
         let memory = vec![1u8; 64 << 10];
         let start = memory.as_ptr() as u64;
         let moved = move_range(std::process::id(), start, start + memory.len() as u64, 0).unwrap();
-        if !std::path::Path::new("/sys/devices/system/node/node1").exists() {
-            assert_eq!(moved, Moved::default());
-        }
+        // Those that other nodes have move; the kernel may leave one that somebody else holds.
+        let has_others = std::path::Path::new("/sys/devices/system/node/node1").exists();
+        assert!(moved == Moved::default() || has_others && moved.moved + moved.left <= 17, "{moved:?}");
+        let again = move_range(std::process::id(), start, start + memory.len() as u64, 0).unwrap();
+        assert!(again.moved <= moved.left && again.left <= moved.left, "{again:?} after {moved:?}");
         let page = start.next_multiple_of(crate::sched::page_size());
-        assert_eq!(move_pages(std::process::id(), &[(page, 0)]).unwrap_or(1), 1);
+        assert_eq!(move_pages(std::process::id(), &[(page, 0)]).unwrap(), 1);
         assert_eq!(memory[1000], 1);
     }
 

@@ -76,6 +76,7 @@ impl AsFd for Pty {
 mod tests {
     use super::*;
     use crate::poll;
+    use numakit_testing::until;
 
     #[test]
     fn a_program_has_a_terminal_of_that_size_and_reads_what_is_typed() {
@@ -83,7 +84,12 @@ mod tests {
         let mut command = Command::new("sh");
         let mut child = pty.spawn(command.args(["-c", "stty size; read word; echo \"got $word\""])).unwrap();
         pty.write(b"it\n").unwrap();
-        assert!(child.wait().unwrap().success());
+        let mut status = None;
+        until!({
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.unwrap().success());
         let mut seen = Vec::new();
         let mut buffer = [0; 1024];
         while poll::readable(&[pty.as_fd()], Some(std::time::Duration::ZERO)).unwrap() == [true] {

@@ -87,8 +87,8 @@ fn each_allocator_counts_the_same() {
         assert_eq!((named(0), named(1)), ("many", "main"));
         assert_eq!((site["bytes"].as_u64(), site["freed_blocks"].as_f64()), (Some(1_500_000), Some(500.0)));
         assert!(chain[0]["file"].as_str().unwrap().ends_with("known.c"));
-        // All of the 8 MiB and their page faults, whatever else there was.
-        assert!(run["first_touch"]["faults"].as_u64().unwrap() >= 1, "{run}");
+        // All of the 8 MiB, in huge pages if there are any, whatever else there was.
+        assert!(run["first_touch"]["faults"].as_u64().unwrap() >= 4, "{run}");
     }
 }
 

@@ -2,10 +2,12 @@
 
 use crate::homes::nobody;
 use crate::run::{compiled, numa};
-use crate::runner::{Done, Folder};
+use crate::runner::{Folder, Started};
+use numakit_testing::until;
 use serde_json::Value;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 const MIB: u64 = 1 << 20;
 
@@ -33,7 +35,7 @@ int main(void)
 
 /// The program, step by step.
 struct Steps {
-    child: Child,
+    started: Started,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
 }
@@ -44,9 +46,9 @@ impl Steps {
         let words = [&["-c", "1", "--busy", "off"], words, &["--", program.to_str().unwrap()]].concat();
         let mut command = numa(folder, &words);
         command.env("NUMALLOC_KEEP", "128").env("NUMALLOC_OFFER", "256");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
-        Some(Self { child, input, output: BufReader::new(output).lines() })
+        let mut started = Started::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let (input, output) = (started.child().stdin.take(), started.child().stdout.take().unwrap());
+        Some(Self { started, input, output: BufReader::new(output).lines() })
     }
 
     /// Waits for a step, and returns the process ID of the program.
@@ -64,7 +66,9 @@ impl Drop for Steps {
     fn drop(&mut self) {
         // It ends at the end of its input, and then what started it.
         self.input = None;
-        let _ = self.child.wait();
+        if !std::thread::panicking() {
+            self.started.wait();
+        }
     }
 }
 
@@ -101,16 +105,15 @@ fn memory_is_in_use_then_cached_then_recycled() {
     let table = folder.run(&format!("alloc-stats {pid}"));
     assert!(table.out.starts_with("NODE ") && table.out.contains("MiB"), "{}", table.out);
     // It repeats until the process ends.
-    let mut repeated = folder.numa(&format!("alloc-stats {pid} --json --interval 5ms"));
-    let mut repeated = repeated.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(repeated.stdout.take().unwrap()).lines();
+    let mut repeated = folder.spawn(&format!("alloc-stats {pid} --json --interval 5ms"));
+    let mut lines = BufReader::new(repeated.child().stdout.take().unwrap()).lines();
     for _ in 0..3 {
         assert!(sums(&lines.next().unwrap().unwrap())("in_use") >= 64 * MIB);
     }
     program.next();
-    program.child.wait().unwrap();
+    program.started.wait();
     assert!(lines.all(|line| line.is_ok_and(|line| line.starts_with('{'))));
-    Done::of(repeated.wait_with_output().unwrap()).says(0, "");
+    repeated.end().says(0, "");
     folder.run(&format!("alloc-stats {pid}")).says(2, &format!("there is no process {pid};"));
 }
 
@@ -142,14 +145,30 @@ fn recorded(folder: &Folder, name: &str) -> Vec<u64> {
 fn a_recording_finds_the_library_in_a_child_of_the_command() {
     let folder = Folder::new("alloc-stats-recorded");
     let Some(program) = compiled(&folder, "steps", PROGRAM, &["-O0"]) else { return };
+    let orders = folder.path("orders");
+    assert!(Command::new("mkfifo").arg(&orders).status().unwrap().success());
+    // The program is a child that begins after the recording.
     let run = format!(
-        "sleep 0.3; (sleep 2; echo; sleep 1; echo; sleep 1; echo) | {} run -c 1 --busy off --alloc numa -- {}",
+        "exec < {}; read begin; {} run -c 1 --busy off --alloc numa -- {}",
+        orders.display(),
         env!("CARGO_BIN_EXE_numa"),
-        program.display()
+        program.display(),
     );
-    let mut record = folder.numa("record -i 50ms -e task.alloc_* -o r.arrows -- sh -c");
+    // Open for both, so that it does not wait for the shell, which finds its end when this test has ended.
+    let mut orders = File::options().read(true).write(true).open(orders).unwrap();
+    let mut record = folder.numa("record -i 20ms -e task.alloc_* -o r.arrows -- sh -c");
     record.arg(run).env("NUMALLOC_KEEP", "128").env("NUMALLOC_OFFER", "256");
-    Done::of(record.output().unwrap()).says(0, "");
+    let record = folder.ready(Started::of(record.stdout(Stdio::piped()).stderr(Stdio::piped())));
+    let last = |name: &str| folder.read("r.arrows").values(name).last().copied().unwrap_or(0);
+    let mut next = |name: &str, is: &dyn Fn(u64) -> bool| {
+        orders.write_all(b"\n").unwrap();
+        until!(is(last(name)), "{name}");
+    };
+    next("task.alloc_in_use@node0", &|bytes| bytes >= 64 * MIB);
+    next("task.alloc_cached@node0", &|bytes| bytes >= 64 * MIB);
+    next("task.alloc_in_use@node0", &|bytes| bytes >= 64 * MIB);
+    orders.write_all(b"\n").unwrap();
+    record.end().says(0, "");
     let in_use = recorded(&folder, "task.alloc_in_use@node0");
     assert!(in_use.iter().any(|bytes| *bytes >= 64 * MIB) && in_use.iter().any(|bytes| *bytes < 16 * MIB));
     assert!(recorded(&folder, "task.alloc_cached@node0").iter().any(|bytes| *bytes >= 64 * MIB));

@@ -1,10 +1,10 @@
 //! `numa bench alloc`: which allocators are measured, and what becomes of one that does not load, crashes or hangs.
 
+use crate::compiler::builds;
 use crate::runner::{Done, Folder};
 use numakit_bench::{BenchResult, BenchResults};
 use numakit_testing::until;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 const SHORT: &str = "bench alloc --quick --size 1M --time 3ms --json";
 const WORKS: [&str; 5] = ["small", "passed", "servers", "large", "waves"];
@@ -30,15 +30,12 @@ fn why(result: &BenchResult, what: &str) -> String {
 fn compiled(folder: &Folder, name: &str, source: &str) -> bool {
     std::fs::create_dir_all(folder.path("lib")).unwrap();
     std::fs::write(folder.path("a.c"), source).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-fno-builtin", "-O1", "-o"]).arg(folder.path("lib").join(name));
-    match cc.arg(folder.path("a.c")).arg("-ldl").status() {
-        Ok(status) => status.success(),
-        Err(_) => {
-            numakit_skips::MACHINE.skip("there is no C compiler, which makes such a library");
-            false
-        }
+    let options = ["-shared", "-fPIC", "-fno-builtin", "-O1"];
+    let is_built = builds("cc", &options, &folder.path("a.c"), &folder.path("lib").join(name));
+    if !is_built {
+        numakit_skips::COMPILERS.skip("there is no C compiler, which makes such a library");
     }
+    is_built
 }
 
 #[test]
@@ -65,6 +62,22 @@ fn every_allocator_is_measured_with_every_work() {
         let files = result.remarks.iter().find(|remark| remark.starts_with("C library is ")).unwrap();
         table.rows.iter().for_each(|row| assert!(files.contains(&format!("{row} is /")), "{row}: {files}"));
     }
+    std::fs::write(folder.path("a.json"), done.out).unwrap();
+    tables_are_in_every_form(&folder);
+}
+
+/// Of `a.json`.
+fn tables_are_in_every_form(folder: &Folder) {
+    let text = folder.run("bench show a.json").out;
+    for part in ["  allocator \\ work ", "\n  libnumalloc ", "left out: ", "geometric mean"] {
+        assert!(text.contains(part), "no '{part}' in\n{text}");
+    }
+    let csv = folder.run("bench show a.json --csv").out;
+    assert!(csv.contains("alloc,table,CPU time of an operation,libnumalloc,small,,,ns,"), "{csv}");
+    let page = folder.run("bench show a.json --html -").out;
+    assert!(page.contains("<th scope=\"row\">libnumalloc</th>"), "{page}");
+    let same = folder.run("bench compare a.json a.json").out;
+    assert!(same.contains("no change beyond the noise within a run"), "{same}");
 }
 
 #[test]
@@ -117,8 +130,7 @@ fn children(process: u32) -> Vec<u32> {
 
 /// Starts a run whose children take long, and sends a signal to it once it has one. Returns the child too.
 fn signalled(folder: &Folder, signal: &str) -> (Done, u32) {
-    let mut command = folder.numa("bench alloc --json --time 600s");
-    let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let run = folder.spawn("bench alloc --json --time 600s");
     let mut found = Vec::new();
     until!({
         found = children(run.id());
@@ -128,15 +140,14 @@ fn signalled(folder: &Folder, signal: &str) -> (Done, u32) {
             words.windows(10).any(|part| part == b"alloc-work")
         })
     });
-    let status = Command::new("kill").args(["-s", signal, &run.id().to_string()]).status().unwrap();
-    assert!(status.success());
-    (Done::of(run.wait_with_output().unwrap()), found[0])
+    run.signal(signal);
+    (run.end(), found[0])
 }
 
 #[test]
 fn a_signal_ends_the_child_too() {
     let folder = Folder::new("benchallocint");
-    for (signal, code) in [("INT", 130), ("KILL", -1)] {
+    for (signal, code) in [("INT", 130), ("KILL", -9)] {
         let (done, child) = signalled(&folder, signal);
         assert_eq!(done.code, code, "{} {}", done.out, done.err);
         until!(!Path::new(&format!("/proc/{child}")).exists() || is_zombie(child));
@@ -151,22 +162,6 @@ fn a_signal_ends_the_child_too() {
 fn is_zombie(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     status.contains("State:\tZ")
-}
-
-#[test]
-fn tables_are_in_every_form() {
-    let folder = Folder::new("benchallocforms");
-    std::fs::write(folder.path("a.json"), folder.run(SHORT).out).unwrap();
-    let text = folder.run("bench show a.json").out;
-    for part in ["  allocator \\ work ", "\n  libnumalloc ", "left out: ", "geometric mean"] {
-        assert!(text.contains(part), "no '{part}' in\n{text}");
-    }
-    let csv = folder.run("bench show a.json --csv").out;
-    assert!(csv.contains("alloc,table,CPU time of an operation,libnumalloc,small,,,ns,"), "{csv}");
-    let page = folder.run("bench show a.json --html -").out;
-    assert!(page.contains("<th scope=\"row\">libnumalloc</th>"), "{page}");
-    let same = folder.run("bench compare a.json a.json").out;
-    assert!(same.contains("no change beyond the noise within a run"), "{same}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, numascopes_fifo};
 use numakit_sensors::numaconnect2::table::COUNTERS;
 use numakit_testing::{cards, machines, sysfs};
 
@@ -53,7 +53,7 @@ fn cards_in_files_are_listed_watched_and_recorded() {
 
 #[test]
 fn without_cards_the_reason_is_printed() {
-    let folder = Folder::new("nocards");
+    let (folder, _fifo) = (Folder::new("nocards"), numascopes_fifo());
     if folder.run("doctor").out.contains("ok       numaconnect2: ") {
         numakit_skips::MACHINE.skip("this machine has interconnect cards");
         return;
@@ -62,7 +62,7 @@ fn without_cards_the_reason_is_printed() {
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), &link).unwrap();
     let numascope = |line: &str| {
         let mut command = std::process::Command::new(&link);
-        Done::of(command.args(line.split(' ')).current_dir(&folder.0).output().unwrap())
+        Done::of(folder.isolate(&mut command).args(line.split(' ')).output().unwrap())
     };
     numascope("-events n2CachelinesRecv stat true")
         .says(2, "event 'n2CachelinesRecv' is unavailable here: counters of NumaConnect2 cards");

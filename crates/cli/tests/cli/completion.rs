@@ -25,7 +25,7 @@ fn bash_suggests_launchers_series_and_formulas() {
         ("numa completions fi", "fish"),
     ];
     lines.iter().for_each(|(line, _)| script += &format!("; try {line}"));
-    let done = match Command::new("bash").args(["-c", &script]).current_dir(&folder.0).output() {
+    let done = match folder.isolate(Command::new("bash").args(["-c", &script])).output() {
         Ok(output) => Done::of(output),
         Err(error) => return numakit_skips::TOOLS.skip(format_args!("there is no bash: {error}")),
     };

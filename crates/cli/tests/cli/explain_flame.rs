@@ -20,7 +20,7 @@ fn sum(folded: &str, frames: &[&str]) -> f64 {
 }
 
 #[test]
-fn time_and_memory_belong_to_their_call_chains_without_frame_pointers() {
+fn measuring_time_and_memory_belong_to_their_call_chains_without_frame_pointers() {
     let folder = Folder::new("explain-flame");
     let Some(program) = program(&folder, "cc", "chains.c") else { return };
     let command = format!("{} > rss", program.display());

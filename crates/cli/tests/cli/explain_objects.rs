@@ -14,7 +14,7 @@ pub fn first(result: &Value) -> &Value {
 }
 
 #[test]
-fn objects_have_names_and_verdicts() {
+fn measuring_objects_have_names_and_verdicts() {
     let folder = Folder::new("objects");
     let Some(program) = program(&folder, "cc", "objects.c") else { return };
     let program = program.display();
@@ -33,8 +33,10 @@ fn objects_have_names_and_verdicts() {
         if kind == "allocated" {
             let name = object["name"].as_str().unwrap();
             assert!(name.contains("objects.c:"), "{name}");
-            // Of the roads, performance events see page faults.
-            let Some(touch) = object["first_touch"].get(0) else { continue };
+            let touch = object["first_touch"].get(0);
+            assert!(touch.is_some() || result["road"] != "by performance events", "{object}");
+            // Other roads may have too few samples to see it.
+            let Some(touch) = touch else { continue };
             let chain = touch["chain"].as_array().unwrap();
             assert!(touch["share"].as_f64().unwrap() > 0.9, "{touch}");
             assert!(chain.iter().any(|frame| frame.as_str().unwrap().contains("objects.c:")), "{touch}");
@@ -57,14 +59,13 @@ fn without_a_log_blocks_are_named_by_their_mapping() {
 }
 
 #[test]
-fn it_is_said_first_that_nothing_is_wrong() {
+fn measuring_it_is_said_first_that_nothing_is_wrong() {
     let folder = Folder::new("objects-nothing");
     let Some(program) = program(&folder, "cc", "objects.c") else { return };
-    let command = format!("{} compute", program.display());
-    if explained_with(&folder, "", &command).is_none() {
-        return;
+    let done = folder.run(&format!("explain -- {} compute", program.display()));
+    if done.code == 2 && done.err.contains("no samples can be taken") {
+        return numakit_skips::SAMPLES.skip(&done.err);
     }
-    let done = folder.run(&format!("explain -- {command}"));
     let first = done.out.lines().next().unwrap();
     // On a busy machine the program mostly waits for a CPU.
     assert!(first.starts_with("No memory is far") || first.starts_with("Nothing is remote"), "{first}");
@@ -80,7 +81,7 @@ fn a_least_size_is_a_size() {
 }
 
 #[test]
-fn two_results_are_compared() {
+fn measuring_two_results_are_compared() {
     let folder = Folder::new("objects-compared");
     let Some(program) = program(&folder, "cc", "objects.c") else { return };
     for (mode, file) in [("list", "list.json"), ("field", "field.json")] {

@@ -18,7 +18,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn samples_at_small_blocks_belong_to_the_sites_that_allocated_them() {
+fn measuring_samples_at_small_blocks_belong_to_the_sites_that_allocated_them() {
     let folder = Folder::new("sites");
     let Some(program) = program(&folder, "cc", "sites.c") else { return };
     let Some(result) = explained_with(&folder, "", &program.display().to_string()) else { return };

@@ -8,7 +8,7 @@ use crate::runner::Folder;
 const ROADS: [&str; 2] = ["in-process", "ptrace"];
 
 #[test]
-fn the_faults_of_samples_name_who_touched_an_array_first() {
+fn measuring_the_faults_of_samples_name_who_touched_an_array_first() {
     let folder = Folder::new("first-touch");
     let Some(program) = program(&folder, "cc", "first_touch.c") else { return };
     for (who, function, other) in

@@ -34,7 +34,7 @@ fn numascope_files_are_written_and_read() {
 /// with one.
 #[test]
 fn names_and_kinds_survive_the_numascope_format() {
-    let folder = Folder::new("names");
+    let folder = Folder::new("names-numascope");
     for events in ["pgfault,numa_local,numa_other,nr_free_pages", "pgfault,node.MemFree,cpu.user,numa_local"]
     {
         folder.run(&format!("record -i 5ms -e {events} -o a.arrows --force -- sleep 0.1")).says(0, "");
@@ -183,13 +183,14 @@ fn a_full_disk_leaves_no_partial_export() {
         let file = format!("a.{}", format.extension);
         let export = format!("{} export a.arrows -o {file}", env!("CARGO_BIN_EXE_numa"));
         let limited = format!("trap '' XFSZ; ulimit -f 2; exec {export}");
-        let output = std::process::Command::new("sh").args(["-c", &limited]).current_dir(&folder.0).output();
-        Done::of(output.unwrap()).says(2, &format!("{file} was not written: File too large"));
+        let shell = |script: &str| {
+            let mut shell = std::process::Command::new("sh");
+            Done::of(folder.isolate(&mut shell).args(["-c", script]).output().unwrap())
+        };
+        shell(&limited).says(2, &format!("{file} was not written: File too large"));
         assert!(!folder.path(&file).exists());
         let onto_full =
             format!("{} export a.arrows --to {} > /dev/full", env!("CARGO_BIN_EXE_numa"), format.name);
-        let output =
-            std::process::Command::new("sh").args(["-c", &onto_full]).current_dir(&folder.0).output();
-        Done::of(output.unwrap()).says(1, "cannot write to standard output: No space left");
+        shell(&onto_full).says(1, "cannot write to standard output: No space left");
     }
 }

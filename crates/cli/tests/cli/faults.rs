@@ -1,4 +1,4 @@
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, Mounted};
 use numakit_testing::until;
 use std::process::Command;
 
@@ -44,8 +44,7 @@ fn a_limit_of_file_sizes_is_an_error_and_not_a_signal() {
     let limited = |blocks: u32, arguments: &str| {
         let numa = env!("CARGO_BIN_EXE_numa");
         let mut shell = Command::new("sh");
-        shell.current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
-        shell.args(["-c", &format!("ulimit -f {blocks}; exec {numa} {arguments}")]);
+        folder.isolate(&mut shell).args(["-c", &format!("ulimit -f {blocks}; exec {numa} {arguments}")]);
         Done::of(shell.output().unwrap())
     };
     limited(8, "record -e pgfault -o start.arrows -- true").says(2, "ulimit -f unlimited");
@@ -86,19 +85,9 @@ fn an_unreadable_root_is_refused_and_an_incomplete_one_is_reported() {
 
 #[test]
 fn a_full_disk_is_reported_and_samples_are_kept() {
-    if numakit_sys::user::id() != 0 {
-        numakit_skips::ROOT.skip("mounting a small file system needs root");
-        return;
-    }
     let folder = Folder::new("disk");
+    let Some(_mounted) = Mounted::at(&folder, "small", "size=700k") else { return };
     let small = folder.path("small");
-    std::fs::create_dir(&small).unwrap();
-    let mounted =
-        Command::new("mount").args(["-t", "tmpfs", "-o", "size=700k", "none"]).arg(&small).status().unwrap();
-    if !mounted.success() {
-        numakit_skips::PRIVILEGES.skip("this root may not mount a file system");
-        return;
-    }
     let too_small = folder.run("record -e vmstat -o small/a.arrows -- true");
     let begun = folder.run("record -i 1ms -e pgfault,pgfree -o small/b.arrows -- true");
     let rest = "x".repeat(700 << 10);
@@ -113,7 +102,6 @@ fn a_full_disk_is_reported_and_samples_are_kept() {
     std::fs::remove_file(small.join("rest")).unwrap();
     let recovered = folder.run("recover small/c.arrows");
     let whole = folder.read("small/c.arrows");
-    Command::new("umount").arg(&small).status().unwrap();
     too_small.says(2, "free some space");
     begun.says(0, "samples");
     stopped.says(1, "numa recover");
@@ -148,6 +136,11 @@ fn every_verb_runs_as_nobody() {
         command
             .args(arguments.split_whitespace())
             .current_dir(folder.path("home"))
+            .env("HOME", folder.path("home"))
+            .env("NUMAKIT_CACHE", folder.path("home/cache"))
+            .env("NUMAKIT_REGISTRY", folder.path("home/registry"))
+            .env("TMPDIR", folder.path("home"))
+            .env_remove("XDG_STATE_HOME")
             .env_remove("XDG_RUNTIME_DIR");
         Done::of(command.output().unwrap())
     };
@@ -186,7 +179,7 @@ fn the_sampler_runs_on_the_given_cpu() {
     folder.run("record --cpu 9999 -- true").says(2, "choose one of");
     let last = numakit_sys::sched::affinity().unwrap().last().unwrap();
     let started = folder.start(&format!("record --cpu {last} -e self -o a.arrows"));
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", started.child.id())).unwrap();
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", started.id())).unwrap();
     let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).unwrap();
     let sampler = tasks.map(|t| status(t.unwrap())).find(|s| s.starts_with("Name:\tsampler\n")).unwrap();
     assert!(sampler.contains(&format!("Cpus_allowed_list:\t{last}\n")), "{sampler}");

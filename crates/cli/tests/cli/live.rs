@@ -1,9 +1,14 @@
 //! The page of a running observation, with a client that uses plain HTTP.
 
-use crate::runner::Folder;
+use crate::runner::{Done, Folder, numascopes_fifo};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Child;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// Longer than a server takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Where a server listens, and the controller's token.
 pub struct Address {
@@ -15,13 +20,16 @@ impl Address {
     /// Parses what it prints at its start.
     pub fn of(child: &mut Child) -> Self {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let line = lines.find(|line| line.starts_with("control")).unwrap();
+        let (sender, found) = channel();
+        std::thread::spawn(move || sender.send(lines.find(|line| line.starts_with("control"))));
+        let line = found.recv_timeout(LIMIT).unwrap().unwrap();
         let (at, key) = line.split_once("http://").unwrap().1.split_once("/#").unwrap();
         Self { at: at.to_owned(), key: key.to_owned() }
     }
 
     pub fn ask(&self, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.at).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         let length = body.len();
         let text = format!(
             "{head} HTTP/1.1\r\nHost: {at}\r\nOrigin: http://{at}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}",
@@ -38,7 +46,7 @@ impl Address {
 fn a_page_is_served_until_a_command_ends_it() {
     let folder = Folder::new("live");
     let mut started = folder.start("live --no-open --listen 127.0.0.1:0 -i 10ms -e pgfault");
-    let address = Address::of(&mut started.child);
+    let address = Address::of(started.child());
     assert!(address.ask("GET /", "").starts_with("HTTP/1.1 200"));
     assert!(address.ask("GET /export.csv?source=0&series=0", "").starts_with("HTTP/1.1 401"));
     let login = format!("{{\"token\":\"{}\"}}", address.key);
@@ -78,11 +86,10 @@ fn the_status_is_that_of_the_command() {
 
 #[test]
 fn numascope_live_serves_too() {
-    let folder = Folder::new("live-original");
+    let (folder, _fifo) = (Folder::new("live-original"), numascopes_fifo());
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), folder.path("numascope")).unwrap();
     let mut command = std::process::Command::new(folder.path("numascope"));
-    command.current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
-    let output = command.args(["-listenAddr", ":0", "live", "true"]).output().unwrap();
-    let out = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && out.contains("control  http://127.0.0.1:"), "{out}");
+    folder.isolate(&mut command).args(["-listenAddr", ":0", "live", "true"]);
+    let done = Done::of(command.output().unwrap());
+    assert!(done.code == 0 && done.out.contains("control  http://127.0.0.1:"), "{} {}", done.out, done.err);
 }

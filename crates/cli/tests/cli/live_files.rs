@@ -1,11 +1,11 @@
 //! Files of a server: where it records, and what remains of it.
 
 use crate::live::Address;
-use crate::runner::{Done, Folder};
+use crate::runner::{Folder, Mounted, Started};
 use numakit_testing::until;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// A NUMAscope recording: two series of two rows.
 const ORIGINAL: &str = "[[\"links\",2,1000],\n[\"bytes:0\",\"bytes:1\"],\n[1,5,6],\n[2,5,6]\n]\n";
@@ -59,12 +59,12 @@ fn the_default_folder_is_the_current_one() {
 }
 
 /// A server whose temporary folder is this one.
-fn serve(folder: &Folder, temporary: &str) -> (Child, Address) {
+fn serve(folder: &Folder, temporary: &str) -> (Started, Address) {
     let mut command = folder.numa(LIVE);
     command.env("TMPDIR", folder.path(temporary)).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let address = Address::of(&mut child);
-    (child, address)
+    let mut server = Started::of(&mut command);
+    let address = Address::of(server.child());
+    (server, address)
 }
 
 fn send(address: &Address, body: &str) -> String {
@@ -78,16 +78,15 @@ fn send(address: &Address, body: &str) -> String {
 fn nothing_is_left_of_a_killed_server() {
     let folder = Folder::new("live-killed");
     std::fs::create_dir(folder.path("tmp")).unwrap();
-    let (mut child, address) = serve(&folder, "tmp");
+    let (server, address) = serve(&folder, "tmp");
     let answer = send(&address, ORIGINAL);
     assert!(answer.ends_with("{\"source\":1}"), "{answer}");
     assert_eq!(names(&folder.path("tmp")), Vec::<String>::new(), "the uploaded file has no name");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let killed = ["fifo", "sock"].map(|ending| format!("{}.{ending}", child.id()));
+    let killed = ["fifo", "sock"].map(|ending| format!("{}.{ending}", server.id()));
+    drop(server);
     assert_eq!(names(&folder.path("run/numakit")), killed);
     let started = folder.start(LIVE);
-    let own = ["fifo", "sock"].map(|ending| format!("{}.{ending}", started.child.id()));
+    let own = ["fifo", "sock"].map(|ending| format!("{}.{ending}", started.id()));
     assert_eq!(names(&folder.path("run/numakit")), own, "the next one removes what is left");
     folder.run("ctl stop").says(0, "");
     assert_eq!(started.end().code, 0);
@@ -97,21 +96,12 @@ fn nothing_is_left_of_a_killed_server() {
 #[test]
 fn a_full_temporary_folder_is_reported_and_the_server_continues() {
     let folder = Folder::new("live-full");
-    let small = folder.path("small");
-    std::fs::create_dir(&small).unwrap();
-    let mount = ["-t", "tmpfs", "-o", "size=256k", "none"];
-    if numakit_sys::user::id() != 0
-        || !Command::new("mount").args(mount).arg(&small).status().unwrap().success()
-    {
-        numakit_skips::PRIVILEGES.skip("this user may not mount a small file system");
-        return;
-    }
-    let (mut child, address) = serve(&folder, "small");
+    let Some(_mounted) = Mounted::at(&folder, "small", "size=256k") else { return };
+    let (server, address) = serve(&folder, "small");
     let answer = send(&address, &" ".repeat(4 << 20));
     let after = send(&address, ORIGINAL);
-    child.kill().unwrap();
-    let done = Done::of(child.wait_with_output().unwrap());
-    assert!(Command::new("umount").arg(&small).status().unwrap().success());
+    server.signal("KILL");
+    let done = server.end();
     assert!(answer.starts_with("HTTP/1.1 507") && answer.contains("start numa with TMPDIR"), "{answer}");
     assert!(after.ends_with("{\"source\":1}"), "{after} {}", done.err);
 }
@@ -121,14 +111,11 @@ fn a_low_limit_of_open_files_does_not_block_clients() {
     let folder = Folder::new("live-limit");
     let numa = env!("CARGO_BIN_EXE_numa");
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -n 80 && exec {numa} {LIVE}")]).current_dir(&folder.0);
-    command.env("XDG_RUNTIME_DIR", folder.path("run")).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let address = Address::of(&mut child);
+    folder.isolate(&mut command).args(["-c", &format!("ulimit -n 80 && exec {numa} {LIVE}")]);
+    let mut server = Started::of(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    let address = Address::of(server.child());
     let held: Vec<_> = (0..200).map(|_| std::net::TcpStream::connect(&address.at).unwrap()).collect();
     let answer = address.ask("GET /", "");
-    child.kill().unwrap();
-    child.wait().unwrap();
     drop(held);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
@@ -139,17 +126,8 @@ fn unwritable_addresses_are_an_error() {
     std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
     for line in [&format!("{LIVE} -- true"), "view --no-open --listen 127.0.0.1:0 b.json"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let done = Done::of(
-            folder
-                .numa(line)
-                .stdout(full)
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap()
-                .wait_with_output()
-                .unwrap(),
-        );
-        done.says(1, "cannot write to standard output");
+        let server = Started::of(folder.numa(line).stdout(full).stderr(Stdio::piped()));
+        server.end().says(1, "cannot write to standard output");
     }
 }
 

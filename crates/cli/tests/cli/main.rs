@@ -8,6 +8,7 @@ mod bench;
 mod bench_alloc;
 mod cards;
 mod compared;
+mod compiler;
 mod completion;
 mod control;
 mod explain;

@@ -1,6 +1,6 @@
 //! `numa mcp`, asked by the Python client of the protocol.
 
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, Started};
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
@@ -36,12 +36,9 @@ fn a_client_gets_right_answers() {
         return skip("that python has no package 'mcp'");
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp_client.py");
-    let asked = Command::new(&python)
-        .args([script, env!("CARGO_BIN_EXE_numa")])
-        .arg(folder.path("in"))
-        .current_dir(&folder.0)
-        .output();
-    let done = Done::of(asked.unwrap());
+    let mut asks = Command::new(&python);
+    asks.args([script, env!("CARGO_BIN_EXE_numa")]).arg(folder.path("in"));
+    let done = Done::of(folder.isolate(&mut asks).output().unwrap());
     assert!(done.code == 0 && done.out.contains("13 answers are right"), "{}\n{}", done.out, done.err);
 }
 
@@ -51,9 +48,10 @@ fn it_ends_with_its_input_and_refuses_what_is_no_directory() {
     let requests = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\
                     \"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"test\",\"version\":\"1\"}}}\n";
     let mut numa = folder.numa("mcp in");
-    let mut child = numa.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(requests.as_bytes()).unwrap();
-    let done = Done::of(child.wait_with_output().unwrap());
+    let piped = Stdio::piped;
+    let mut started = Started::of(numa.stdin(piped()).stdout(piped()).stderr(piped()));
+    started.child().stdin.take().unwrap().write_all(requests.as_bytes()).unwrap();
+    let done = started.end();
     assert!(
         done.code == 0 && done.out.contains("\"serverInfo\":{\"name\":\"numa\""),
         "{} {}",

@@ -13,8 +13,7 @@ fn numaplace(folder: &Folder, words: &[&str]) -> Done {
         folder.script("cg.C.x", text);
     }
     let mut command = Command::new(&link);
-    command.args(words).current_dir(&folder.0).env("NUMAKIT_REGISTRY", folder.path("registry"));
-    command.env("HOME", &folder.0).env_remove("LD_PRELOAD").env_remove("OMP_NUM_THREADS");
+    folder.isolate(&mut command).args(words).env_remove("LD_PRELOAD").env_remove("OMP_NUM_THREADS");
     Done::of(command.output().unwrap())
 }
 

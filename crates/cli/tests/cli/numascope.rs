@@ -1,4 +1,4 @@
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, Started, numascopes_fifo};
 use numakit_testing::until;
 use std::process::Command;
 
@@ -12,16 +12,13 @@ fn numascope_command(folder: &Folder, arguments: &str) -> Command {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), &link).unwrap();
     }
     let mut command = Command::new(link);
-    command
-        .args(arguments.split_whitespace())
-        .current_dir(&folder.0)
-        .env("XDG_RUNTIME_DIR", folder.path("run"));
+    folder.isolate(&mut command).args(arguments.split_whitespace());
     command
 }
 
 #[test]
 fn numascope_lines_work() {
-    let folder = Folder::new("numascope");
+    let (folder, _fifo) = (Folder::new("numascope"), numascopes_fifo());
     assert!(numascope(&folder, "-list").out.contains("pgfault"));
     let done = numascope(&folder, "-events pgfault,pgfree -interval 5 -filename f.json record sleep 0.1");
     assert_eq!(done.code, 0, "{}", done.err);
@@ -55,14 +52,14 @@ fn names_are_those_of_numascope(folder: &Folder) {
     numascope(folder, "-events pgfault -filename f.arrows record true").says(0, "f.arrows");
     numascope(folder, "-events pgfault -filename f.arrows record true").says(0, "f_1.arrows");
     let mut command = numascope_command(folder, "-interval 5 -events pgfault record");
-    let child =
-        command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let piped = std::process::Stdio::piped;
+    let started = Started::of(command.stderr(piped()).stdout(piped()));
     until!(folder.run("ctl status").out.contains("recording to output.json"));
     for _ in 0..2 {
         folder.run("ctl record y.json").says(0, "");
     }
     folder.run("ctl stop").says(0, "");
-    Done::of(child.wait_with_output().unwrap()).says(0, "y_1.json");
+    started.end().says(0, "y_1.json");
     for name in ["output.json", "y.json", "y_1.json"] {
         let rows = folder.read(name);
         assert!(rows.damage.is_none() && rows.header.program == "numascope", "{name}");
@@ -76,7 +73,7 @@ fn names_are_those_of_numascope(folder: &Folder) {
 
 #[test]
 fn unavailable_events_are_dropped_with_a_message() {
-    let folder = Folder::new("dropped");
+    let (folder, _fifo) = (Folder::new("dropped"), numascopes_fifo());
     let done = numascope(&folder, "-interval 5 -events pgfault,pgfalt,pgfree -filename f.json record true");
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("numa: dropped: unknown event 'pgfalt'; nearest: pgfault"), "{}", done.err);
@@ -104,7 +101,7 @@ fn numa_drops_events_and_prints_sensors_when_asked() {
 
 #[test]
 fn its_default_selection_works_without_cards_and_has_its_table() {
-    let folder = Folder::new("selection");
+    let (folder, _fifo) = (Folder::new("selection"), numascopes_fifo());
     let done = numascope(&folder, "-debug -interval 20 stat sleep 0.3");
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("numa: detected vmstat: "), "{}", done.err);

@@ -1,6 +1,6 @@
 //! Standard output that cannot be written: full, closed, or a pipe without a reader.
 
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, Started};
 use numakit_testing::until;
 use std::process::{Command, Stdio};
 
@@ -57,61 +57,94 @@ fn folder(name: &str) -> Folder {
 fn shell(folder: &Folder, line: &str) -> Done {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("numa() {{ \"{}\" \"$@\"; }}; {line}", env!("CARGO_BIN_EXE_numa"))]);
-    command.current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
-    command.env("NUMAKIT_REGISTRY", folder.path("cores")).stdin(Stdio::null());
-    Done::of(command.output().unwrap())
+    Done::of(folder.isolate(&mut command).output().unwrap())
 }
 
-fn fails_to_print(name: &str, redirection: &str, reason: &str) {
-    let folder = folder(name);
-    let recorder = folder.start("record -i 10ms -e pgfault -o running.arrows");
-    let check = |line: &str, prints: bool| {
-        let done = shell(&folder, &format!("numa {line} {redirection}"));
+/// An output that takes nothing, by the redirection of a shell.
+struct Unwritable {
+    redirection: &'static str,
+    reason: &'static str,
+}
+
+const FULL: Unwritable = Unwritable {
+    redirection: "> /dev/full",
+    reason: "No space left on device (os error 28); free some space",
+};
+const CLOSED: Unwritable = Unwritable { redirection: ">&-", reason: "it is closed; open it, as in" };
+
+impl Unwritable {
+    /// Runs a line, which fails if it prints and else ends as it does elsewhere.
+    fn check(&self, folder: &Folder, line: &str, prints: bool) {
+        let done = shell(folder, &format!("numa {line} {}", self.redirection));
         assert!(!done.err.contains("panicked"), "{line}: {}", done.err);
         let messages =
             done.err.lines().filter(|line| line.contains("cannot write to standard output")).count();
         match prints {
             true => {
                 assert!(done.code == 1 && messages == 1, "{line}: {} {}", done.code, done.err);
-                assert!(done.err.contains(reason), "{line}: {}", done.err);
+                assert!(done.err.contains(self.reason), "{line}: {}", done.err);
             }
             false => {
                 let usual = folder.run(line).code;
                 assert!(done.code == usual && messages == 0, "{line}: {} {}", done.code, done.err);
             }
         }
-    };
-    for verb in verbs() {
-        let (line, prints) = line(&verb);
-        check(line, prints);
-        check(&format!("{verb} --help"), true);
     }
-    for json in ["topo --json", "plan --json", "list --json", "doctor --json", "tasks -i 1ms --json"] {
-        check(json, true);
+
+    /// The same for every verb and form.
+    fn check_all(&self, name: &str) {
+        let folder = folder(name);
+        let recorder = folder.start("record -i 10ms -e pgfault -o running.arrows");
+        let check = |line: &str, prints: bool| self.check(&folder, line, prints);
+        for verb in verbs() {
+            let (line, prints) = line(&verb);
+            check(line, prints);
+            check(&format!("{verb} --help"), true);
+        }
+        for json in ["topo --json", "plan --json", "list --json", "doctor --json", "tasks -i 1ms --json"] {
+            check(json, true);
+        }
+        check("plan --for gomp -c 1", true);
+        check("topo --svg -", true);
+        for form in ["--json", "--csv", "--html -"] {
+            check(&format!("bench latency --cpus 0 --size 1M --time 1ms {form}"), true);
+        }
+        check("stat -i 10ms -n 2 --csv", true);
+        check("--version", true);
+        for format in numakit_export::FORMATS {
+            check(&format!("export a.arrows --to {}", format.name), true);
+        }
+        recorder.signal("TERM");
+        recorder.end();
     }
-    check("plan --for gomp -c 1", true);
-    check("topo --svg -", true);
-    for form in ["--json", "--csv", "--html -"] {
-        check(&format!("bench latency --cpus 0 --size 1M --time 1ms {form}"), true);
-    }
-    check("stat -i 10ms -n 2 --csv", true);
-    check("--version", true);
-    for format in numakit_export::FORMATS {
-        check(&format!("export a.arrows --to {}", format.name), true);
-    }
-    recorder.signal("TERM");
-    recorder.end();
 }
 
 #[test]
 fn a_full_output_is_an_error_of_every_verb() {
-    fails_to_print("output-full", "> /dev/full", "No space left on device (os error 28); free some space");
+    FULL.check_all("output-full");
+}
+
+/// Printing is one place, as the test above shows.
+#[test]
+fn a_closed_output_is_an_error() {
+    let folder = folder("output-closed");
+    for (line, prints) in [
+        ("topo", true),
+        ("stat -i 10ms -n 2", true),
+        ("export a.arrows --to csv", true),
+        ("run --help", true),
+        ("record -e pgfault -o r.arrows --force -- true", false),
+    ] {
+        CLOSED.check(&folder, line, prints);
+    }
 }
 
 #[test]
+#[ignore = "thorough: some 70 more lines with a closed output, 20 seconds"]
 fn a_closed_output_is_an_error_of_every_verb() {
-    fails_to_print("output-closed", ">&-", "it is closed; open it, as in");
+    CLOSED.check_all("output-closed-all");
 }
+
 /// Whether the process handles SIGINT: it catches it, or blocks and reads it. True after its end too.
 fn takes_interrupts(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -127,19 +160,26 @@ fn a_pipe_without_a_reader_ends_every_verb_silently() {
     let folder = folder("output-pipe");
     let recorder = folder.start("record -i 10ms -e pgfault -o running.arrows");
     for verb in verbs() {
-        let (line, _) = line(&verb);
+        let (line, prints) = line(&verb);
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = folder.numa(line);
-        command.env("NUMAKIT_REGISTRY", folder.path("cores")).stdout(writer).stderr(Stdio::piped());
-        let child = command.spawn().unwrap();
+        let started = Started::of(command.stdout(writer).stderr(Stdio::piped()));
         // A server continues without a reader of its output.
         if verb == "view" {
-            until!(takes_interrupts(child.id()));
-            let _ = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
+            until!(takes_interrupts(started.id()));
+            started.signal("INT");
         }
-        let done = Done::of(child.wait_with_output().unwrap());
+        let done = started.end();
         assert!(!done.err.contains("panicked") && !done.err.contains("Broken pipe"), "{line}: {}", done.err);
+        // What prints has met SIGPIPE, or ended well although it could not print.
+        let ends_well = [0, -13].contains(&done.code);
+        assert!(
+            ends_well || !prints && done.code == folder.run(line).code,
+            "{line}: {} {}",
+            done.code,
+            done.err
+        );
     }
     recorder.signal("TERM");
     recorder.end();

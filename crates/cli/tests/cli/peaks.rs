@@ -5,6 +5,7 @@ use numakit_bench::{BenchResults, kept};
 use numakit_sys::SysRoot;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 fn run(folder: &Folder, state: &Path, words: &str) -> Done {
     Done::of(folder.numa(words).env("XDG_STATE_HOME", state).output().unwrap())
@@ -12,8 +13,9 @@ fn run(folder: &Folder, state: &Path, words: &str) -> Done {
 
 /// A folder of state with results of this machine, changed in this way.
 fn measured(folder: &Folder, name: &str, change: impl Fn(&mut BenchResults)) -> PathBuf {
-    let done = folder.run("bench bandwidth --json --size 1M --time 1ms");
-    let mut results: BenchResults = serde_json::from_str(&done.out).unwrap();
+    static RESULTS: OnceLock<String> = OnceLock::new();
+    let results = RESULTS.get_or_init(|| folder.run("bench bandwidth --json --size 1M --time 1ms").out);
+    let mut results: BenchResults = serde_json::from_str(results).unwrap();
     change(&mut results);
     let topology = numakit_topology::read(&SysRoot::host()).unwrap();
     let state = folder.path(name);

@@ -111,7 +111,7 @@ fn the_commands_of_the_guide_work() {
     assert!(lines.len() > 8, "{lines:?}");
     let numa = std::path::Path::new(env!("CARGO_BIN_EXE_numa")).parent().unwrap().to_owned();
     let script = format!("set -e\nPATH={}:$PATH\n{}\n", numa.display(), lines.join("\n"));
-    let done = Done::of(Command::new("sh").arg("-c").arg(&script).current_dir(&folder.0).output().unwrap());
+    let done = Done::of(folder.isolate(Command::new("sh").args(["-c", &script])).output().unwrap());
     done.says(0, "");
     let rank64 = std::fs::read_to_string(folder.path("rank64")).unwrap();
     assert!(rank64.starts_with("rank 0=numademo slot=0:0\n"), "{rank64}");

@@ -1,6 +1,7 @@
 //! `numa run` on this machine: any machine has at least one core.
 
-use crate::runner::{Done, Folder};
+use crate::compiler::builds;
+use crate::runner::{Done, Folder, Started};
 use numakit_testing::until;
 use std::io::Write;
 use std::path::PathBuf;
@@ -28,16 +29,17 @@ fn value(printed: &str, name: &str) -> Option<String> {
 
 /// A C program, compiled with these options; `None`, and a message, without a compiler.
 pub fn compiled(folder: &Folder, name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
+    let program = built(folder, name, source, options);
+    if program.is_none() {
+        numakit_skips::COMPILERS.skip(format_args!("no cc here that builds with {options:?}"));
+    }
+    program
+}
+
+fn built(folder: &Folder, name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
     let (file, program) = (folder.path(&format!("{name}.c")), folder.path(name));
     std::fs::write(&file, source).unwrap();
-    let built = Command::new("cc").arg("-o").arg(&program).arg(&file).args(options).output();
-    match built {
-        Ok(output) if output.status.success() => Some(program),
-        _ => {
-            numakit_skips::COMPILERS.skip_part(format_args!("no cc here that builds with {options:?}"));
-            None
-        }
-    }
+    builds("cc", options, &file, &program).then_some(program)
 }
 
 fn cpus() -> usize {
@@ -155,13 +157,12 @@ fn input_and_signals_pass_through() {
     let mut command = numa(&folder, &words);
     let out = folder.path("out");
     let file = std::fs::File::create(&out).unwrap();
-    let mut child = command.stdin(Stdio::piped()).stdout(file).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
+    let mut started = Started::of(command.stdin(Stdio::piped()).stdout(file));
+    started.child().stdin.take().unwrap().write_all(b"hello\n").unwrap();
     let printed = || std::fs::read_to_string(&out).unwrap();
     until!(printed() == "hello\nready\n");
-    let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
-    assert!(kill.success());
-    assert_eq!(child.wait().unwrap().code(), Some(3));
+    started.signal("TERM");
+    assert_eq!(started.wait().code(), Some(3));
     assert_eq!(printed(), "hello\nready\ngot TERM\n");
 }
 
@@ -242,10 +243,13 @@ fn programs_without_the_library_are_reported() {
     let with = |program: &str| {
         run(&folder, &["-c", "1", "--busy", "off", "--memory", "interleave:0", "--", program])
     };
-    if let Some(fixed) = compiled(&folder, "fixed", "int main(void) { return 5; }", &["-static"]) {
-        let done = with(fixed.to_str().unwrap());
-        done.says(5, "numa: fixed is statically linked: its threads are not bound one by one");
-        assert!(done.err.ends_with("memory interleave:0\n"), "{}", done.err);
+    match built(&folder, "fixed", "int main(void) { return 5; }", &["-static"]) {
+        Some(fixed) => {
+            let done = with(fixed.to_str().unwrap());
+            done.says(5, "numa: fixed is statically linked: its threads are not bound one by one");
+            assert!(done.err.ends_with("memory interleave:0\n"), "{}", done.err);
+        }
+        None => numakit_skips::COMPILERS.skip_part("no cc here that builds with -static"),
     }
     let go = folder.path("main.go");
     std::fs::write(&go, "package main\nimport \"runtime\"\nfunc main() { println(runtime.GOMAXPROCS(0)) }\n")
@@ -256,12 +260,13 @@ fn programs_without_the_library_are_reported() {
         .env("GO111MODULE", "off")
         .output();
     match build {
-        Ok(output) if output.status.success() => {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let done = with(folder.path("gopher").to_str().unwrap());
             done.says(0, "numa: gopher is a Go program: its threads are not bound one by one");
             assert!(done.err.ends_with("\n1\n"), "{}", done.err);
         }
-        _ => numakit_skips::COMPILERS.skip_part("no go here that builds a program"),
+        Err(error) => numakit_skips::COMPILERS.skip_part(format_args!("go: {error}")),
     }
     if numakit_sys::user::id() != 0 {
         numakit_skips::ROOT.skip_part("giving a program to another user needs root");
@@ -278,17 +283,14 @@ fn programs_without_the_library_are_reported() {
 fn cores_are_held_while_the_program_runs_and_free_afterwards() {
     let folder = Folder::new("run-held");
     let all = cpus();
-    let mut child =
-        numa(&folder, &["-c", "all", "--busy", "off", "--", "sh", "-c", "echo > up; exec sleep 60"])
-            .spawn()
-            .unwrap();
+    let holds = ["-c", "all", "--busy", "off", "--", "sh", "-c", "echo > up; exec sleep 600"];
+    let mut started = Started::of(&mut numa(&folder, &holds));
     until!(folder.path("up").exists());
     let refused = run(&folder, &["-c", "1", "--busy", "off", "--", "true"]);
     let waited = run(&folder, &["-c", "1", "--busy", "off", "--wait=0.2", "--", "true"]);
     let shared = run(&folder, &["-c", "1", "--busy", "off", "--share", "--", "nproc"]);
-    let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
-    assert!(kill.success());
-    child.wait().unwrap();
+    started.signal("TERM");
+    started.wait();
     let after = run(&folder, &["--wait=60", "--busy", "off", "--", "nproc"]);
     refused.says(2, "sh of ");
     waited.says(2, "sh of ");
@@ -348,11 +350,9 @@ fn invalid_requests_are_refused() {
 #[test]
 fn a_running_process_is_placed() {
     let folder = Folder::new("run-pid");
-    let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+    let sleeper = Started::of(Command::new("sleep").arg("600"));
     let done = run(&folder, &["-c", "1", "--share", "--pid", &sleeper.id().to_string()]);
     let status = std::fs::read_to_string(format!("/proc/{}/status", sleeper.id())).unwrap();
-    sleeper.kill().unwrap();
-    sleeper.wait().unwrap();
     let prefix = format!("thread {}: CPU ", sleeper.id());
     let cpu = done
         .out

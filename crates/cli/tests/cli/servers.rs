@@ -3,9 +3,11 @@
 use crate::runner::{Done, Folder};
 use numakit_testing::until;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
 
 /// Another program; `None` if it is not installed.
 fn program(name: &str) -> Option<PathBuf> {
@@ -22,7 +24,7 @@ fn program(name: &str) -> Option<PathBuf> {
 /// A server, which is killed at the end of the test.
 struct Server {
     child: Child,
-    port: u16,
+    at: SocketAddrV4,
 }
 
 impl Drop for Server {
@@ -32,21 +34,25 @@ impl Drop for Server {
     }
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// An address that nobody else on this machine uses: that of this process among those of the loopback device.
+fn own_address() -> SocketAddrV4 {
+    static PORT: AtomicU16 = AtomicU16::new(20_000);
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    SocketAddrV4::new(Ipv4Addr::new(127, 100 + high, middle, low), PORT.fetch_add(1, Ordering::Relaxed))
 }
 
 impl Server {
-    fn start(command: &mut Command, port: u16) -> Self {
+    fn start(command: &mut Command, at: SocketAddrV4) -> Self {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let server = Self { child, port };
-        until!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let server = Self { child, at };
+        until!(TcpStream::connect(at).is_ok());
         server
     }
 
     /// The status and body of a response.
     fn ask(&self, head: &str, body: &[u8]) -> (u16, String) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut stream = TcpStream::connect(self.at).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let length = body.len();
         let form = "Content-Type: application/x-www-form-urlencoded";
         let head = format!(
@@ -67,17 +73,18 @@ fn influxdb_accepts_raw_values_and_rates_of_the_same_recording() {
     let Some(influxd) = program("influxd") else { return };
     let folder = Folder::new("influxdb");
     folder.run("record -i 2ms -o a.arrows -- sleep 0.3").says(0, "");
-    let (port, inner) = (free_port(), free_port());
+    let (address, inner) = (own_address(), own_address());
     let at = |name: &str| folder.path(name).display().to_string();
     let settings = format!(
-        "reporting-disabled = true\nbind-address = \"127.0.0.1:{inner}\"\n[meta]\ndir = {:?}\n[data]\ndir = {:?}\n\
-         wal-dir = {:?}\n[http]\nbind-address = \"127.0.0.1:{port}\"\n[monitor]\nstore-enabled = false\n",
+        "reporting-disabled = true\nbind-address = \"{inner}\"\n[meta]\ndir = {:?}\n[data]\ndir = {:?}\n\
+         wal-dir = {:?}\n[http]\nbind-address = \"{address}\"\n[monitor]\nstore-enabled = false\n",
         at("meta"),
         at("data"),
         at("wal")
     );
     std::fs::write(folder.path("influxdb.conf"), settings).unwrap();
-    let server = Server::start(Command::new(influxd).arg("-config").arg(folder.path("influxdb.conf")), port);
+    let server =
+        Server::start(Command::new(influxd).arg("-config").arg(folder.path("influxdb.conf")), address);
     let (status, answer) = server.ask("POST /query", b"q=CREATE DATABASE d");
     assert_eq!(status, 200, "{answer}");
     for values in ["raw", "rates"] {
@@ -112,12 +119,12 @@ fn promtool_and_the_textfile_collector_accept_exports() {
         let checked = Done::of(checked.unwrap());
         assert_eq!((checked.code, checked.out.as_str(), checked.err.as_str()), (0, "", ""), "{values}");
 
-        let port = free_port();
+        let address = own_address();
         let mut command = Command::new(&exporter);
         command.args(["--collector.disable-defaults", "--collector.textfile"]);
-        command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        command.arg(format!("--web.listen-address={address}"));
         command.arg(format!("--collector.textfile.directory={}", folder.path(values).display()));
-        let (status, page) = Server::start(&mut command, port).ask("GET /metrics", b"");
+        let (status, page) = Server::start(&mut command, address).ask("GET /metrics", b"");
         assert!(status == 200 && page.contains("node_textfile_scrape_error 0"), "{page}");
         let ours = |text: &str| text.lines().filter(|line| line.starts_with("numakit_")).count();
         let written = std::fs::read_to_string(folder.path(&file)).unwrap();

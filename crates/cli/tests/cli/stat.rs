@@ -1,4 +1,4 @@
-use crate::runner::Folder;
+use crate::runner::{Folder, Started};
 use numakit_testing::until;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -45,14 +45,14 @@ fn the_status_of_the_command_is_passed_on() {
 #[test]
 fn a_closed_pipe_ends_it_and_closes_a_recording_properly() {
     let folder = Folder::new("pipe");
-    let mut child = folder.numa("stat -i 5ms -e self").stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut started = Started::of(folder.numa("stat -i 5ms -e self").stdout(Stdio::piped()));
+    let mut lines = BufReader::new(started.child().stdout.take().unwrap());
     let mut line = String::new();
     lines.read_line(&mut line).unwrap();
     folder.run("ctl record a.arrows").says(0, "");
     until!(folder.run("ctl status").out.contains("a.arrows"));
     drop(lines);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(started.wait().code(), Some(0));
     let rows = folder.read("a.arrows");
     assert!(rows.damage.is_none() && !folder.path("a.arrows.tail").exists());
     assert_eq!(std::fs::read_dir(folder.path("run/numakit")).unwrap().count(), 0);

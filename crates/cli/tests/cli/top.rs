@@ -258,7 +258,12 @@ fn a_recording_is_played_stepped_and_searched() {
     folder.run("top --replay none.arrows").says(2, "standard output is not a terminal");
     let mut missing = AtTerminal::start(&folder, 80, 24, "top --replay none.arrows", &[]);
     missing.shows("none.arrows");
-    assert_eq!(missing.child.wait().unwrap().code(), Some(2));
+    let mut status = None;
+    until!({
+        status = missing.child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(2));
 }
 
 #[test]

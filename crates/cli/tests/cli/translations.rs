@@ -1,6 +1,6 @@
 //! Command lines of numascope and numaplace as command lines of `numa`: the table in the guide.
 
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, numascopes_fifo};
 use numakit_cli::originals::{ORIGINALS, Original};
 use numakit_sys::command::quoted;
 use std::ffi::OsString;
@@ -80,16 +80,14 @@ fn the_examples_have_every_option() {
 
 #[test]
 fn the_translation_runs_and_is_shown() {
-    let folder = Folder::new("translations");
+    let (folder, _fifo) = (Folder::new("translations"), numascopes_fifo());
     for original in &ORIGINALS {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), folder.path(original.name)).unwrap();
     }
     let run = |line: &str| {
         let mut words = line.split(' ');
         let mut command = Command::new(folder.path(words.next().unwrap()));
-        command.args(words).current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
-        command.env("NUMAKIT_REGISTRY", folder.path("cores")).env("HOME", &folder.0);
-        Done::of(command.output().unwrap())
+        Done::of(folder.isolate(&mut command).args(words).output().unwrap())
     };
     for line in ["numaplace -v -c 1 true", "numascope -v -interval 5 -events pgfault record true"] {
         let (original, words) = translated(line);

@@ -71,8 +71,7 @@ fn a_program_inherits_signals_and_streams() {
     }
     let shell = |line: &str| {
         let mut command = std::process::Command::new("sh");
-        command.args(["-c", line]).current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
-        assert!(command.output().unwrap().status.success(), "{line}");
+        assert!(folder.isolate(&mut command).args(["-c", line]).output().unwrap().status.success(), "{line}");
     };
     // Blocked signals, and whether SIGPIPE (13) is ignored, of the program that copies the file.
     let signals = |verb: &str, pipe: &str| {

@@ -1,25 +1,22 @@
 //! Recordings in the page: served, and in a standalone file.
 
 use crate::live::Address;
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, Started};
 use numakit_testing::until;
-use std::process::{Child, Stdio};
 
 /// A NUMAscope recording: two series of two rows.
 const ORIGINAL: &str = "[[\"links\",2,1000],\n[\"bytes:0\",\"bytes:1\"],\n[1,5,6],\n[2,5,6]\n]\n";
 
-fn serve(folder: &Folder, files: &str) -> (Child, Address) {
-    let mut command = folder.numa(&format!("view --no-open --listen 127.0.0.1:0 {files}"));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let address = Address::of(&mut child);
-    (child, address)
+fn serve(folder: &Folder, files: &str) -> (Started, Address) {
+    let mut server = folder.spawn(&format!("view --no-open --listen 127.0.0.1:0 {files}"));
+    let address = Address::of(server.child());
+    (server, address)
 }
 
 /// Ends it like Ctrl-C.
-fn interrupt(child: Child) -> Done {
-    let sent = std::process::Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
-    assert!(sent.unwrap().success());
-    Done::of(child.wait_with_output().unwrap())
+fn interrupt(server: Started) -> Done {
+    server.signal("INT");
+    server.end()
 }
 
 fn record(folder: &Folder, name: &str) {

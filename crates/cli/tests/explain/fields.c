@@ -43,8 +43,8 @@ int main(int count, char **words) {
     pthread_t threads[2];
     pthread_create(&threads[0], NULL, hit, NULL);
     pthread_create(&threads[1], NULL, miss, NULL);
-    struct timespec second = {1, 500000000};
-    nanosleep(&second, NULL);
+    struct timespec seconds = {3, 0};
+    nanosleep(&seconds, NULL);
     stop = 1;
     for (int thread = 0; thread < 2; thread++) pthread_join(threads[thread], NULL);
     return used[0].hits < used[1].misses - used[1].misses;

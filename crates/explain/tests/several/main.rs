@@ -9,10 +9,10 @@ use numakit_sampling::choice::{self, PreloadObstacle, SampledProgram};
 use numakit_sampling::{Landing, RoadEvent, SampleSettings, open};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::Permissions;
+use numakit_testing::until;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 const SECONDS: &str = "1.5";
 const RATE: u32 = 997;
@@ -31,12 +31,16 @@ impl Program {
     fn compiled() -> Option<Self> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/several/several.c");
         let program = std::env::temp_dir().join(format!("numakit-several-{}", std::process::id()));
-        let built = Command::new("gcc").args(["-O2", "-o"]).arg(&program).arg(source).status();
-        if built.is_ok_and(|status| status.success()) {
-            return Some(Self(program));
+        match Command::new("gcc").args(["-O2", "-o"]).arg(&program).arg(source).output() {
+            Ok(built) => {
+                assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+                Some(Self(program))
+            }
+            Err(error) => {
+                numakit_skips::COMPILERS.skip(format_args!("gcc: {error}"));
+                None
+            }
         }
-        numakit_skips::COMPILERS.skip("there is no gcc to build the sampled program");
-        None
     }
 }
 
@@ -56,7 +60,7 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
     let no_library = PreloadObstacle("is sampled without a library".to_owned());
     let choice = choice::choose(&permissions, SampledProgram::Command(Some(&no_library)), None);
     let Ok(choice) = choice else {
-        numakit_skips::PRIVILEGES.skip("neither performance events nor ptrace are permitted");
+        numakit_skips::SAMPLES.skip("neither performance events nor ptrace are permitted");
         return None;
     };
     let settings = SampleSettings { frequency: RATE, ..SampleSettings::default() };
@@ -65,14 +69,13 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
     let landing = match road.landing() {
         landing @ (Landing::Behind | Landing::OneFurther) => landing,
         Landing::BlockStart | Landing::Other => {
-            numakit_skips::MACHINE.skip("samples of this machine do not name the instruction that waited");
+            numakit_skips::SAMPLES.skip("samples of this machine do not name the instruction that waited");
             return None;
         }
     };
     let (mut collector, mut processes) = (Collector::new(landing), Processes::new(&Topology::default()));
-    let mut ended = false;
-    while !ended {
-        ended = running.ended().unwrap().is_some();
+    until!({
+        let ended = running.ended().unwrap().is_some();
         road.drain(&mut |event| match event {
             RoadEvent::Sample(sample) if !sample.in_kernel => collector.take(sample, &mut processes),
             RoadEvent::Executed { process } => {
@@ -83,8 +86,8 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
             _ => {}
         })
         .unwrap();
-        std::thread::sleep(Duration::from_millis(2));
-    }
+        ended
+    });
     let arrays = arrays(&std::fs::read_to_string(&output).unwrap());
     let mut counts = [0.0; 3];
     // The arrays are written before the loop begins.
@@ -111,7 +114,7 @@ fn arrays(printed: &str) -> Vec<Range<u64>> {
 }
 
 #[test]
-fn of_several_arrays_that_which_costs_most_has_most_samples() {
+fn measuring_of_several_arrays_that_which_costs_most_has_most_samples() {
     let Some(program) = Program::compiled() else { return };
     for (kind, used, first) in LOOPS {
         let Some(shares) = shares(&program, kind, used) else { return };

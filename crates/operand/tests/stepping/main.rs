@@ -19,7 +19,8 @@ use table::{Expected, Table};
 use tracer::{Program, Space, Step, Stepped};
 use truth::Truth;
 
-const STEPS: u64 = 16_000;
+/// Steps of a program, usually and with `--thorough`.
+const STEPS: (usize, usize) = (4_000, 16_000);
 const BURST: u64 = 260;
 /// Recoveries of each sample that are timed.
 const REPEATS: u32 = 10;
@@ -165,6 +166,7 @@ fn judge(
     }
     if let Some(previous) = previous {
         let found = decoder.recover(&done.after, space, Landing::OneFurther);
+        tables.further.steps += 1;
         tables.further.add(&previous.expected, &found, &object);
     }
 }
@@ -179,13 +181,13 @@ fn shown(found: &numakit_operand::Operand, expected: &Expected) -> String {
     }
 }
 
-fn step(program: &Stepping, words: &[String], loud: bool) -> Tables {
+fn step(program: &Stepping, words: &[String], steps: u64, loud: bool) -> Tables {
     let mut tables = Tables::default();
     for _ in 0..STARTS {
         let Some(mut running) = Program::start(words, program.warm) else { break };
         let Some(mut thread) = running.attach() else { continue };
         let mut decoder = Decoder::default();
-        while tables.behind.steps < STEPS {
+        while tables.behind.steps < steps {
             if thread.interrupt().is_none() {
                 break;
             }
@@ -195,23 +197,37 @@ fn step(program: &Stepping, words: &[String], loud: bool) -> Tables {
             }
             std::thread::sleep(PAUSE);
         }
-        if tables.behind.steps >= STEPS {
+        if tables.behind.steps >= steps {
             break;
         }
     }
     tables
 }
 
+/// Programs that every submission needs.
+const FIRST: [&str; 4] = ["map", "hash", "search", "perl"];
+
 #[test]
-fn stepped_programs_have_their_addresses_recovered() {
+fn measuring_stepped_programs_have_their_addresses_recovered() {
+    addresses_are_recovered(|name| FIRST.contains(&name));
+}
+
+#[test]
+#[ignore = "thorough: nine more programs, a minute"]
+fn measuring_more_stepped_programs_have_their_addresses_recovered() {
+    addresses_are_recovered(|name| !FIRST.contains(&name));
+}
+
+fn addresses_are_recovered(is_chosen: impl Fn(&str) -> bool) {
     let only = std::env::var("NUMAKIT_STEPPING").ok();
+    let steps = numakit_skips::rounds(STEPS.0, STEPS.1) as u64;
     let mut failures = Vec::new();
     let (mut behind, mut further) = (vec![Table::head()], vec![Table::head()]);
-    for program in programs::all() {
+    for program in programs::all().into_iter().filter(|program| is_chosen(program.name)) {
         if only.as_ref().is_some_and(|names| !names.split(',').any(|n| n == program.name || n == "all")) {
             continue;
         }
-        let words = match &program.words {
+        let words = &match (program.words)() {
             Ok(words) => words,
             Err(reason) => {
                 numakit_skips::TOOLS.skip_part(format!("{}: {reason}", program.name));
@@ -219,7 +235,7 @@ fn stepped_programs_have_their_addresses_recovered() {
             }
         };
         let start = Instant::now();
-        let tables = step(&program, words, only.is_some());
+        let tables = step(&program, words, steps, only.is_some());
         let mut wrong: Vec<_> = tables.wrong.iter().collect();
         wrong.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for (text, count) in wrong.iter().take(40) {
@@ -231,20 +247,37 @@ fn stepped_programs_have_their_addresses_recovered() {
         }
         behind.push(tables.behind.line(program.name));
         further.push(tables.further.line(program.name));
-        failures.extend(shortfalls(program.name, &tables.behind));
+        failures.extend(shortfalls(
+            &format!("{}, behind", program.name),
+            &tables.behind,
+            steps * 15 / 16,
+            BEHIND,
+        ));
+        failures.extend(shortfalls(
+            &format!("{}, one further", program.name),
+            &tables.further,
+            steps / 2,
+            ONE_FURTHER,
+        ));
     }
     println!("right behind:\n{}", behind.join("\n"));
     println!("one further:\n{}", further.join("\n"));
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
+/// Shares of accesses in percent: with the right address or object and on the right page at least, unknown at most.
+type Floors = [f64; 3];
+const BEHIND: Floors = [95.0, 97.0, 2.0];
+/// One instruction later more is overwritten. Of 12 programs the worst had 65, 81 and 13 in bursts of 4,000 steps.
+const ONE_FURTHER: Floors = [55.0, 75.0, 20.0];
+
 /// The floors that a program is below.
-fn shortfalls(name: &str, table: &Table) -> Vec<String> {
+fn shortfalls(name: &str, table: &Table, steps: u64, [right, page, unknown]: Floors) -> Vec<String> {
     let floors = [
-        ("steps", table.steps as f64 >= 15_000.0, table.steps as f64),
-        ("right address or object in 95 %", table.exact() >= 95.0, table.exact()),
-        ("right page in 97 %", table.page() >= 97.0, table.page()),
-        ("unknown at most 2 %", table.unknown() <= 2.0, table.unknown()),
+        ("steps", table.steps >= steps, table.steps as f64),
+        ("right address or object", table.exact() >= right, table.exact()),
+        ("right page", table.page() >= page, table.page()),
+        ("unknown", table.unknown() <= unknown, table.unknown()),
     ];
     floors.iter().filter(|(_, met, _)| !met).map(|(what, _, is)| format!("{name}: {what}: {is:.2}")).collect()
 }

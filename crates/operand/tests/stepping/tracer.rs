@@ -148,6 +148,11 @@ fn wait(thread: Pid) -> Option<WaitStatus> {
     waitpid(thread, Some(WaitPidFlag::__WALL)).ok()
 }
 
+/// A signal ended it that nobody here sent.
+fn has_crashed(status: WaitStatus) -> bool {
+    matches!(status, WaitStatus::Signaled(_, signal, _) if signal != Signal::SIGKILL)
+}
+
 /// A stopped thread.
 pub struct Stepped {
     thread: Pid,
@@ -170,6 +175,7 @@ impl Stepped {
             match wait(self.thread)? {
                 WaitStatus::PtraceEvent(..) => return Some(()),
                 WaitStatus::Stopped(_, signal) => ptrace::cont(self.thread, signal).ok()?,
+                status if has_crashed(status) => panic!("{status:?}"),
                 WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return None,
                 _ => {}
             }
@@ -191,6 +197,7 @@ impl Stepped {
                 Step::Signal
             }
             Some(WaitStatus::PtraceEvent(..)) => Step::Signal,
+            Some(status) if has_crashed(status) => panic!("{status:?}"),
             _ => Step::Ended,
         }
     }

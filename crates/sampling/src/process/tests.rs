@@ -1,6 +1,7 @@
 use super::*;
 use mappings::MappingTable;
 use numakit_sys::registers::STACK_POINTER;
+use numakit_testing::until;
 use proptest::prelude::*;
 
 const MAPS: &str = "\
@@ -109,9 +110,10 @@ fn what_was_read_of_a_process_that_ended_stays() {
         process.mappings().iter().any(|m| m.executable && m.name.contains("/sleep"))
     };
     let mut process = ObservedProcess::open(child.id()).unwrap();
-    while !is_sleep(&process) {
+    until!({
         process.executed();
-    }
+        is_sleep(&process)
+    });
     let code =
         process.mappings().iter().find(|m| m.executable && m.name.contains("/sleep")).unwrap().range.start;
     let (mut before, mut after) = ([0; 32], [0; 32]);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -145,8 +146,11 @@ int main(int argc, char **argv)
         chain((size_t)count, ms);
     } else if (!strcmp(mode, "touch")) {
         size_t length = (size_t)count << 20;
+        struct rusage usage;
         memset(malloc(length), 1, length);
         spin(ms);
+        getrusage(RUSAGE_SELF, &usage);
+        printf("faults %ld\n", usage.ru_minflt);
     }
     printf("ended %llu\n", (unsigned long long)cpu_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000000);
     return 42;

@@ -6,11 +6,11 @@ use numakit_sampling::ptrace::PtraceRoad;
 use numakit_sampling::{Landing, Road, RoadEvent, SampleSettings};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::{Permission, Permissions};
+use numakit_testing::until;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 #[test]
-fn the_bases_of_all_threads_are_found() {
+fn measuring_the_bases_of_all_threads_are_found() {
     if let Err(refusal) = Permissions::own_of(&[Permission::Tracing]).check(Permission::Tracing) {
         return numakit_skips::PRIVILEGES.skip(refusal);
     }
@@ -23,7 +23,7 @@ fn the_bases_of_all_threads_are_found() {
             PtraceRoad::for_command(&SampleSettings::default(), Landing::Other, start).unwrap();
         let mut process = ObservedProcess::open(running.id()).unwrap();
         let mut found = BTreeMap::new();
-        while running.ended().unwrap().is_none() {
+        until!({
             road.drain(&mut |event| match event {
                 RoadEvent::Executed { .. } => {
                     process.executed();
@@ -40,8 +40,8 @@ fn the_bases_of_all_threads_are_found() {
                 _ => {}
             })
             .unwrap();
-            std::thread::sleep(Duration::from_millis(2));
-        }
+            running.ended().unwrap().is_some()
+        });
         let sum: i32 = found.values().sum();
         let right: i32 =
             found.iter().filter(|((base, exact), _)| base == exact).map(|(_, count)| count).sum();

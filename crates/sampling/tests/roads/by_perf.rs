@@ -38,7 +38,7 @@ fn sampled(arguments: &str) -> Option<Sampled> {
 }
 
 #[test]
-fn samples_are_in_the_function_that_spins() {
+fn measuring_samples_are_in_the_function_that_spins() {
     let Some(sampled) = sampled("spin 1 400") else { return };
     assert!(sampled.share_in_function() > 0.9, "{}", sampled.share_in_function());
     assert_eq!(sampled.threads().len(), 1);
@@ -58,7 +58,7 @@ fn samples_are_in_the_function_that_spins() {
 }
 
 #[test]
-fn threads_and_children_are_sampled_each() {
+fn measuring_threads_and_children_are_sampled_each() {
     let Some(sampled) = sampled("threads 4 150") else { return };
     assert_eq!(sampled.threads().len(), 4, "{:?}", sampled.threads());
     let sampled = crate::by_perf::sampled("fork 3 150").unwrap();
@@ -69,7 +69,7 @@ fn threads_and_children_are_sampled_each() {
 }
 
 #[test]
-fn a_program_that_executes_another_is_followed() {
+fn measuring_a_program_that_executes_another_is_followed() {
     let Some(sampled) = sampled("exec 1 150") else { return };
     assert_eq!((sampled.executed, sampled.threads().len()), (3, 1));
     assert!(sampled.share_in_function() > 0.9, "{}", sampled.output);
@@ -77,7 +77,7 @@ fn a_program_that_executes_another_is_followed() {
 }
 
 #[test]
-fn a_program_may_leave_the_cpus_of_its_observer() {
+fn measuring_a_program_may_leave_the_cpus_of_its_observer() {
     let Some(mut prepared) = prepared("spin 1 150") else { return };
     let all = sched::permitted().unwrap();
     let (Some(first), Some(last)) = (all.first(), all.last().filter(|_| all.len() > 1)) else {
@@ -97,7 +97,7 @@ fn a_program_may_leave_the_cpus_of_its_observer() {
 }
 
 #[test]
-fn a_running_process_is_sampled_with_its_new_threads() {
+fn measuring_a_running_process_is_sampled_with_its_new_threads() {
     let Some(prepared) = prepared("threads 2 300") else { return };
     let running = Running::start(&prepared.words).unwrap();
     let Some(mut road) = opened(PerfRoad::for_process(&SETTINGS, Landing::Other, running.id())) else {
@@ -112,7 +112,7 @@ fn a_running_process_is_sampled_with_its_new_threads() {
 }
 
 #[test]
-fn the_whole_machine_is_sampled_where_that_is_permitted() {
+fn measuring_the_whole_machine_is_sampled_where_that_is_permitted() {
     let Some(prepared) = prepared("spin 1 200") else { return };
     let cpus = numakit_sys::sched::affinity().unwrap();
     let Some(mut road) = opened(PerfRoad::for_machine(&SETTINGS, Landing::Other, &cpus)) else { return };
@@ -130,12 +130,13 @@ fn page_faults_are_counted_with_the_samples() {
     let Some((mut road, running)) = started(&settings, &prepared) else { return };
     let sampled = run(&mut road, running, &prepared);
     let faults: u64 = sampled.samples.iter().map(|sample| u64::from(sample.faults)).sum();
+    println!("{faults} faults, of which the kernel counted {}", sampled.number("faults "));
     // With huge pages there is one for each; without, one for each page.
     assert!((16..=(64 << 20) / 4096 + 4096).contains(&faults), "{faults}");
 }
 
 #[test]
-fn samples_of_a_program_that_nobody_drains_are_counted_as_lost() {
+fn measuring_samples_of_a_program_that_nobody_drains_are_counted_as_lost() {
     let Some(prepared) = prepared("spin 1 600") else { return };
     let settings = SampleSettings { frequency: 20_000, stack: 4096, ..SETTINGS };
     let Some((mut road, running)) = started(&settings, &prepared) else { return };

@@ -2,15 +2,17 @@
 
 use crate::program::{Sampled, prepared, program, run};
 use numakit_sampling::ptrace::PtraceRoad;
-use numakit_sampling::{Landing, Road, SampleSettings};
+use numakit_sampling::{Landing, Road, RoadError, SampleSettings};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::{Permission, Permissions};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::ptrace::{Stop, Tracer};
 use numakit_sys::{SysRoot, supervise};
-use std::io::{BufRead, BufReader};
+use numakit_testing::until;
+use numakit_testing::wait::wait_for;
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SETTINGS: SampleSettings =
     SampleSettings { frequency: 199, stack: 512, faults: 0, first_touch: false, every_touch: false };
@@ -30,7 +32,7 @@ fn sampled(arguments: &str) -> Option<Sampled> {
 }
 
 #[test]
-fn samples_are_in_the_function_that_spins() {
+fn measuring_samples_are_in_the_function_that_spins() {
     let Some(sampled) = sampled("spin 1 600") else { return };
     assert!(sampled.share_in_function() > 0.9, "{}", sampled.share_in_function());
     let (weight, spent) = (sampled.weight_ms(), sampled.number("ended"));
@@ -44,7 +46,7 @@ fn samples_are_in_the_function_that_spins() {
 }
 
 #[test]
-fn threads_children_and_executed_programs_are_followed() {
+fn measuring_threads_children_and_executed_programs_are_followed() {
     let Some(threads) = sampled("threads 4 150") else { return };
     assert_eq!(threads.threads().len(), 4, "{:?}", threads.threads());
     let forked = sampled("fork 3 150").unwrap();
@@ -63,7 +65,7 @@ fn system_calls_do_not_notice() {
 
 /// The road leaves sleeping threads alone, but one may fall asleep just then.
 #[test]
-fn a_call_that_was_interrupted_is_restarted() {
+fn measuring_a_call_that_was_interrupted_is_restarted() {
     if !cfg!(target_arch = "x86_64") {
         return numakit_skips::MACHINE.skip("only on x86-64 an interrupted call can be repaired");
     }
@@ -73,8 +75,9 @@ fn a_call_that_was_interrupted_is_restarted() {
     if let Err(error) = tracer.seize(child) {
         return numakit_skips::PRIVILEGES.skip(format_args!("ptrace is refused here: {error}"));
     }
-    let (mut repaired, mut running) = (0, true);
-    while running {
+    let (mut repaired, mut status, limit) = (0, None, Instant::now() + Duration::from_secs(120));
+    while status.is_none() {
+        assert!(Instant::now() < limit, "the program does not end");
         // The child, or nothing any more.
         let _ = tracer.interrupt(child);
         std::thread::sleep(Duration::from_micros(300));
@@ -82,10 +85,14 @@ fn a_call_that_was_interrupted_is_restarted() {
             repaired += u32::from(stop == Stop::Interrupted && tracer.repair_call(thread).unwrap());
             let signal = if let Stop::Signal(signal) = stop { signal } else { 0 };
             let _ = tracer.resume(thread, signal);
-            running &= stop != Stop::Ended(42);
+            if let Stop::Ended(code) = stop
+                && thread == child
+            {
+                status = Some(code);
+            }
         }
     }
-    assert!(repaired > 50, "{repaired}");
+    assert!(repaired > 50 && status == Some(42), "{repaired}, {status:?}");
     assert_eq!(prepared.output("interrupted "), "0");
 }
 
@@ -95,6 +102,17 @@ fn every_signal_arrives_once() {
     assert_eq!(sampled.number("handled"), 1000);
 }
 
+/// Kills a process if the test fails.
+struct KilledOnFailure(u32);
+
+impl Drop for KilledOnFailure {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = supervise::send(self.0, numakit_sys::signal::KILL);
+        }
+    }
+}
+
 #[test]
 fn a_stopped_program_stays_stopped_until_it_is_continued() {
     let Some(prepared) = prepared("stopped 1 30") else { return };
@@ -102,16 +120,17 @@ fn a_stopped_program_stays_stopped_until_it_is_continued() {
     let (mut road, running) =
         PtraceRoad::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
     let (root, id) = (SysRoot::host(), running.id());
+    let _killed = KilledOnFailure(id);
     // T is stopped, t is stopped by a tracer, as it is for each sample too.
     let is_stopped = || {
         let text = TaskDir::of(&root, id).text("stat").unwrap();
         text.rsplit(") ").next().unwrap().starts_with(['T', 't'])
     };
     let mut stopped_for = 0;
-    while stopped_for < 50 {
+    until!({
         stopped_for = if is_stopped() { stopped_for + 1 } else { 0 };
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        stopped_for >= 50
+    });
     supervise::send(id, supervise::CONTINUE).unwrap();
     assert_eq!(run(&mut road, running, &prepared).status, 42);
 }
@@ -124,13 +143,7 @@ fn the_program_lives_on_without_the_road() {
         PtraceRoad::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
     std::thread::sleep(Duration::from_millis(30));
     drop(road);
-    let status = loop {
-        if let Some(status) = running.ended().unwrap() {
-            break status;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    };
-    assert_eq!(status, 42);
+    assert_eq!(wait_for("the end of the program", || running.ended().unwrap()), 42);
 }
 
 /// In a process of its own: an observer that the test below kills.
@@ -142,10 +155,10 @@ fn observes_until_it_is_killed() {
     let (mut road, running) =
         PtraceRoad::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
     let mut sampled = Sampled::default();
-    while sampled.samples.len() < 10 {
+    until!({
         sampled.take(&mut road).unwrap();
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        sampled.samples.len() >= 10
+    });
     println!("observes {}", running.id());
     std::thread::sleep(Duration::from_secs(60));
 }
@@ -157,39 +170,32 @@ fn the_program_lives_on_when_its_observer_is_killed() {
     let mut observer = Command::new(std::env::current_exe().unwrap());
     observer.args(["--exact", "by_ptrace::observes_until_it_is_killed", "--nocapture"]);
     let mut observer = observer.env("NUMAKIT_TEST_OBSERVES", &output).stdout(Stdio::piped()).spawn().unwrap();
+    // It waits for its samples with a limit.
     let mut lines = BufReader::new(observer.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("observes ")), "it ended early");
     observer.kill().unwrap();
     observer.wait().unwrap();
     // The program writes its last line after 700 ms of CPU time.
-    let text = || std::fs::read_to_string(&output).unwrap_or_default();
-    for _ in 0..12_000 {
-        if text().contains("ended ") {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert!(text().contains("ended "), "{}", text());
+    until!(std::fs::read_to_string(&output).is_ok_and(|text| text.contains("ended ")));
     std::fs::remove_file(output).unwrap();
 }
 
 #[test]
 fn a_program_that_cannot_be_started_is_an_error() {
     let start = || Running::start(&["/no/such/program".into()]);
-    assert!(PtraceRoad::for_command(&SETTINGS, Landing::Other, start).is_err());
+    let refused = PtraceRoad::for_command(&SETTINGS, Landing::Other, start).err().unwrap();
+    assert!(
+        matches!(&refused, RoadError::Start(error) if error.kind() == ErrorKind::NotFound),
+        "{refused:?}"
+    );
 }
 
 #[test]
 fn programs_that_end_at_once_do_so_with_their_status() {
-    for _ in 0..50 {
+    for _ in 0..numakit_skips::rounds(8, 50) {
         let start = || Running::start(&["sh".into(), "-c".into(), "exit 9".into()]);
         let (road, mut running) = PtraceRoad::for_command(&SETTINGS, Landing::Other, start).unwrap();
-        let status = loop {
-            if let Some(status) = running.ended().unwrap() {
-                break status;
-            }
-            std::thread::sleep(Duration::from_micros(100));
-        };
+        let status = wait_for("the end of the shell", || running.ended().unwrap());
         assert_eq!((status, road.losses().total()), (9, 0));
     }
 }

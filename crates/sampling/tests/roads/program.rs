@@ -2,23 +2,27 @@
 
 use numakit_sampling::{Road, RoadError, RoadEvent, Sample};
 use numakit_sys::command::Running;
+use numakit_testing::wait::wait_for;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-/// The compiled program; none without a compiler.
+/// The compiled program; none without a compiler. It stays in the folder of the build.
 pub fn program() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/spin.c");
-        let program = std::env::temp_dir().join(format!("numakit-spin-{}", std::process::id()));
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("spin");
+        let new = program.with_extension(std::process::id().to_string());
         let words = ["-O1", "-pthread", "-o"];
-        let built = Command::new("gcc").args(words).arg(&program).arg(source).status().ok()?;
-        built.success().then_some(program)
+        let built = Command::new("gcc").args(words).arg(&new).arg(source).output().ok()?;
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        // Another run of these tests may be executing it.
+        std::fs::rename(new, &program).unwrap();
+        Some(program)
     });
     if built.is_none() {
         numakit_skips::COMPILERS.skip("there is no gcc to build the sampled program");
@@ -123,14 +127,11 @@ impl Sampled {
 /// Drains the road until the program has ended.
 pub fn run(road: &mut dyn Road, mut running: Running, prepared: &Prepared) -> Sampled {
     let mut sampled = Sampled::default();
-    loop {
+    sampled.status = wait_for("the end of the program", || {
         let ended = running.ended().unwrap();
         sampled.take(road).unwrap();
-        if let Some(status) = ended {
-            sampled.status = status;
-            sampled.output = std::fs::read_to_string(&prepared.output).unwrap_or_default();
-            return sampled;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
+        ended
+    });
+    sampled.output = std::fs::read_to_string(&prepared.output).unwrap_or_default();
+    sampled
 }

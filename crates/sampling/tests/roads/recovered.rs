@@ -8,18 +8,18 @@ use numakit_sampling::process::{MemoryKind, ObservedProcess};
 use numakit_sampling::{RoadEvent, SampleSettings, open};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::Permissions;
+use numakit_testing::until;
 use std::collections::HashMap;
-use std::time::Duration;
 
 /// A chain of loads through 64 MiB of anonymous memory, and the addresses between which it is.
 #[test]
-fn the_addresses_of_a_chain_are_in_its_array() {
+fn measuring_the_addresses_of_a_chain_are_in_its_array() {
     let Some(prepared) = prepared("chain 64 600") else { return };
     let permissions = Permissions::own_of(&choice::PERMISSIONS);
     // No library here.
     let obstacle = choice::PreloadObstacle("is sampled without a library".to_owned());
     let Ok(choice) = choice::choose(&permissions, SampledProgram::Command(Some(&obstacle)), None) else {
-        return numakit_skips::PRIVILEGES.skip("neither performance events nor ptrace are permitted");
+        return numakit_skips::SAMPLES.skip("neither performance events nor ptrace are permitted");
     };
     let (words, settings) =
         (prepared.words.clone(), SampleSettings { frequency: 499, ..SampleSettings::default() });
@@ -28,7 +28,7 @@ fn the_addresses_of_a_chain_are_in_its_array() {
     let (mut process, mut decoder) = (ObservedProcess::open(running.id()).unwrap(), Decoder::default());
     let landing = road.landing();
     let mut found = Vec::new();
-    loop {
+    until!({
         let ended = running.ended().unwrap();
         road.drain(&mut |event| match event {
             RoadEvent::Executed { .. } => {
@@ -55,11 +55,8 @@ fn the_addresses_of_a_chain_are_in_its_array() {
             _ => {}
         })
         .unwrap();
-        if ended.is_some() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
+        ended.is_some()
+    });
     let words = prepared.output("array ");
     let (start, end) = words.split_once(' ').unwrap();
     let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();

@@ -125,6 +125,7 @@ unsafe fn lines<const EACH: usize>(start: *mut u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     /// Traffic over two chunks until at least this many bytes have moved; the words at the beginning of lines.
     fn words(mix: Mix, pause: f64, bytes: u64) -> (Vec<u64>, u64) {
@@ -132,11 +133,13 @@ mod tests {
         let (gauge, end) = (TrafficGauge::default(), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| traffic(&mut region, mix, pause, &gauge, &end));
-            while gauge.moved() < bytes {
+            let limit = Instant::now() + Duration::from_secs(120);
+            while gauge.moved() < bytes && Instant::now() < limit {
                 std::thread::yield_now();
             }
             end.store(true, Ordering::Relaxed);
         });
+        assert!(gauge.moved() >= bytes, "{} bytes", gauge.moved());
         let lines = region.doubles().chunks(LINE / 8).take(2 * CHUNK).map(|line| line[0].to_bits());
         (lines.collect(), gauge.moved())
     }

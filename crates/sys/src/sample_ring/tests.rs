@@ -123,7 +123,7 @@ fn a_slow_thread_s_sample_comes_later() {
 #[test]
 fn threads_write_at_the_same_time() {
     const THREADS: u32 = 4;
-    const EACH: u64 = 20_000;
+    let each = numakit_skips::rounds(2_000, 20_000) as u64;
     let mut ring = SampleRing::create(64).unwrap();
     // A second view of the same memory, as another process has it.
     let view = SampleRing {
@@ -140,7 +140,7 @@ fn threads_write_at_the_same_time() {
         let writers: Vec<_> = (1..=THREADS)
             .map(|thread| {
                 let view = &view;
-                scope.spawn(move || (1..=EACH).filter(|number| Producer(view).write(thread, *number)).count())
+                scope.spawn(move || (1..=each).filter(|number| Producer(view).write(thread, *number)).count())
             })
             .collect();
         let mut written = 0;
@@ -160,7 +160,7 @@ fn threads_write_at_the_same_time() {
         }
         assert_eq!(count, written);
     });
-    assert_eq!(count as u64 + ring.losses().full, u64::from(THREADS) * EACH);
+    assert_eq!(count as u64 + ring.losses().full, u64::from(THREADS) * each);
     assert_eq!(ring.losses().damaged + ring.losses().unfinished + ring.losses().resets, 0);
 }
 
