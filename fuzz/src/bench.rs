@@ -7,8 +7,8 @@ use numakit_terminal::bench::{BenchStyle, compared, csv, html, page};
 use numakit_terminal::topology::measured;
 
 /// Everything that is shown of results that are not refused.
-pub fn results(input: &[u8]) {
-    let Ok(results) = BenchResults::parse(input) else { return };
+pub fn results(input: &[u8]) -> bool {
+    let Ok(results) = BenchResults::parse(input) else { return false };
     let style = BenchStyle { color: true, width: 80, all: true };
     let text = html(&results);
     assert!(!text.contains("<script") && text.matches("</style>").count() == 1, "{text}");
@@ -23,4 +23,5 @@ pub fn results(input: &[u8]) {
     {
         assert!(!measured(topology, &results, &distances, style).is_empty());
     }
+    true
 }

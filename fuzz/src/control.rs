@@ -6,12 +6,15 @@ use numakit_session::{ControlCommand, LineBuffer};
 
 /// The control pipe: chunks of bytes, then lines, then commands. The first byte is the length of
 /// the chunks.
-pub fn lines(input: &[u8]) {
-    let Some((&chunk, bytes)) = input.split_first() else { return };
+pub fn lines(input: &[u8]) -> bool {
+    let Some((&chunk, bytes)) = input.split_first() else { return false };
     let mut lines = LineBuffer::default();
+    let mut accepted = false;
     let mut parse = |line: &[u8]| {
         assert!(line.len() <= MAX_BYTES + 1);
-        if let Ok(ControlCommand::Label(text)) = ControlCommand::parse(line) {
+        let command = ControlCommand::parse(line);
+        accepted |= command.is_ok();
+        if let Ok(ControlCommand::Label(text)) = command {
             assert_eq!(RecorderEvent::parse(&text), None, "a label of the recorder comes from a user");
         }
     };
@@ -19,19 +22,20 @@ pub fn lines(input: &[u8]) {
         lines.push(part, &mut parse);
     }
     lines.flush(&mut parse);
+    accepted
 }
 
 /// `5ms`: a parsed interval is printed so that it parses to the same.
-pub fn interval(input: &[u8]) {
+pub fn interval(input: &[u8]) -> bool {
     use numakit_session::interval::{format, parse};
-    if let Ok(interval) = parse(&String::from_utf8_lossy(input)) {
-        assert_eq!(parse(&format(interval)), Ok(interval));
-    }
+    let Ok(interval) = parse(&String::from_utf8_lossy(input)) else { return false };
+    assert_eq!(parse(&format(interval)), Ok(interval));
+    true
 }
 
 /// The list of `-e`.
-pub fn events(input: &[u8]) {
-    if let Ok(selection) = String::from_utf8_lossy(input).parse::<Selection>() {
-        assert_eq!(selection.to_string().parse(), Ok(selection));
-    }
+pub fn events(input: &[u8]) -> bool {
+    let Ok(selection) = String::from_utf8_lossy(input).parse::<Selection>() else { return false };
+    assert_eq!(selection.to_string().parse(), Ok(selection));
+    true
 }

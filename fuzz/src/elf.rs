@@ -16,21 +16,23 @@ fn number(input: &mut &[u8]) -> u64 {
 }
 
 /// The address of a variable, a byte of it, and a file with debug information.
-pub fn members(mut input: &[u8]) {
+pub fn members(mut input: &[u8]) -> bool {
     let byte = VariableByte { variable: number(&mut input), offset: number(&mut input) };
     let other = VariableByte { offset: byte.offset / 2, ..byte };
     let found = member_path::of_elf(input, &[byte, other]);
     assert!(found.keys().all(|found| *found == byte || *found == other));
+    !found.is_empty()
 }
 
 /// The addresses of an instruction and of the stack, the content of the stack, and a file with unwind tables.
-pub fn unwind_tables(mut input: &[u8]) {
+pub fn unwind_tables(mut input: &[u8]) -> bool {
     let mut registers = UserRegisters { ip: number(&mut input), ..UserRegisters::default() };
     let address = number(&mut input);
     registers.general.fill(address);
     registers.general[STACK_POINTER] = address;
     let (stack, elf) = input.split_at(input.len().min(STACK));
     let stack = StackPiece { address, bytes: stack.to_vec() };
-    let Some(chain) = call_chains::of_elf(elf, &registers, &stack) else { return };
+    let Some(chain) = call_chains::of_elf(elf, &registers, &stack) else { return false };
     assert!((1..=MAX_FRAMES).contains(&chain.len()) && chain[0] == registers.ip);
+    true
 }

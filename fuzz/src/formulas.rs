@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Parsed formulas print and parse to the same, and can be evaluated over any row.
-pub fn file(input: &[u8]) {
+pub fn file(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     let known = |name: &str| (name == "a.bytes").then_some((Unit::Bytes, Kind::Gauge));
     let mut catalog = Catalog::default();
     if catalog.add(&text, "input", &known).is_err() {
-        return;
+        return false;
     }
     let printed: String =
         catalog.all().iter().map(|f| format!("{}: {} = {}\n", f.name, f.quantity, f.expr)).collect();
@@ -27,6 +27,7 @@ pub fn file(input: &[u8]) {
             assert!(bound.value(&values).is_none_or(f64::is_finite));
         }
     }
+    true
 }
 
 fn series((name, unit): (&str, Unit)) -> Series {

@@ -5,8 +5,8 @@ use numakit_sensors::pmu::Terms;
 use std::collections::BTreeMap;
 
 /// An event table of a user.
-pub fn table(input: &[u8]) {
-    let Ok(table) = EventTable::parse(&String::from_utf8_lossy(input)) else { return };
+pub fn table(input: &[u8]) -> bool {
+    let Ok(table) = EventTable::parse(&String::from_utf8_lossy(input)) else { return false };
     for (_, event) in table.events() {
         assert!(event.indices.clone().count() <= 1024, "a line has too many events");
         for index in [*event.indices.start(), *event.indices.end()] {
@@ -14,12 +14,14 @@ pub fn table(input: &[u8]) {
             let _ = event.fields(index, Some(1), &BTreeMap::new());
         }
     }
+    true
 }
 
 /// The terms of an event of the kernel: terms without a value get one, or an error.
-pub fn terms(input: &[u8]) {
+pub fn terms(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input).into_owned();
-    if let Ok(terms) = Terms::parse(&text) {
+    let terms = Terms::parse(&text);
+    if let Ok(terms) = &terms {
         for index in [0, 1, u64::MAX] {
             assert!(terms.at(index).all(|(field, _)| !field.is_empty()));
         }
@@ -33,4 +35,5 @@ pub fn terms(input: &[u8]) {
             assert!(names.windows(2).all(|n| n[0] != n[1]), "a field has two values");
         }
     }
+    terms.is_ok()
 }

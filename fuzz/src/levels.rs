@@ -22,7 +22,8 @@ static SAMPLE: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
     (path, head.unwrap_or_else(|error| panic!("{error}")))
 });
 
-fn open(path: &Path) {
+/// Whether the levels were used.
+fn open(path: &Path) -> bool {
     let recorded = RecordedHistory::open(path, BUDGET, plain()).unwrap_or_else(|error| panic!("{error}"));
     let all: Vec<usize> = (0..recorded.series()).collect();
     assert_eq!(all.len(), 2, "the recording has two series");
@@ -36,19 +37,22 @@ fn open(path: &Path) {
     let raw = recorded.raw(&all, first, last.saturating_add(1), 1000);
     assert!(raw.is_none_or(|raw| raw.times.len() <= 1000 && raw.times.is_sorted()));
     recorded.labels();
+    recorded.from_levels()
 }
 
 /// The input is the whole file first, then the rest of a file after a correct head.
-pub fn file(input: &[u8]) {
+pub fn file(input: &[u8]) -> bool {
     let (recording, head) = &*SAMPLE;
     let levels = levels_of(recording);
     let packed = zstd::encode_all(&[head, input].concat()[..], 1).unwrap_or_default();
+    let mut accepted = false;
     for content in [input, &packed] {
         let written = std::fs::write(&levels, content);
         assert!(written.is_ok(), "{written:?}");
-        open(recording);
+        accepted |= open(recording);
     }
     files::remove(&levels);
+    accepted
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ mod web;
 pub struct Target {
     /// Also the name of its directory in `corpus/`.
     pub name: &'static str,
-    /// Runs it on an input.
-    pub run: fn(&[u8]),
+    /// Runs it on an input; whether the parser accepted it.
+    pub run: fn(&[u8]) -> bool,
 }
 
 /// All targets.

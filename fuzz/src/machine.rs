@@ -51,14 +51,14 @@ fn show(topology: &Topology) {
 }
 
 /// Reads the topology of files, and prints it.
-pub fn topology(input: &[u8]) {
-    if let Ok(topology) = numakit_topology::read(&SysRoot::of_tree(tree(input))) {
-        show(&topology);
-    }
+pub fn topology(input: &[u8]) -> bool {
+    let Ok(topology) = numakit_topology::read(&SysRoot::of_tree(tree(input))) else { return false };
+    show(&topology);
+    true
 }
 
 /// Probes and reads all sensors; the files after a line `>>` change after the probe.
-pub fn sensors(input: &[u8]) {
+pub fn sensors(input: &[u8]) -> bool {
     let mark = b"\n>>\n";
     let split = input.windows(mark.len()).position(|w| w == mark);
     let (before, after) = split.map_or((input, &[][..]), |at| (&input[..at + 1], &input[at + mark.len()..]));
@@ -66,8 +66,15 @@ pub fn sensors(input: &[u8]) {
     let topology = numakit_topology::read(&root).unwrap_or_default();
     let mut probe = Probe::new(&Scene::new(&root, &topology));
     read_all(&mut probe);
+    let accepted = has_series(&probe, |sensor| sensor != "self");
     root.change(|tree| add_files(tree, after));
     read_all(&mut probe);
+    accepted
+}
+
+/// Whether a sensor whose name is one of these has series.
+fn has_series(probe: &Probe, is_one: impl Fn(&str) -> bool) -> bool {
+    probe.series().any(|series| is_one(series.metric.sensor()))
 }
 
 fn read_all(probe: &mut Probe) {
@@ -79,7 +86,7 @@ fn read_all(probe: &mut Probe) {
 
 /// Resource control: each line is the path of a file below /sys/fs/resctrl, and after `=` its
 /// content; the files after a line `>>` change after the probe.
-pub fn resctrl(input: &[u8]) {
+pub fn resctrl(input: &[u8]) -> bool {
     let folder = "/sys/fs/resctrl";
     let machine = numakit_topology::synthetic::parse("package:2 node:2 l3:1 core:2").unwrap_or_default();
     let mut tree = numakit_testing::sysfs::tree(&machine);
@@ -95,8 +102,10 @@ pub fn resctrl(input: &[u8]) {
     let root = SysRoot::of_tree(tree);
     let mut probe = Probe::new(&Scene::new(&root, &machine));
     read_all(&mut probe);
+    let accepted = has_series(&probe, |sensor| sensor == "resctrl");
     root.change(|tree| put(tree, after));
     read_all(&mut probe);
+    accepted
 }
 
 /// Maximum number of cards in an input.
@@ -104,7 +113,7 @@ const MAX_CARDS: usize = 32;
 
 /// Interconnect cards. The first two words of 32 bits are two registers of the local card: the
 /// first card, and the link. Each further word is a card: its position and the next one, 12 bits each.
-pub fn cards(input: &[u8]) {
+pub fn cards(input: &[u8]) -> bool {
     let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_le_bytes);
     let mut words = input.chunks_exact(4).map(word);
     let (first, link) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -127,25 +136,33 @@ pub fn cards(input: &[u8]) {
     let machine = Topology::default();
     let mut probe = Probe::new(&Scene::new(&root, &machine));
     read_all(&mut probe);
+    let accepted = has_series(&probe, |sensor| sensor != "self");
     // Arbitrary content of a file, and a removed card.
     root.change(|tree| _ = tree.file("/dev/mem/0xf0000000.bin", input).remove("/dev/mem/0x3f00000b8000.bin"));
     read_all(&mut probe);
     read_all(&mut Probe::new(&Scene::new(&root, &machine)));
+    accepted
 }
 
 /// `package:2 node:2 core:4`.
-pub fn synthetic(input: &[u8]) {
+pub fn synthetic(input: &[u8]) -> bool {
     match numakit_topology::synthetic::parse(&String::from_utf8_lossy(input)) {
-        Ok(topology) => reads_back(&topology),
-        Err(error) => assert!(!error.to_string().is_empty()),
+        Ok(topology) => {
+            reads_back(&topology);
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            false
+        }
     }
 }
 
 /// A machine as JSON.
-pub fn json(input: &[u8]) {
-    if let Ok(topology) = numakit_topology::json::parse(&String::from_utf8_lossy(input)) {
-        reads_back(&topology);
-    }
+pub fn json(input: &[u8]) -> bool {
+    let Ok(topology) = numakit_topology::json::parse(&String::from_utf8_lossy(input)) else { return false };
+    reads_back(&topology);
+    true
 }
 
 fn reads_back(topology: &Topology) {
@@ -161,14 +178,15 @@ fn reads_back(topology: &Topology) {
 }
 
 /// A capture. Compressed ones are not tested here: libraries unpack them.
-pub fn archive(input: &[u8]) {
-    if input.get(257..262) == Some(b"ustar") {
-        let path = files::put("capture.tar", input);
-        let root = SysRoot::open(&path);
-        files::remove(&path);
-        if let Ok(root) = root {
-            // It must return; any result is correct.
-            let _ = numakit_topology::read(&root);
-        }
+pub fn archive(input: &[u8]) -> bool {
+    if input.get(257..262) != Some(b"ustar") {
+        return false;
     }
+    let path = files::put("capture.tar", input);
+    let root = SysRoot::open(&path);
+    files::remove(&path);
+    let Ok(root) = root else { return false };
+    // It must return; any result is correct.
+    let _ = numakit_topology::read(&root);
+    true
 }

@@ -41,7 +41,7 @@ fn word(input: &[u8], at: usize) -> u64 {
 
 /// Whatever the bytes are: an address that is known belongs to an instruction of the code, and the loop ahead
 /// ends.
-pub fn x86(input: &[u8]) {
+pub fn x86(input: &[u8]) -> bool {
     let mut general = [0; 16];
     for (at, register) in general.iter_mut().enumerate() {
         *register = word(input, at);
@@ -55,20 +55,23 @@ pub fn x86(input: &[u8]) {
         X86Registers { general, ip, flags: word(input, 17), fs_base: Some(general[0]), gs_base: None };
     let space = Bytes(input);
     let mut decoder = Decoder::default();
+    let mut accepted = false;
     for landing in [Landing::Behind, Landing::OneFurther, Landing::BlockStart] {
         let found = decoder.recover(&registers, &space, landing);
         assert_eq!(decoder.recover(&registers, &space, landing), found);
         if let Operand::Memory(access) = found {
+            accepted = true;
             assert!((START..START + span).contains(&access.instruction), "{access:x?}");
         }
     }
     assert!(decoder.ahead(&registers, &space).accesses.len() < 1000);
     decoder.forget(ip.saturating_sub(1)..ip);
     decoder.forget(0..u64::MAX);
+    accepted
 }
 
 /// The same for AArch64.
-pub fn arm(input: &[u8]) {
+pub fn arm(input: &[u8]) -> bool {
     let mut general = [0; 31];
     for (at, register) in general.iter_mut().enumerate() {
         *register = word(input, at % 16);
@@ -78,14 +81,17 @@ pub fn arm(input: &[u8]) {
     let registers = ArmRegisters { general, sp: word(input, 4), pc, state: word(input, 17) };
     let space = Bytes(input);
     let mut decoder = ArmDecoder::default();
+    let mut accepted = false;
     for landing in [Landing::Behind, Landing::OneFurther, Landing::BlockStart] {
         let found = decoder.recover(&registers, &space, landing);
         assert_eq!(decoder.recover(&registers, &space, landing), found);
         if let Operand::Memory(access) = found {
+            accepted = true;
             assert!((START..START + span).contains(&access.instruction), "{access:x?}");
         }
     }
     assert!(decoder.ahead(&registers, &space).accesses.len() < 3000);
     decoder.recover(&ArmRegisters { pc: word(input, 16), ..registers }, &space, Landing::Behind);
     decoder.forget(0..u64::MAX);
+    accepted
 }

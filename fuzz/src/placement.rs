@@ -13,9 +13,9 @@ static TOPOLOGY: LazyLock<Option<Topology>> =
     LazyLock::new(|| numakit_topology::synthetic::parse(MACHINE).ok());
 
 /// A list of CPUs: a parsed list prints and parses to the same, and selects known CPUs.
-pub fn list(input: &[u8]) {
+pub fn list(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
-    let Ok(words) = text.parse::<NumberList>() else { return };
+    let Ok(words) = text.parse::<NumberList>() else { return false };
     assert_eq!(words.to_string().parse::<NumberList>().as_ref(), Ok(&words));
     let (there, offline) = (CpuSet::range(0, 62), CpuSet::range(63, 63));
     let allowed = CpuSet::range(4, 59);
@@ -27,24 +27,25 @@ pub fn list(input: &[u8]) {
     if let Ok(set) = words.anywhere(&known) {
         assert!(!set.is_empty() && set.is_subset(&there.or(&offline)));
     }
+    true
 }
 
 /// A request as JSON, or a policy: a plan stays within the mask and has no CPU twice.
-pub fn request(input: &[u8]) {
+pub fn request(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     let request = match serde_json::from_str::<PlacementRequest>(&text) {
         Ok(request) => request,
         Err(_) => match text.parse::<CorePolicy>() {
             Ok(policy) => PlacementRequest { policy, ..PlacementRequest::default() },
-            Err(_) => return,
+            Err(_) => return false,
         },
     };
-    let Some(topology) = &*TOPOLOGY else { return };
-    if let Ok(plan) = plan(topology, &request, &Taken::default()) {
-        let cpus = plan.cpus();
-        assert_eq!(cpus.len(), plan.steps.len());
-        assert!(cpus.is_subset(&topology.allowed) && cpus.is_subset(&plan.held));
-    }
+    let Some(topology) = &*TOPOLOGY else { return false };
+    let Ok(plan) = plan(topology, &request, &Taken::default()) else { return false };
+    let cpus = plan.cpus();
+    assert_eq!(cpus.len(), plan.steps.len());
+    assert!(cpus.is_subset(&topology.allowed) && cpus.is_subset(&plan.held));
+    true
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use numakit_launch::file_kind::{FileKind, inspect};
 
 /// The head of a program file: no input makes it read more than the limits.
-pub fn head(input: &[u8]) {
+pub fn head(input: &[u8]) -> bool {
     let mut bytes = 0;
     let found = inspect(&mut |offset, length| {
         bytes += length;
@@ -15,6 +15,7 @@ pub fn head(input: &[u8]) {
     match found {
         Ok(FileKind::Script { interpreter, .. }) => assert!(!interpreter.is_empty()),
         Ok(FileKind::Elf(elf)) => assert!(elf.interpreter.is_none_or(|name| !name.is_empty())),
-        Ok(FileKind::Other) | Err(_) => {}
+        Ok(FileKind::Other) | Err(_) => return false,
     }
+    true
 }

@@ -29,8 +29,9 @@ fn empty_tail(header: &Header, path: &Path) -> Vec<u8> {
     content
 }
 
-fn read(path: &Path) {
-    let Ok(mut reader) = Reader::open(path) else { return };
+/// The number of rows that are read.
+fn read(path: &Path) -> usize {
+    let Ok(mut reader) = Reader::open(path) else { return 0 };
     let header = reader.header().clone();
     let batches: Vec<Batch> = std::iter::from_fn(|| reader.next_batch()).collect();
     let positions = Reader::open(path).ok().and_then(|mut again| again.batch_positions());
@@ -39,6 +40,7 @@ fn read(path: &Path) {
         assert_eq!(last.rows + last.labels, rows, "skipping and reading count the same rows");
     }
     show(&header, &batches);
+    batches.iter().map(Batch::len).sum()
 }
 
 /// Every recording that was read can be reported and exported.
@@ -69,11 +71,12 @@ fn export(header: &Header, batches: &[Batch]) {
 }
 
 /// A file of any kind.
-pub fn any(input: &[u8]) {
+pub fn any(input: &[u8]) -> bool {
     let path = files::put("a.arrows", input);
-    read(&path);
+    let rows = read(&path);
     recovered(&path);
     files::remove(&path);
+    rows > 0
 }
 
 /// A recovered recording is complete and has all rows that could be read before.
@@ -97,7 +100,7 @@ fn recovered(path: &Path) {
 
 /// The tail file of a recording. It is large and mostly empty, so the input lists the words that
 /// are not: two bytes for the position, eight for the value.
-pub fn tail(input: &[u8]) {
+pub fn tail(input: &[u8]) -> bool {
     let mut content = EMPTY_TAIL.clone();
     for patch in input.chunks_exact(10) {
         let at = usize::from(u16::from_le_bytes([patch[0], patch[1]])) * 8;
@@ -109,14 +112,15 @@ pub fn tail(input: &[u8]) {
     let tail = tail_of(&path);
     let written = std::fs::write(&tail, content);
     assert!(written.is_ok(), "{written:?}");
-    read(&path);
+    let rows = read(&path);
     files::remove(&path);
     files::remove(&tail);
+    rows > 0
 }
 
 /// The JSON of NUMAscope.
-pub fn json(input: &[u8]) {
-    if let Ok((header, batches, _)) = numascope::read(input) {
-        show(&header, &batches);
-    }
+pub fn json(input: &[u8]) -> bool {
+    let Ok((header, batches, _)) = numascope::read(input) else { return false };
+    show(&header, &batches);
+    true
 }

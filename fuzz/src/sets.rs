@@ -3,17 +3,17 @@
 use numakit_model::CpuSet;
 
 /// `0-3,8`: a parsed list prints and parses to the same set.
-pub fn list(input: &[u8]) {
+pub fn list(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
-    if let Ok(set) = CpuSet::parse_list(&text) {
-        assert_eq!(CpuSet::parse_list(&set.to_string()), Ok(set));
-    }
+    let Ok(set) = CpuSet::parse_list(&text) else { return false };
+    assert_eq!(CpuSet::parse_list(&set.to_string()), Ok(set));
+    true
 }
 
 /// `ffff,00000001`.
-pub fn mask(input: &[u8]) {
+pub fn mask(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
-    if let Ok(set) = CpuSet::parse_mask(&text) {
-        assert_eq!(set.len(), set.iter().count());
-    }
+    let Ok(set) = CpuSet::parse_mask(&text) else { return false };
+    assert_eq!(set.len(), set.iter().count());
+    true
 }

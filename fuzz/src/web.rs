@@ -5,18 +5,18 @@ use numakit_server::wire::ToServer;
 use numakit_server::{AccessKeys, ListenOptions, same_origin};
 
 /// A message on the WebSocket.
-pub fn message(input: &[u8]) {
-    if let Err(why) = ToServer::parse(input) {
-        assert!(!why.to_string().is_empty());
-    }
+pub fn message(input: &[u8]) -> bool {
+    let message = ToServer::parse(input);
+    assert!(message.as_ref().err().is_none_or(|why| !why.to_string().is_empty()));
+    message.is_ok()
 }
 
 /// A query, then lines that may be a host, its origin and a cookie.
-pub fn request(input: &[u8]) {
+pub fn request(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
-    let _ = Query::parse(&text);
+    let query = Query::parse(&text);
     let Ok(access) = AccessKeys::new(([127, 0, 0, 1], 7077).into(), "host", &ListenOptions::default()) else {
-        return;
+        return false;
     };
     for line in text.lines() {
         assert_eq!(access.role_of_token(line), None, "a guessed token has no role");
@@ -25,4 +25,5 @@ pub fn request(input: &[u8]) {
         assert!(!known || !line.contains("evil"), "{line}");
         let _ = same_origin(&format!("http://{line}"), line);
     }
+    query.is_ok_and(|query| !query.series.is_empty())
 }

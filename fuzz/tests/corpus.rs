@@ -25,13 +25,18 @@ fn every_target_has_a_corpus_and_every_corpus_a_target() {
 
 #[test]
 fn every_target_passes_its_samples() {
+    let mut refusing = Vec::new();
     for target in TARGETS {
         let samples = entries(&corpus().join(target.name));
-        assert!(!samples.is_empty(), "no samples for {}", target.name);
+        let mut accepted = false;
         for path in samples {
             let input = fs::read(&path).unwrap();
             let result = std::panic::catch_unwind(|| (target.run)(&input));
-            assert!(result.is_ok(), "{} fails on {}", target.name, path.display());
+            let Ok(is_accepted) = result else { panic!("{} fails on {}", target.name, path.display()) };
+            accepted |= is_accepted;
         }
+        refusing.extend((!accepted).then_some(target.name));
     }
+    // Their samples are of a format that is no more.
+    assert!(refusing.is_empty(), "{refusing:?} refuse all samples");
 }

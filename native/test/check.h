@@ -19,6 +19,12 @@
         }                                                                                          \
     } while (0)
 
+/* How often something is repeated: `usually` as every submission needs it, `thoroughly` with `cargo xtask test --thorough`. */
+static inline int rounds(int usually, int thoroughly)
+{
+    return getenv("NUMAKIT_THOROUGH") ? thoroughly : usually;
+}
+
 struct test {
     const char *name;
     void (*run)(void);

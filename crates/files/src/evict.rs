@@ -26,7 +26,7 @@ mod tests {
         let file = found.open().unwrap();
         evict(&found, &file).unwrap();
         let left = FileResidence::of(&file, &mut |_, _| ()).unwrap().cached.unwrap();
-        if left > 1 << 20 {
+        if left > 0 && scratch.may_stay() {
             return numakit_skips::MACHINE.skip("the temporary folder is memory, which is never evicted");
         }
         assert_eq!(left, 0);

@@ -110,6 +110,8 @@ fn device(number: u64) -> (u32, u32) {
 mod tests {
     use super::*;
     use numakit_sys::root::FileTree;
+    use numakit_testing::children::Started;
+    use numakit_testing::until;
 
     const MAPS: &str = "7f0000000000-7f0000400000 r--s 00000000 fe:01 12 /models/a\n\
         7f0000400000-7f0000500000 r--s 00400000 fe:01 12 /models/a\n\
@@ -136,20 +138,12 @@ mod tests {
     #[test]
     fn a_process_that_maps_a_file_is_found_by_the_kernel() {
         let path = std::fs::canonicalize("/bin/sleep").unwrap();
-        let mut sleeper = std::process::Command::new(&path).arg("600").spawn().unwrap();
+        let sleeper = Started(std::process::Command::new(&path).arg("600").spawn().unwrap());
         let there = std::fs::metadata(&path).unwrap();
         use std::os::unix::fs::MetadataExt;
         let file = FoundFile { path, id: (there.dev(), there.ino()) };
-        let mut all = Mappers::default();
+        let mappers = || Mappers::of(&SysRoot::host(), &Topology::default(), std::slice::from_ref(&file));
         // Until it executes its program.
-        for _ in 0..10_000 {
-            all = Mappers::of(&SysRoot::host(), &Topology::default(), std::slice::from_ref(&file));
-            if all.list.iter().any(|mapper| mapper.pid == sleeper.id()) {
-                break;
-            }
-        }
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-        assert!(all.list.iter().any(|mapper| mapper.pid == sleeper.id()), "{all:?}");
+        until!(mappers().list.iter().any(|mapper| mapper.pid == sleeper.id()), "it is a mapper");
     }
 }

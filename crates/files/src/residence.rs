@@ -237,7 +237,7 @@ mod tests {
         file_pages::evict(&file).unwrap();
         let once = || FileResidence::of(&file, &mut |_, _| ()).unwrap();
         let before = once();
-        if before.cached == Ok(4 << 20) {
+        if before.cached != Ok(0) && scratch.may_stay() {
             return numakit_skips::MACHINE.skip("the temporary folder is memory, which is never evicted");
         }
         assert_eq!((&before.cached, before.nodes.as_ref().unwrap().len()), (&Ok(0), 0));

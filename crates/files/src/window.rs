@@ -58,6 +58,7 @@ fn own(file: &str) -> io::Result<Vec<u8>> {
 pub(crate) mod testing {
     use std::fs;
     use std::path::PathBuf;
+    use std::process::Command;
 
     /// A file or folder of a test.
     pub(crate) struct Scratch(pub PathBuf);
@@ -75,6 +76,13 @@ pub(crate) mod testing {
             fs::write(&path, vec![7; bytes]).unwrap();
             fs::File::open(&path).unwrap().sync_all().unwrap();
             Self(path)
+        }
+
+        /// Whether its pages may stay in the cache whatever is done: its file system is memory, or an overlay, which may be.
+        pub(crate) fn may_stay(&self) -> bool {
+            let kind = Command::new("stat").args(["-f", "-c", "%T"]).arg(&self.0).output().unwrap();
+            assert!(kind.status.success(), "{kind:?}");
+            matches!(String::from_utf8_lossy(&kind.stdout).trim(), "tmpfs" | "ramfs" | "overlayfs")
         }
     }
 

@@ -2,10 +2,12 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 use numakit_history::{Buckets, History, Source};
+use numakit_skips::rounds;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
+/// Rows of 15 minutes at 1 kHz.
 const MINUTES_15: u64 = 15 * 60 * 1000;
 
 type Rows = Vec<(u64, Vec<Option<f64>>)>;
@@ -70,7 +72,7 @@ fn rows() -> impl Strategy<Value = Rows> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rounds(12, 48) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn buckets_are_those_of_every_row(rows in rows(), from in 0..40_000u64, length in 1..60_000u64, buckets in 1..200usize) {
@@ -154,6 +156,15 @@ fn stored_times_strictly_increase() {
     assert_eq!(History::new(5, 0).span(), None);
 }
 
+/// 15 minutes, or a fifth of them in a fifth of the memory.
+fn fifths() -> u64 {
+    rounds(1, 5) as u64
+}
+
+fn minutes() -> u64 {
+    MINUTES_15 / 5 * fifths()
+}
+
 /// Fewer series in proportionally less memory in a debug build.
 const SCALE: usize = if cfg!(debug_assertions) { 16 } else { 1 };
 const MANY: usize = 336 / SCALE;
@@ -173,12 +184,13 @@ fn realistic(series: usize, row: u64, random: u64) -> Option<f64> {
     }
 }
 
-/// 15 minutes at 1 kHz.
+/// Minutes at 1 kHz.
 fn fill(value: impl Fn(usize, u64, u64) -> Option<f64>) -> History {
-    let history = History::new(MANY, BUDGET);
+    let budget = BUDGET / 5 * fifths() as usize;
+    let history = History::new(MANY, budget);
     let mut random = 88_172_645_463_325_252u64;
     let mut row = vec![None; MANY];
-    for number in 0..MINUTES_15 {
+    for number in 0..minutes() {
         for (column, slot) in row.iter_mut().enumerate() {
             random ^= random << 13;
             random ^= random >> 7;
@@ -189,23 +201,27 @@ fn fill(value: impl Fn(usize, u64, u64) -> Option<f64>) -> History {
     }
     let since = history.full_since() / 1000 / MS;
     println!("{MANY} series: {} KiB, full since {since} s", history.bytes() >> 10);
-    assert!(history.bytes() <= BUDGET + BLOCK);
+    assert!(history.bytes() <= budget + BLOCK);
     assert_eq!(history.span().unwrap().0, 0);
     history
 }
 
 #[test]
-fn fifteen_minutes_of_a_real_machine_stay_at_full_rate() {
+fn minutes_of_a_real_machine_stay_at_full_rate() {
     let history = fill(realistic);
     assert_eq!(history.full_since(), 0);
     assert_eq!(history.raw(&[300 / SCALE], 0, 5 * MS, 5).unwrap().times.len(), 5);
 }
 
 #[test]
-fn fifteen_minutes_of_noise_are_stored_in_levels() {
+fn minutes_of_noise_are_stored_in_levels() {
     let history = fill(|_, _, random| Some(random as f64 / 3.0));
-    assert!(history.full_since() < (MINUTES_15 - 100_000) * MS, "the last 100 s are at full rate");
-    let answer = history.buckets(&[0, MANY - 1], 0, MINUTES_15 * MS, 5000);
+    assert!(history.full_since() > 0, "the first are not");
+    assert!(
+        history.full_since() < (minutes() - 20_000 * fifths()) * MS,
+        "the last 20 s, or 100 s, are at full rate"
+    );
+    let answer = history.buckets(&[0, MANY - 1], 0, minutes() * MS, 5000);
     assert!(answer.columns.iter().all(|c| c.min.iter().zip(&c.max).all(|(a, b)| a < b)));
 }
 
@@ -220,13 +236,13 @@ fn many_series_take_little_memory_at_first() {
 
 #[test]
 fn a_concurrent_reader_sees_whole_rows() {
-    const ROWS: u64 = 30_000;
+    let rows = rounds(5000, 30_000) as u64;
     let history = History::new(2, 60_000);
     std::thread::scope(|scope| {
-        scope.spawn(|| (1..=ROWS).for_each(|i| history.push(i, &[Some(i as f64), Some(-(i as f64))])));
+        scope.spawn(|| (1..=rows).for_each(|i| history.push(i, &[Some(i as f64), Some(-(i as f64))])));
         let (mut seen, started) = (0, Instant::now());
-        while seen < ROWS {
-            assert!(started.elapsed() < Duration::from_secs(120), "{seen} of {ROWS} rows arrived");
+        while seen < rows {
+            assert!(started.elapsed() < Duration::from_secs(120), "{seen} of {rows} rows arrived");
             let Some((first, last)) = history.span() else { continue };
             assert!(last >= seen, "time increases");
             seen = last;
@@ -242,5 +258,5 @@ fn a_concurrent_reader_sees_whole_rows() {
             }
         }
     });
-    assert_eq!(history.span().map(|(_, last)| last), Some(ROWS));
+    assert_eq!(history.span().map(|(_, last)| last), Some(rows));
 }

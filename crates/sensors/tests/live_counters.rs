@@ -99,7 +99,7 @@ fn page_faults_are_counted_on_the_node_where_they_happen() {
 }
 
 #[test]
-fn context_switches_are_counted_on_their_cpu() {
+fn measuring_context_switches_are_counted_on_their_cpu() {
     const SLEEPS: u64 = 1000;
     let root = SysRoot::host();
     let topology = topology(&root);

@@ -77,20 +77,26 @@ fn captured_machines_have_the_values_of_their_files() {
 }
 
 #[test]
-fn every_name_of_this_kernel_is_sampled_and_known() {
+fn every_name_of_this_kernel_is_sampled_and_most_are_known() {
     let root = SysRoot::host();
     let probe = Probe::new(&Scene::new(&root, &topology(&root)));
     let absent: Vec<&str> = probe.absent().map(|a| a.metric.name.as_str()).collect();
+    let (mut known, mut unknown) = (0, 0);
     for line in root.text("/proc/vmstat").unwrap().lines() {
         let name = format!("vmstat.{}", line.split(' ').next().unwrap());
         let series = probe.series().find(|s| s.metric.name == name);
         assert!(series.is_some() != absent.contains(&name.as_str()), "{name}");
-        if let Some(series) = series
-            && series.metric.help.starts_with("Unknown")
-        {
-            println!("{name} is not in data/vmstat.txt; add a line");
+        match series {
+            Some(series) if series.metric.help.starts_with("Unknown") => {
+                println!("{name} is not in data/vmstat.txt; add a line");
+                unknown += 1;
+            }
+            Some(_) => known += 1,
+            None => {}
         }
     }
+    // A newer kernel has a few more.
+    assert!(known >= 50 && unknown < known / 2, "{known} known, {unknown} unknown");
 }
 
 #[test]

@@ -4,11 +4,12 @@
 
 use numakit_sensors::{SENSORS, Scene, Sensor, Target, Tick};
 use numakit_sys::{SysRoot, clock};
+use numakit_testing::children::{Lines, Started};
 use numakit_testing::wait::wait_for;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 const ROLE: &str = "NUMAKIT_TEST_ROLE";
@@ -23,11 +24,10 @@ impl Actor {
         // Small allocations of all threads are on the heap.
         command.env("MALLOC_ARENA_MAX", "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap().contains("ready")), "the child did not start");
-        // Its other output is ignored, but must be read.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self(child)
+        let mut lines = Lines::of(child.stdout.take().unwrap());
+        let actor = Self(child);
+        assert!(lines.any(|line| line.contains("ready")), "the child did not start");
+        actor
     }
 
     fn say(&mut self) {
@@ -38,6 +38,11 @@ impl Actor {
 impl Drop for Actor {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
+        let late = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < late && matches!(self.0.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
@@ -192,8 +197,9 @@ fn many_short_processes_are_counted() {
         return;
     }
     let script = "i=0; while [ $i -lt 300 ]; do /bin/true & i=$((i+1)); done; wait; echo over; read line";
-    let mut shell =
-        Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut shell = Started(shell.spawn().unwrap());
     let mut sensor = sensor(shell.id());
     let mut last = 0;
     for _ in 0..100 {
@@ -202,8 +208,7 @@ fn many_short_processes_are_counted() {
         last = now;
         std::thread::sleep(Duration::from_millis(5));
     }
-    let mut over = [0; 5];
-    shell.stdout.take().unwrap().read_exact(&mut over).unwrap();
+    assert_eq!(Lines::of(shell.stdout.take().unwrap()).next().as_deref(), Some("over"));
     // The shell has waited for all: the sum of its counts and theirs is final once it is idle.
     let kernel = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", shell.id())).unwrap();
@@ -215,5 +220,5 @@ fn many_short_processes_are_counted() {
     });
     assert!(values["task.minor_faults"] >= Some(last));
     shell.stdin.take().unwrap().write_all(b"end\n").unwrap();
-    shell.wait().unwrap();
+    shell.ended();
 }

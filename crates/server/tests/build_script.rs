@@ -10,7 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-script").join(name);
+    let path =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("build-script-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
     path
@@ -27,13 +28,18 @@ fn missing(name: &str, [node, npm]: [&str; 2]) -> Missing {
     };
     let programs = [program("node", node), program("npm", npm)];
     let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
-    script::build(&web, &folder.join("web"), [&programs[0], &programs[1]]).unwrap().unwrap_err()
+    let missing =
+        script::build(&web, &folder.join("web"), [&programs[0], &programs[1]]).unwrap().unwrap_err();
+    fs::remove_dir_all(folder).unwrap();
+    missing
 }
 
 #[test]
 fn what_is_missing_is_named_with_its_fix() {
     let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
-    let none = script::build(&web, &folder("none"), ["no-such-node", "npm"]).unwrap().unwrap_err();
+    let folder = folder("none");
+    let none = script::build(&web, &folder, ["no-such-node", "npm"]).unwrap().unwrap_err();
+    fs::remove_dir_all(folder).unwrap();
     assert!(none.reason.starts_with("'no-such-node --version' could not be started"), "{none:?}");
     let old = missing("old", ["echo v12.22.9", "exit 0"]);
     assert!(old.reason.ends_with("node --version' says v12.22.9"), "{old:?}");
@@ -58,4 +64,5 @@ fn an_incomplete_page_is_refused() {
     fs::write(dist.join("icon.svg"), "").unwrap();
     let code = script::embed(&dist).unwrap();
     assert!(code.starts_with("Ok(&[") && code.matches("include_bytes!").count() == 4, "{code}");
+    fs::remove_dir_all(dist).unwrap();
 }

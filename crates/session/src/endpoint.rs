@@ -185,6 +185,7 @@ impl Drop for Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_testing::until;
     use std::io::{BufRead, BufReader};
 
     struct Served {
@@ -240,9 +241,10 @@ mod tests {
             fifo.write_all(&vec![b'x'; 1 << 20]).unwrap();
             fifo.write_all(b"\nstop\n").unwrap();
         });
-        while served.executed.is_empty() {
+        until!({
             served.serve();
-        }
+            !served.executed.is_empty()
+        });
         thread.join().unwrap();
         assert_eq!(served.executed, [ControlCommand::Stop]);
     }

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The number of events of a kind on a CPU per second.
 pub type Rate = fn(u32, &PerfEvent) -> u64;
@@ -333,7 +334,10 @@ impl EventGroup for Scripted {
         inner.spent.fetch_add(cost, Ordering::Relaxed);
         let extra = self.script.state().slow.get(&self.cpu).copied().unwrap_or(0);
         let times = lock(&self.multiplexer).read(self.id, self.script.now());
-        while clock::monotonic() < started + cost + extra {
+        if extra > 0 {
+            std::thread::sleep(Duration::from_nanos(extra));
+        }
+        while clock::monotonic() < started + cost {
             std::hint::spin_loop();
         }
         let times = times.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;

@@ -1,10 +1,11 @@
-//! Simulated machines, performance counters and interconnect cards, and waiting with a timeout,
-//! for tests, examples and benchmarks.
+//! Simulated machines, performance counters and interconnect cards, and waiting for conditions
+//! and child processes with a timeout, for tests, examples and benchmarks.
 //!
 //! Crates use this one in their `[dev-dependencies]` only. It does not depend on the crates above
 //! `topology`: their unit tests would see other types than this crate.
 
 pub mod cards;
+pub mod children;
 pub mod counters;
 pub mod machines;
 pub mod sysfs;

@@ -10,4 +10,6 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
     find(&name).unwrap_or_else(|| panic!("NUMAKIT_FUZZ_TARGET is '{name}', which is not a target"))
 });
 
-fuzz_target!(|input: &[u8]| (TARGET.run)(input));
+fuzz_target!(|input: &[u8]| {
+    (TARGET.run)(input);
+});

@@ -8,6 +8,11 @@ bool has_function(const char *name)
 {
     return name[0];
 }
+
+bool is_allocator(const char *library)
+{
+    return library[0];
+}
 #else
 static const void *library_of(const char *name)
 {
@@ -20,6 +25,13 @@ bool has_function(const char *name)
 {
     const void *library = library_of(name);
     return library && library == library_of("malloc");
+}
+
+bool is_allocator(const char *library)
+{
+    Dl_info about;
+    void *function = dlsym(RTLD_DEFAULT, "malloc");
+    return function && dladdr(function, &about) && strstr(about.dli_fname, library);
 }
 #endif
 

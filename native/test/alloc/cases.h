@@ -83,6 +83,12 @@ extern char circumstances[128];
         }                                                                                                              \
     } while (0)
 
+/* How often something is repeated: `usually` as every submission needs it, `thoroughly` with `cargo xtask test --thorough`. */
+static inline int rounds(int usually, int thoroughly)
+{
+    return getenv("NUMAKIT_THOROUGH") ? thoroughly : usually;
+}
+
 struct test {
     const char *name;
     void (*run)(void);
@@ -212,5 +218,8 @@ static inline void joined(pthread_t thread)
 /* Whether a function exists and comes from where malloc does: an allocator may lack some, whose blocks its free does
  * not know. */
 bool has_function(const char *name);
+
+/* Whether malloc is that of the library with this name, or a compiled-in one. */
+bool is_allocator(const char *library);
 
 #endif

@@ -3,7 +3,7 @@
  * content and have their alignment. ALLOC_SEED=N runs one seed only, ALLOC_SOAK_SECONDS further ones. */
 #include "cases.h"
 
-enum { PLACES = 1024, WORKERS = 4, SEEDS = SANITIZED ? 6 : 12, OPERATIONS = SANITIZED ? 1000 : 6000 };
+enum { PLACES = 1024, WORKERS = 4, OPERATIONS = SANITIZED ? 1000 : 6000 };
 #define MOST_LIVE (96 * MIB)
 
 /* A place of a block. Any thread takes the place of any other: that is how blocks are handed over. */
@@ -212,12 +212,12 @@ static void run_seeds(int workers, int fixed)
 
 static void one_thread(void)
 {
-    run_seeds(1, SEEDS);
+    run_seeds(1, SANITIZED ? 6 : rounds(6, 12));
 }
 
 static void four_threads(void)
 {
-    run_seeds(WORKERS, SEEDS / 3);
+    run_seeds(WORKERS, SANITIZED ? 2 : rounds(2, 4));
 }
 
 const struct test CASES[] = {

@@ -419,11 +419,8 @@ static void all_are_of_one_library(void)
 /* Large blocks of one size do not all compete for the same sets of a cache. Other allocators may do as they like. */
 static void large_blocks_begin_at_different_places(void)
 {
-#ifndef NUMALLOC_PREFIX
-    const char *preloaded = getenv("LD_PRELOAD");
-    if (!preloaded || !strstr(preloaded, "libnumalloc"))
+    if (!is_allocator("libnumalloc"))
         return;
-#endif
     enum { BLOCKS = 16, LEAST = 6 };
     for (size_t size = 512 * KIB; size <= 8 * MIB; size *= 2) {
         void *blocks[BLOCKS];

@@ -130,7 +130,7 @@ static void *use_often(void *argument)
 
 static void libraries_come_and_go(void)
 {
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0, count = rounds(20, 100); round < count; round++) {
         struct plugin plugin = loaded();
         pthread_t threads[3];
         for (int i = 0; i < 3; i++)
@@ -149,7 +149,7 @@ static void libraries_come_and_go(void)
 
 static void *load_often(void *unused)
 {
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0, count = rounds(10, 50); round < count; round++) {
         struct plugin plugin = loaded();
         CHECK(plugin.use(round) == 4);
         free(plugin.block());

@@ -9,6 +9,12 @@ static double end;
 /* What is live, and the most that was. */
 static atomic_size_t live, most_live;
 
+/* Until the time is over, and on a busy machine until enough was live. */
+static bool goes_on(void)
+{
+    return seconds_now() < end || atomic_load(&most_live) <= 17 * MIB;
+}
+
 static void *taken(size_t size)
 {
     size_t *block = malloc(size + sizeof size);
@@ -58,7 +64,7 @@ static void *_Atomic places[SMALL_PLACES];
 static void *exchange_mixed(void *seed)
 {
     uint64_t state = (uint64_t)(uintptr_t)seed;
-    while (seconds_now() < end)
+    while (goes_on())
         for (int i = 0; i < 500; i++)
             given_back(atomic_exchange(&places[below(&state, SMALL_PLACES)], taken(between(&state, 32, 2 * MIB))));
     return NULL;
@@ -87,7 +93,7 @@ static void phases(void)
     static void *blocks[BLOCKS];
     uint64_t state = 3;
     end = seconds_now() + soak_seconds(2);
-    for (size_t size = 40; seconds_now() < end; size = size * 3 / 2 > 100000 ? 24 + size % 91 : size * 3 / 2) {
+    for (size_t size = 40; goes_on(); size = size * 3 / 2 > 100000 ? 24 + size % 91 : size * 3 / 2) {
         size_t count = 40 * MIB / size < BLOCKS ? 40 * MIB / size : BLOCKS;
         for (size_t i = 0; i < count; i++) {
             given_back(i < BLOCKS && blocks[i] ? blocks[i] : NULL);
@@ -106,7 +112,7 @@ static void phases(void)
 static void *produce_or_free(void *number)
 {
     uint64_t state = (uint64_t)(uintptr_t)number;
-    while (seconds_now() < end)
+    while (goes_on())
         for (int i = 0; i < 200; i++) {
             uint64_t at = below(&state, PLACES);
             if (number == (void *)1)
@@ -132,7 +138,7 @@ static void *grow_segments(void *seed)
     enum { SEGMENTS = 12 };
     void *segments[SEGMENTS] = {NULL};
     uint64_t state = (uint64_t)(uintptr_t)seed;
-    while (seconds_now() < end) {
+    while (goes_on()) {
         void **segment = &segments[below(&state, SEGMENTS)];
         size_t size = *segment ? *(size_t *)*segment : 0;
         if (size && size < 8 * MIB && below(&state, 3)) {
@@ -173,7 +179,7 @@ static void threads_come_and_go(void)
     for (int i = 0; i < PLACES; i++)
         places[i] = taken(between(&state, 4096, 64 * KIB));
     end = seconds_now() + soak_seconds(1);
-    for (uintptr_t round = 1; seconds_now() < end; round++) {
+    for (uintptr_t round = 1; goes_on(); round++) {
         for (uintptr_t i = 0; i < WORKERS; i++)
             threads[i] = started(short_life, (void *)(round * 1000 + i));
         for (int i = 0; i < WORKERS; i++)

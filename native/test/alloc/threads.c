@@ -72,13 +72,18 @@ static void blocks_go_between_threads(void)
 }
 
 /* One allocates, the other frees: what was freed is used again. */
-enum { QUEUE = 512, PASSED = SANITIZED ? 20000 : 200000 };
+enum { QUEUE = 512 };
 static void *_Atomic queue[QUEUE];
+
+static int passed(void)
+{
+    return SANITIZED ? 20000 : rounds(30000, 200000);
+}
 
 static void *producer(void *unused)
 {
     uint64_t state = 77;
-    for (int i = 0; i < PASSED; i++) {
+    for (int i = 0, count = passed(); i < count; i++) {
         void *block = marked(some_size(&state) / 4);
         while (atomic_load(&queue[i % QUEUE]))
             sched_yield();
@@ -91,7 +96,7 @@ static void one_allocates_another_frees(void)
 {
     size_t before = kib_of_process("VmRSS:");
     pthread_t thread = started(producer, NULL);
-    for (int i = 0; i < PASSED; i++) {
+    for (int i = 0, count = passed(); i < count; i++) {
         void *block;
         while (!(block = atomic_exchange(&queue[i % QUEUE], NULL)))
             sched_yield();
@@ -188,7 +193,7 @@ static void ten_thousand_threads(void)
 {
     static void *blocks[100];
     size_t rss = 0, size = 0;
-    for (int i = 0; i < (SANITIZED ? 1100 : 10000); i++) {
+    for (int i = 0, count = SANITIZED ? 1100 : rounds(2000, 10000); i < count; i++) {
         joined(started(one_of_many, &blocks[i % 100]));
         if (i == 1000) {
             rss = kib_of_process("VmRSS:");
@@ -277,7 +282,7 @@ static void signals_interrupt(void)
     CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
     for (uintptr_t i = 0; i < WORKERS; i++)
         threads[i] = started(exchange_until_over, (void *)(i + 1));
-    for (int i = 0; atomic_load(&interruptions) < (SANITIZED ? 1000 : 10000); i++)
+    for (int i = 0, count = SANITIZED ? 1000 : rounds(2000, 10000); atomic_load(&interruptions) < count; i++)
         pthread_kill(threads[i % WORKERS], SIGUSR1);
     atomic_store(&over, true);
     for (int i = 0; i < WORKERS; i++)

@@ -349,16 +349,22 @@ int main(int count, char **arguments)
     const char *what = count > 1 ? arguments[1] : "list";
     bool is_child = strcmp(what, "child") == 0 && count == 3;
     for (size_t i = 0; is_child && i < sizeof children / sizeof *children; i++) {
-        if (strcmp(arguments[2], children[i].name) == 0)
+        if (strcmp(arguments[2], children[i].name) == 0) {
             children[i].run();
+            return 0;
+        }
     }
     library = count > 2 ? arguments[2] : "";
     allocator = count > 3 ? arguments[3] : "";
+    bool lists = strcmp(what, "list") == 0;
     for (size_t i = 0; !is_child && i < sizeof cases / sizeof *cases; i++) {
-        if (strcmp(what, "list") == 0)
+        if (lists)
             puts(cases[i].name);
-        if (strcmp(what, cases[i].name) == 0)
+        if (strcmp(what, cases[i].name) == 0) {
             cases[i].run();
+            return 0;
+        }
     }
-    return 0;
+    /* An unknown case is a mistake of who names it. */
+    return lists ? 0 : 2;
 }

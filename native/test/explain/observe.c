@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* observe [-s] LIBRARIES PROGRAM [WORD...]     runs a program with the libraries preloaded and its threads sampled, and
  * ends as it did. Status 98 if there is no sample at all, or an incomplete one. -s: stops draining after the first
- * sample, and status 98 if the ring is not full then. */
+ * sample, and status 98 if the ring was not full at the end. With OBSERVE_NONE there must be no sample, with OBSERVE_FEW
+ * a thread without a timer. */
 #define _GNU_SOURCE
 #include "allocation.h"
 #include "ring.h"
@@ -14,7 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SLOTS = 1024, ENTRIES = 64, FAILED = 98 };
+enum { MANY_SLOTS = 1024, FEW_SLOTS = 8, ENTRIES = 64, FAILED = 98 };
+
+/* Few where nobody drains. */
+static uint64_t slots_of_rings = MANY_SLOTS;
 
 /* Samples, or with OBSERVE_LOG the log of allocations, or with OBSERVE_BOTH both. */
 static struct ring *ring, *other;
@@ -41,7 +45,7 @@ static unsigned long own_filters(void)
 static struct ring *make_ring(const char *variable, uint64_t magic, uint64_t version)
 {
     char value[128];
-    size_t bytes = HEADER_BYTES + ENTRIES * sizeof(struct process_entry) + SLOTS * sizeof(struct slot);
+    size_t bytes = HEADER_BYTES + ENTRIES * sizeof(struct process_entry) + slots_of_rings * sizeof(struct slot);
     int file = memfd_create("observe", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, (off_t)bytes))
         exit(FAILED);
@@ -51,7 +55,7 @@ static struct ring *make_ring(const char *variable, uint64_t magic, uint64_t ver
     made->magic = magic;
     made->version = version;
     made->slot_bytes = sizeof(struct slot);
-    made->slots = SLOTS;
+    made->slots = slots_of_rings;
     made->entries = ENTRIES;
     made->token = 0xabc;
     made->filters = own_filters();
@@ -81,8 +85,8 @@ static bool drain(struct ring *from, long *count)
     uint64_t tail = from->tail;
     struct slot *slots = slots_of(from);
     from->beat++;
-    for (; tail != from->head && slots[tail % SLOTS].sequence == tail + 1; tail++, ++*count) {
-        const void *content = &slots[tail % SLOTS].sample;
+    for (; tail != from->head && slots[tail % from->slots].sequence == tail + 1; tail++, ++*count) {
+        const void *content = &slots[tail % from->slots].sample;
         if (!(from->magic == LOG_MAGIC ? is_allocation(content) : is_sample(content)))
             return false;
     }
@@ -98,6 +102,8 @@ int main(int count, char **words)
     words += 1 + stops;
     if (count < 3 + stops)
         return FAILED;
+    if (stops)
+        slots_of_rings = FEW_SLOTS;
     bool both = getenv("OBSERVE_BOTH");
     if (getenv("OBSERVE_LOG") || both)
         ring = make_ring("NUMA_ALLOCATIONS", LOG_MAGIC, LOG_VERSION);
@@ -125,6 +131,10 @@ int main(int count, char **words)
     fprintf(stderr, "%ld samples, %ld in the log, %lu threads, %lu without a timer, %lu lost\n", samples, others,
             (unsigned long)ring->threads, (unsigned long)ring->threads_without_timer, (unsigned long)ring->lost);
     if (!is_right || (getenv("OBSERVE_NONE") ? samples != 0 : samples == 0))
+        return FAILED;
+    if (stops && ring->head - ring->tail < ring->slots && !ring->lost)
+        return FAILED;
+    if (getenv("OBSERVE_FEW") && !ring->threads_without_timer)
         return FAILED;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

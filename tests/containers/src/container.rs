@@ -3,11 +3,13 @@
 use crate::Profile;
 use serde_json::{Value, json};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Where the program is inside.
@@ -213,7 +215,12 @@ impl Container {
     }
 }
 
-/// A container that runs. Its bundle goes with it.
+/// Within this time everything that is waited for has happened.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A container that runs. When this is dropped, it is killed, and its bundle goes with it.
 #[derive(Debug)]
 pub struct Running {
     name: String,
@@ -227,23 +234,73 @@ impl Running {
     pub fn signal(&self, name: &str) -> Result<(), ContainerError> {
         let mut runc = Command::new("runc");
         runc.args(["kill", &self.name, name]);
-        runc.output().map(drop).map_err(on("signal the container of", &self.bundle))
+        let output = runc.output().map_err(on("start runc for", &self.bundle))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => {
+                let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                Err(on("signal the container of", &self.bundle)(io::Error::other(error)))
+            }
+        }
     }
 
-    /// Kills everything inside.
+    /// Kills everything inside, once it runs.
     pub fn kill(mut self) -> Result<(), ContainerError> {
-        self.signal("KILL")?;
-        self.child.wait().map_err(on("wait for the container of", &self.bundle))?;
-        let _ = fs::remove_dir_all(&self.bundle);
-        Ok(())
+        let late = Instant::now() + PATIENCE;
+        while let Err(error) = self.signal("KILL") {
+            if Instant::now() >= late {
+                return Err(error);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.ended().map(drop)
     }
 
     /// Waits for its end.
-    pub fn wait(self) -> Result<Output, ContainerError> {
-        let output = self.child.wait_with_output().map_err(on("wait for runc", &self.bundle))?;
-        let _ = fs::remove_dir_all(&self.bundle);
-        Ok(output)
+    pub fn wait(mut self) -> Result<Output, ContainerError> {
+        let (stdout, stderr) = (all_of(self.child.stdout.take()), all_of(self.child.stderr.take()));
+        let status = self.ended()?;
+        Ok(Output {
+            status,
+            stdout: stdout.join().unwrap_or_default(),
+            stderr: stderr.join().unwrap_or_default(),
+        })
     }
+
+    fn ended(&mut self) -> Result<ExitStatus, ContainerError> {
+        let late = Instant::now() + PATIENCE;
+        loop {
+            let failed = on("wait for the container of", &self.bundle);
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) if Instant::now() >= late => return Err(failed(io::ErrorKind::TimedOut.into())),
+                Ok(None) => std::thread::sleep(PAUSE),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            let _ = Command::new("runc").args(["delete", "--force", &self.name]).output();
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.bundle);
+    }
+}
+
+/// Reads a stream of a child while it runs.
+fn all_of(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        if let Some(mut stream) = stream {
+            let _ = stream.read_to_end(&mut all);
+        }
+        all
+    })
 }
 
 fn on(what: &str, path: &Path) -> impl FnOnce(io::Error) -> ContainerError {

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_containers::{Container, Profile, are_here};
-use std::io::{BufRead, BufReader};
+use numakit_testing::children::Lines;
 
 fn docker() -> Container {
     Container::new(Profile::Docker).file("/.dockerenv", "")
@@ -32,10 +32,10 @@ fn the_runtime_stops_the_program_by_a_signal() {
     let script = "trap 'echo stopped; exit 7' TERM; echo ready; while :; do sleep 0.1; done";
     let mut running =
         docker().start(&["numa", "run", "--busy", "off", "-c", "1", "--", "sh", "-c", script]).unwrap();
-    let mut lines = BufReader::new(running.child.stdout.take().unwrap()).lines();
-    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    let mut lines = Lines::of(running.child.stdout.take().unwrap());
+    assert_eq!(lines.next().as_deref(), Some("ready"));
     running.signal("TERM").unwrap();
-    assert_eq!(lines.next().unwrap().unwrap(), "stopped");
+    assert_eq!(lines.next().as_deref(), Some("stopped"));
     assert_eq!(running.wait().unwrap().status.code(), Some(7));
 }
 
@@ -44,9 +44,10 @@ fn orphans_of_the_program_are_reaped() {
     if !are_here() {
         return;
     }
-    // Its child ends as an orphan while the program runs.
-    let script =
-        "sh -c 'sleep 0.2 & :'; sleep 1; grep -l '^State:.Z' /proc/[0-9]*/status 2> /dev/null | wc -l";
+    // Its child ends as an orphan while the program runs: that it is gone is waited for, for at most a minute.
+    let script = "sh -c 'sleep 0.2 & echo $! >/tmp/orphan'; tries=0
+        while [ -e /proc/$(cat /tmp/orphan) ] && [ $tries -lt 600 ]; do sleep 0.1; tries=$((tries + 1)); done
+        grep -l '^State:.Z' /proc/[0-9]*/status 2> /dev/null | wc -l";
     let output =
         docker().output(&["numa", "run", "--busy", "off", "-c", "1", "--", "sh", "-c", script]).unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0");

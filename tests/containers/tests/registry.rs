@@ -2,19 +2,18 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_containers::{Container, Profile, are_here};
+use numakit_skips::rounds;
+use numakit_testing::children::Lines;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
-/// Starts in each of the containers that run to their end.
-const STARTS: usize = 70;
 const CONTAINERS: usize = 3;
 
 /// Runs programs one after the other, each with one core for 20 ms; the supervisor of every third is
 /// killed. A lock of the test's own is held meanwhile; it ends with its process, as cores must.
 const LOOP: &str = "
     for i in $(seq STARTS); do
-        numa run --registry /reg --wait=20 --busy off -c 1 -- sh -c '
+        numa run --registry /reg --wait=240 --busy off -c 1 -- sh -c '
             cpu=$(taskset -pc $$ | sed s/.*:.//)
             [ $(($1 % 3)) = 0 ] && kill -9 $PPID
             flock -n /reg/cpu$cpu sleep 0.02 && echo alone || echo twice' sh $i 2> /dev/null || echo refused
@@ -30,10 +29,14 @@ fn containers_with_one_registry_share_the_cores() {
     let container = Container::new(Profile::Docker).mount(&folder, "/reg");
     let start =
         |starts: usize| container.start(&["sh", "-c", &LOOP.replace("STARTS", &starts.to_string())]).unwrap();
-    let running: Vec<_> = (0..CONTAINERS).map(|_| start(STARTS)).collect();
-    for _ in 0..5 {
-        let killed = start(1000);
-        std::thread::sleep(Duration::from_millis(400));
+    // Starts in each of the containers that run to their end.
+    let starts = rounds(15, 70);
+    let running: Vec<_> = (0..CONTAINERS).map(|_| start(starts)).collect();
+    for _ in 0..rounds(2, 5) {
+        let mut killed = start(1000);
+        // It has had a core.
+        let first = Lines::of(killed.child.stdout.take().unwrap()).next();
+        assert_eq!(first.as_deref(), Some("alone"));
         killed.kill().unwrap();
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -48,5 +51,5 @@ fn containers_with_one_registry_share_the_cores() {
     assert_eq!(counts.get("twice"), None, "{counts:?}");
     let alone = counts.get("alone").copied().unwrap_or_default();
     // Everybody gets a core in the end, also those of killed containers.
-    assert_eq!(alone, CONTAINERS * STARTS, "{counts:?}");
+    assert_eq!(alone, CONTAINERS * starts, "{counts:?}");
 }

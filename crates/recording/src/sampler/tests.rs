@@ -149,7 +149,7 @@ fn commands_take_effect_in_their_order_and_two_labels_stay_two() {
 
 #[test]
 fn a_slow_sensor_is_read_at_its_own_period() {
-    let ring = Arc::new(Ring::in_memory(2, 1000).unwrap());
+    let ring = Arc::new(Ring::in_memory(2, 100_000).unwrap());
     let (slow, fast) = (counting(Duration::from_millis(10)), counting(Duration::ZERO));
     let (slow_ticks, fast_ticks) = (Arc::clone(&slow.ticks), Arc::clone(&fast.ticks));
     let sensors: Vec<Box<dyn Sensor>> = vec![Box::new(slow), Box::new(fast)];

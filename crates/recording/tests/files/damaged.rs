@@ -2,6 +2,7 @@
 
 use crate::fixture::{COLUMNS, Folder, header, push, read};
 use numakit_recording::{Batch, Reader, Recorder, recover, tail_of};
+use numakit_skips::rounds;
 use numakit_testing::until;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -40,7 +41,11 @@ fn every_whole_batch_before_a_cut_is_read() {
     let folder = Folder::new("cut");
     let (bytes, starts) = recorded(&folder, 3000);
     let mut counts = BTreeSet::new();
-    for length in (0..bytes.len()).step_by(19_997).chain(bytes.len() - 9..bytes.len()) {
+    for length in (0..bytes.len())
+        .step_by(rounds(59_991, 19_997))
+        .chain([starts[0] + 9])
+        .chain(bytes.len() - 9..bytes.len())
+    {
         let path = put(&folder, &bytes[..length]);
         let Ok(mut reader) = Reader::open(&path) else {
             assert!(length < starts[0], "{length}");
@@ -60,7 +65,8 @@ fn one_flipped_byte_loses_one_batch_and_says_which() {
     let folder = Folder::new("flip");
     let (bytes, starts) = recorded(&folder, 5000);
     let (begin, end) = (starts[2], starts[3]);
-    let offsets = (0..24).step_by(3).chain((24..end - begin).step_by(17_977)).chain([end - begin - 1]);
+    let offsets =
+        (0..24).step_by(3).chain((24..end - begin).step_by(rounds(71_908, 17_977))).chain([end - begin - 1]);
     for offset in offsets {
         let mut damaged = bytes.clone();
         damaged[begin + offset] ^= 0x10;
@@ -229,6 +235,8 @@ fn found(path: &Path) -> Option<(Vec<u64>, bool)> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(rounds(24, 256) as u32))]
+
     /// Whatever is damaged: a recovered recording is undamaged, and has all rows that could be read before.
     #[test]
     fn what_is_recovered_is_what_was_read(

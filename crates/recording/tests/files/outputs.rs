@@ -81,7 +81,7 @@ fn extensions_of_other_formats_are_refused_with_the_fix() {
     let folder = Folder::new("promise");
     for name in ["w.json", "w.CSV", "w.parquet", "w.arrow"] {
         let error = Recorder::create(&folder.file(name), &header(), true).unwrap_err().to_string();
-        assert!(error.contains("w.arrows; record to") || error.contains("w.arrows"), "{error}");
+        assert!(error.contains("; record to ") && error.contains("w.arrows, and "), "{error}");
     }
     for name in ["w", "w.arrows", "run.2026-11-22", "w.json.arrows"] {
         Recorder::create(&folder.file(name), &header(), true).unwrap().finish().unwrap();

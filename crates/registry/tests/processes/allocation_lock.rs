@@ -5,6 +5,7 @@ use crate::scene::{Scene, kill, state};
 use numakit_model::CpuSet;
 use numakit_registry::limits::CoreLimits;
 use numakit_registry::{CoreSelection, HolderInfo, Registry};
+use numakit_testing::children::{Lines, Started};
 use numakit_testing::until;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -82,33 +83,29 @@ fn a_posix_lock_has_a_pid() {
                   fcntl.lockf(file, fcntl.LOCK_EX, 1, 1 << 40)\nprint('locked', flush=True)\ntime.sleep(1000)";
     let mut python = Command::new("python3");
     python.args(["-c", script]).arg(scene.registry()).stdout(Stdio::piped());
-    let Ok(mut hog) = python.spawn() else {
+    let Ok(mut hog) = python.spawn().map(Started) else {
         numakit_skips::PYTHON.skip("there is no python3, which takes a POSIX lock");
         return;
     };
-    let mut line = String::new();
-    let mut output = std::io::BufReader::new(hog.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    assert_eq!(Lines::of(hog.stdout.take().unwrap()).next().as_deref(), Some("locked"));
     let message = warning(&scene);
-    hog.kill().unwrap();
-    hog.wait().unwrap();
     let expected = format!("process {}, which is not a 'numa run', has held the allocation lock", hog.id());
     assert!(message.contains(&expected) && message.contains(&format!("'kill {}'", hog.id())), "{message}");
 }
 
 #[test]
-fn a_launcher_that_is_stopped_while_it_waits_delays_nobody() {
+fn measuring_a_launcher_that_is_stopped_while_it_waits_delays_nobody() {
     let scene = Scene::new("stopped");
     assert_eq!(warning(&scene), "");
     // It waits for the lock, and is stopped before this test releases it.
     let file = opened(&scene);
     assert!(numakit_sys::lock::try_lock(file.as_fd(), ALLOCATION_LOCK..ALLOCATION_LOCK + 1).unwrap());
-    let mut waiting = scene.hold(&["3", "true"]).spawn().unwrap();
+    let mut waiting = Started(scene.hold(&["3", "true"]).spawn().unwrap());
     until!(state(waiting.id()) == 'S', "it waits");
     kill("STOP", waiting.id());
     until!(state(waiting.id()) == 'T', "it is stopped");
     drop(file);
     assert_eq!(warning(&scene), "");
     kill("CONT", waiting.id());
-    assert!(waiting.wait().unwrap().success());
+    assert!(waiting.ended().success());
 }

@@ -2,9 +2,11 @@
 
 use crate::scene::{Scene, exists, kill, state};
 use numakit_registry::HolderState;
+use numakit_testing::children::{Lines, Started};
 use numakit_testing::until;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 /// Prints its PID, then sleeps.
 const SLEEP: &str = "echo $$; exec sleep 1000";
@@ -211,8 +213,14 @@ fn waiting_ends_when_cores_are_free_or_the_time_is_over() {
     let (mut run, pid) = scene.running(&["0", "sh", "-c", SLEEP]);
     let late = scene.hold(&["--wait", "0.3", "0", "true"]).output().unwrap();
     assert!(String::from_utf8_lossy(&late.stderr).contains("CPUs 0 are held by sh"));
-    let mut waiting = scene.hold(&["--wait", "60", "0", "true"]).spawn().unwrap();
+    let mut waiting = scene.hold(&["--wait", "60", "0", "true"]);
+    let mut waiting = Started(waiting.stderr(Stdio::piped()).spawn().unwrap());
+    let refusal = Lines::of(waiting.stderr.take().unwrap()).next();
+    assert!(
+        refusal.as_ref().is_some_and(|line| line.starts_with("hold: waits: CPUs 0 are held")),
+        "{refusal:?}"
+    );
     kill("TERM", pid);
     run.status();
-    assert!(waiting.wait().unwrap().success());
+    assert!(waiting.ended().success());
 }

@@ -2,6 +2,8 @@
 
 use crate::scene::{Running, Scene, exists, kill};
 use numakit_registry::{HolderState, Holding};
+use numakit_skips::rounds;
+use numakit_testing::children::{Lines, Started};
 use numakit_testing::until;
 use std::fs;
 use std::path::Path;
@@ -39,7 +41,7 @@ fn a_keeper_registers_again_when_the_file_is_removed() {
         scene.holdings().iter().all(|h| h.holder.as_ref().unwrap().program.is_some()),
         "both records name their program"
     );
-    for round in 0..10 {
+    for round in 0..rounds(4, 10) {
         fs::remove_file(scene.registry()).unwrap();
         // The supervisors may have registered already or not.
         assert!(refusal(&scene, if round % 2 == 0 { "1" } else { "5" }).contains("are held by "));
@@ -88,13 +90,13 @@ fn a_registry_with_a_relative_name_is_created_again_in_the_same_folder() {
     let scene = Scene::new("relative");
     let mut command = scene.hold(&["0", "sh", "-c", SLEEP]);
     command.current_dir(scene.path("")).env("NUMAKIT_REGISTRY", "cores");
-    let mut run = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut run = Started(command.stdout(std::process::Stdio::null()).spawn().unwrap());
     scene.until_held("0");
     let pid = scene.program();
     fs::remove_file(scene.registry()).unwrap();
     until!(exists(&scene.registry()) && one(&scene).state == HolderState::Held, "it is registered");
     kill("TERM", pid);
-    run.wait().unwrap();
+    run.ended();
     scene.until_held("");
 }
 
@@ -221,7 +223,7 @@ fn processes_that_follow_each_other_quickly_are_seen() {
     let script = format!("exec 100>&-; echo $$; bash {} >/dev/null; exit 0", link.display());
     let (mut run, _) = scene.running(&["0-1", "bash", "-c", &script]);
     orphan(&scene, &mut run);
-    for _ in 0..10 {
+    for _ in 0..rounds(3, 10) {
         refusal(&scene, "0");
     }
     fs::remove_file(go_on).unwrap();
@@ -242,10 +244,8 @@ fn a_program_in_another_pid_namespace_is_seen_from_outside() {
     command.env("NUMAKIT_REGISTRY", scene.registry()).stdout(std::process::Stdio::piped());
     // It complains when its child is killed.
     command.stderr(std::process::Stdio::null());
-    let mut outer = command.spawn().unwrap();
-    let mut line = String::new();
-    let mut output = std::io::BufReader::new(outer.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    let mut outer = Started(command.spawn().unwrap());
+    assert_eq!(Lines::of(outer.stdout.take().unwrap()).next().as_deref(), Some("inside"));
     let child = |pid: u32| {
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         children.split_whitespace().next().and_then(|pid| pid.parse::<u32>().ok())
@@ -259,7 +259,7 @@ fn a_program_in_another_pid_namespace_is_seen_from_outside() {
     fs::remove_file(scene.registry()).unwrap();
     assert!(refusal(&scene, "0").contains("are held by"));
     kill("KILL", launcher);
-    outer.wait().unwrap();
+    outer.ended();
     until!(!exists(Path::new(&format!("/proc/{program}"))), "the program ends");
     scene.until_held("");
 }
@@ -273,10 +273,8 @@ fn an_environment_without_a_tag_holds_nothing() {
         .env("NUMA_HOLD", "100")
         .env("NUMA_MASK", "0-1")
         .env("NUMAKIT_REGISTRY", scene.registry());
-    let mut stray = stray.spawn().unwrap();
+    let _stray = Started(stray.spawn().unwrap());
     let held = scene.held();
     let taken = scene.hold(&["0-1", "true"]).status().unwrap();
-    stray.kill().unwrap();
-    stray.wait().unwrap();
     assert_eq!((held.as_str(), taken.code()), ("", Some(0)));
 }

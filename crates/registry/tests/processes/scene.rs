@@ -1,12 +1,12 @@
 //! A registry for one test, and launchers in it.
 
 use numakit_registry::{Holder, Holding, inspect_at};
+use numakit_testing::children::{Lines, Started};
 use numakit_testing::until;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// A folder with a registry, removed on drop.
 pub struct Scene {
@@ -40,12 +40,12 @@ impl Scene {
     /// Starts a launcher in its own process group; also returns the line that its program prints when it runs.
     pub fn running(&self, words: &[&str]) -> (Running, String) {
         let mut command = self.hold(words);
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
-        let mut line = String::new();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        output.read_line(&mut line).unwrap();
-        (Running { child, output }, line.trim().to_owned())
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        let mut child = Started(command.spawn().unwrap());
+        let output = Lines::of(child.stdout.take().unwrap());
+        let mut running = Running { child, output };
+        let line = running.line();
+        (running, line)
     }
 
     pub fn holdings(&self) -> Vec<Holding> {
@@ -88,8 +88,8 @@ impl Drop for Scene {
 
 /// A launcher and what its program prints.
 pub struct Running {
-    pub child: Child,
-    pub output: BufReader<std::process::ChildStdout>,
+    pub child: Started,
+    output: Lines,
 }
 
 impl Running {
@@ -97,17 +97,15 @@ impl Running {
         self.child.id()
     }
 
-    /// The next line of the program.
+    /// The next line of the program; empty after the last.
     pub fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        line.trim().to_owned()
+        self.output.next().unwrap_or_default().trim().to_owned()
     }
 
     /// The launcher's exit status, as a shell shows it.
     pub fn status(&mut self) -> i32 {
         use std::os::unix::process::ExitStatusExt;
-        let status = self.child.wait().unwrap();
+        let status = self.child.ended();
         status.code().unwrap_or_else(|| 128 + status.signal().unwrap())
     }
 }
@@ -117,7 +115,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         let group = format!("-{}", self.child.id());
         let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).stderr(Stdio::null()).status();
-        let _ = self.child.wait();
     }
 }
 

@@ -6,12 +6,13 @@
 
 use crate::scene::{Scene, kill_if_there};
 use numakit_model::CpuSet;
+use numakit_skips::rounds;
+use numakit_testing::children::Started;
 use numakit_testing::until;
 use std::fs;
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-const USUAL: u32 = 40;
 const AT_ONCE: usize = 6;
 const EXITING: u64 = 4;
 
@@ -118,18 +119,26 @@ struct Storm {
     launches: u32,
     kills: u32,
     removals: u32,
+    truncations: u32,
+    /// The most processes of programs at once.
+    most: usize,
     wrong: Vec<String>,
 }
 
 impl Storm {
-    fn launch(&mut self) -> Child {
+    /// Whether it goes on: every kind of trouble is wanted.
+    fn is_over(&self, wanted: u32) -> bool {
+        self.kills >= wanted && self.removals > 0 && self.truncations > 0
+    }
+
+    fn launch(&mut self) -> Started {
         self.launches += 1;
         let count = format!("+{}", 1 + self.dice.throw(12));
         let program = PROGRAMS[self.dice.throw(PROGRAMS.len())];
         let time = format!("{:.2}", 0.05 + self.dice.throw(100) as f64 / 100.0);
         let mut command = self.scene.hold(&["--wait", "60", &count, "bash", "-c", program]);
         command.env("STORM", &self.name).env("RUN", self.launches.to_string()).env("TIME", time);
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        Started(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
     /// Kills one or two of launcher, supervisor and program, and counts the kills.
@@ -148,38 +157,45 @@ impl Storm {
         }
     }
 
-    fn step(&mut self, launchers: &mut [Option<Child>], wanted: u32) {
+    fn step(&mut self, launchers: &mut [Option<Started>], wanted: u32) {
         for launcher in launchers.iter_mut() {
             if launcher.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some()) {
-                *launcher = (self.kills < wanted).then(|| self.launch());
+                *launcher = (!self.is_over(wanted)).then(|| self.launch());
             }
         }
         std::thread::sleep(Duration::from_millis(self.dice.throw(30) as u64));
         let at = self.dice.throw(launchers.len());
-        if let Some(pid) = launchers[at].as_ref().map(Child::id) {
+        if let Some(pid) = launchers[at].as_ref().map(|child| child.id()) {
             self.kill(pid);
         }
         match self.dice.throw(24) {
             0 => self.removals += u32::from(fs::remove_file(self.scene.registry()).is_ok()),
             1 => {
                 let file = fs::File::options().write(true).open(self.scene.registry());
-                let _ = file.and_then(|file| file.set_len(0));
+                self.truncations += u32::from(file.and_then(|file| file.set_len(0)).is_ok());
             }
             2..=5 => self.wrong.extend(unknown(&self.scene, &self.name)),
             _ => {}
         }
-        self.wrong.extend(shared(&programs(&self.name)));
+        let programs = programs(&self.name);
+        self.most = self.most.max(programs.len());
+        self.wrong.extend(shared(&programs));
     }
 }
 
 #[test]
 fn kills_and_removals_leave_no_core_with_two_holders_or_none() {
-    let wanted = std::env::var("NUMAKIT_STORM").map_or(USUAL, |text| text.parse().unwrap());
+    let usual = rounds(40, 200) as u32;
+    let wanted = std::env::var("NUMAKIT_STORM").map_or(usual, |text| text.parse().unwrap());
     let name = format!("storm-{}", std::process::id());
     let (scene, dice) = (Scene::new("storm"), Dice(1));
-    let mut storm = Storm { scene, name, dice, launches: 0, kills: 0, removals: 0, wrong: Vec::new() };
-    let mut launchers: [Option<Child>; AT_ONCE] = Default::default();
-    while storm.kills < wanted || launchers.iter().any(Option::is_some) {
+    let (launches, kills, removals, truncations, most) = (0, 0, 0, 0, 0);
+    let wrong = Vec::new();
+    let mut storm = Storm { scene, name, dice, launches, kills, removals, truncations, most, wrong };
+    let mut launchers: [Option<Started>; AT_ONCE] = Default::default();
+    let late = Instant::now() + Duration::from_secs(300 + 2 * u64::from(wanted));
+    while !storm.is_over(wanted) || launchers.iter().any(Option::is_some) {
+        assert!(Instant::now() < late, "only {} kills, or a launcher that does not end", storm.kills);
         storm.step(&mut launchers, wanted);
     }
     // Daemons and programs without a launcher end after their time.
@@ -191,14 +207,16 @@ fn kills_and_removals_leave_no_core_with_two_holders_or_none() {
         "all programs end"
     );
     println!(
-        "launches {}, kills {}, files removed {}, wrong {}",
+        "launches {}, kills {}, files removed {} and emptied {}, at once {}, wrong {}",
         storm.launches,
         storm.kills,
         storm.removals,
+        storm.truncations,
+        storm.most,
         storm.wrong.len()
     );
     assert!(storm.wrong.is_empty(), "{:#?}", storm.wrong);
-    assert!(storm.kills >= wanted && storm.launches > storm.kills / 3);
+    assert!(storm.most >= 2, "programs run side by side");
     storm.scene.until_held("");
     assert!(storm.scene.hold(&["0-63", "true"]).status().unwrap().success());
 }

@@ -67,6 +67,12 @@ fn select(wanted: &str, view: &RegistryView) -> Result<CoreSelection<()>, String
     if holder.is_empty() { Ok(CoreSelection { cpus, cores, value: () }) } else { Err(holder.join("; ")) }
 }
 
+/// Says that it waits, and why.
+fn waits(refusal: &String) -> bool {
+    eprintln!("hold: waits: {refusal}");
+    true
+}
+
 fn hold() -> Result<ExitCode, Failure> {
     let options = options()?;
     let (limits, mut registry) = (CoreLimits::of_this_machine()?, Registry::open()?);
@@ -75,7 +81,7 @@ fn hold() -> Result<ExitCode, Failure> {
     let select = |view: &RegistryView| select(&options.cpus, view);
     let (reservation, ()) = match options.wait {
         None => registry.take(&info, &limits, select)?,
-        Some(wait) => registry.take_waiting(&info, &limits, Some(wait), |_| true, select)?,
+        Some(wait) => registry.take_waiting(&info, &limits, Some(wait), waits, select)?,
     };
     let mut environment: Vec<_> = std::env::vars_os().collect();
     if !options.unnamed {

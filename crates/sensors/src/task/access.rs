@@ -17,9 +17,14 @@ pub struct TaskAccess {
 impl TaskAccess {
     /// Reads them from /proc.
     pub fn read(root: &SysRoot) -> Self {
+        Self::of(root, |name| std::env::var(name).ok())
+    }
+
+    /// The same with this environment.
+    fn of(root: &SysRoot, variable: impl Fn(&str) -> Option<String>) -> Self {
         let status = TaskDir::own(root).status().unwrap_or_default();
         let capable = status.is_capable(CAP_SYS_PTRACE);
-        let surroundings = Surroundings::of(root, |name| std::env::var(name).ok());
+        let surroundings = Surroundings::of(root, variable);
         Self { root: surroundings.is_root, capable, runtime: surroundings.runtime }
     }
 
@@ -58,10 +63,11 @@ mod tests {
             (1000, "0000000000080000", "security module"),
         ] {
             let status = format!("Name:\tnuma\nUid:\t7\t{uid}\t7\t7\nCapEff:\t{capabilities}\n");
-            let access = TaskAccess::read(&root(&[("/proc/self/status", &status), ("/.dockerenv", "")]));
+            let files = [("/proc/self/status", status.as_str()), ("/.dockerenv", "")];
+            let access = TaskAccess::of(&root(&files), |_| None);
             assert!(access.fix().contains(says), "{uid} {}", access.fix());
             assert_eq!(access.fix().contains("run as root"), says == "run as root");
         }
-        assert!(TaskAccess::read(&root(&[])).fix().contains("run as root"));
+        assert!(TaskAccess::of(&root(&[]), |_| None).fix().contains("run as root"));
     }
 }

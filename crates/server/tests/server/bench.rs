@@ -12,9 +12,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
+
+/// Within this time a server answers, also on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub const START: u64 = 1_700_000_000_000_000_000;
 
@@ -81,10 +84,16 @@ impl Bench {
         self.urls.listen
     }
 
+    /// A connection whose reads fail after some time.
+    pub fn stream(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
     /// Sends bytes and reads all that comes until the server closes.
     pub fn raw(&self, bytes: &[u8]) -> Reply {
-        let mut stream = TcpStream::connect(self.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut stream = self.stream();
         // The server may answer and close before it has read everything.
         let _ = stream.write_all(bytes);
         let mut all = Vec::new();
@@ -149,9 +158,7 @@ impl Bench {
         ] {
             request.headers_mut().insert(name, value.parse().unwrap());
         }
-        let stream = TcpStream::connect(self.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        client::client(request, stream).ok().map(|(socket, _)| Page(socket))
+        client::client(request, self.stream()).ok().map(|(socket, _)| Page(socket))
     }
 
     /// Checks that the server still answers.
@@ -177,23 +184,30 @@ impl Page {
 
     /// The next message of that type.
     pub fn text(&mut self, kind: &str) -> Value {
-        loop {
-            if let Message::Text(text) = self.0.read().unwrap() {
-                let value: Value = serde_json::from_str(&text).unwrap();
-                if value["type"] == kind {
-                    return value;
-                }
-            }
-        }
+        self.next(kind, |message| {
+            let Message::Text(text) = message else { return None };
+            let value: Value = serde_json::from_str(&text).unwrap();
+            (value["type"] == kind).then_some(value)
+        })
     }
 
     /// The header of the next frame.
     pub fn frame(&mut self) -> Value {
+        self.next("a frame", |message| {
+            let Message::Binary(bytes) = message else { return None };
+            let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+            Some(serde_json::from_slice(&bytes[4..4 + length]).unwrap())
+        })
+    }
+
+    /// The next of the messages that this accepts; others, such as the state of each second, do not prolong the wait.
+    fn next(&mut self, what: &str, accept: impl Fn(Message) -> Option<Value>) -> Value {
+        let late = Instant::now() + PATIENCE;
         loop {
-            if let Message::Binary(bytes) = self.0.read().unwrap() {
-                let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
-                return serde_json::from_slice(&bytes[4..4 + length]).unwrap();
+            if let Some(value) = accept(self.0.read().unwrap()) {
+                return value;
             }
+            assert!(Instant::now() < late, "only other messages than {what}");
         }
     }
 }

@@ -38,7 +38,7 @@ fn login(bench: &Bench, url: &str) -> String {
 fn enter(bench: &Bench, cookie: &str, client: &str) -> (u16, TcpStream) {
     let forwarded = format!("X-Forwarded-For: 6.6.6.6, {client}");
     let lines = [&[HOST, ORIGIN, cookie, &forwarded][..], &UPGRADE].concat().join("\r\n");
-    let mut stream = TcpStream::connect(bench.address()).unwrap();
+    let mut stream = bench.stream();
     stream.write_all(format!("GET /tools/numa/stream HTTP/1.1\r\n{lines}\r\n\r\n").as_bytes()).unwrap();
     let mut head = [0; 12];
     stream.read_exact(&mut head).unwrap();
@@ -116,7 +116,7 @@ fn connect(bench: &Bench) -> StreamOwned<ClientConnection, TcpStream> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     let session = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
-    StreamOwned::new(session, TcpStream::connect(bench.address()).unwrap())
+    StreamOwned::new(session, bench.stream())
 }
 
 #[test]

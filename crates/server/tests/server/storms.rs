@@ -33,7 +33,7 @@ fn half_open_connections_block_nobody() {
 }
 
 #[test]
-fn a_flood_of_connections_blocks_nobody() {
+fn measuring_a_flood_of_connections_blocks_nobody() {
     let bench = Bench::new();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -48,11 +48,11 @@ fn a_flood_of_connections_blocks_nobody() {
                 }
             });
         }
-        // A slow request may be among the oldest connections and be closed; then try again.
+        // A slow request may be among the oldest connections and be closed.
         let comes_in = || catch_unwind(AssertUnwindSafe(|| gets_in(&bench))).is_ok();
-        let tries: Vec<_> = (0..20).map(|_| (0..20).position(|_| comes_in())).collect();
+        let count = (0..20).filter(|_| comes_in()).count();
         over.store(true, Ordering::Relaxed);
-        assert!(tries.iter().all(Option::is_some), "{tries:?}");
+        assert!(count >= 15, "{count} of 20 came in");
     });
 }
 
@@ -86,11 +86,12 @@ fn viewers_do_not_count_as_controllers() {
 #[test]
 fn a_client_that_reads_nothing_is_replaced() {
     let bench = Bench::new();
-    for url in [bench.urls.viewer.clone(), bench.urls.controller.clone()] {
-        let stalled: Vec<_> = (0..16).map_while(|_| bench.try_connect(&url)).collect();
+    for (url, limit) in [(bench.urls.viewer.clone(), 16), (bench.urls.controller.clone(), 8)] {
+        let stalled: Vec<_> = (0..limit).map(|_| bench.connect(&url)).collect();
         // The server needs time to notice that they do not answer.
         let mut came = wait_for("a free connection", || bench.try_connect(&url));
         assert_eq!(came.text("hello")["limits"]["clients"], 16);
+        until!(came.text("state")["clients"] == limit, "one of the stalled has given way");
         drop(stalled);
     }
 }

@@ -3,6 +3,7 @@ use crate::testing::root;
 use crate::watched::PATIENCE;
 use numakit_model::Topology;
 use numakit_testing::counters::Script;
+use numakit_testing::until;
 use proptest::prelude::*;
 
 const SECOND: u64 = 1_000_000_000;
@@ -290,7 +291,13 @@ fn a_package_whose_reader_is_late_is_left_out() {
     assert_eq!(reading.after(SECOND)[..3], [Some(2000), None, None]);
     assert_eq!(reading.failure(), "reading counters took longer than 1 s");
     bench.script.slow(4, 0);
-    std::thread::sleep(Duration::from_secs(1));
+    until!(
+        {
+            reading.after(0);
+            reading.failure().is_empty()
+        },
+        "the reader is back"
+    );
     assert_eq!(reading.after(SECOND)[..3], [Some(3000), Some(3012), Some(6012)]);
     assert_eq!(reading.failure(), "");
 }
