@@ -30,6 +30,10 @@ const MAX_TIME: Duration = Duration::from_millis(200);
 const SAMPLES: usize = 24;
 const MAX_SAMPLED_TIME: Duration = Duration::from_secs(2);
 
+/// Calibrations until samples land in one place. Where others use the processor, they may land elsewhere for a while: on one
+/// virtual machine 70 to 100 % landed behind the load, within a minute.
+const ATTEMPTS: usize = 4;
+
 /// The name of the file in the user's cache.
 const FILE: &str = "landing";
 /// Lines of the file at most: the machines that share a home directory.
@@ -110,14 +114,26 @@ pub fn of_road(road: RoadKind) -> Result<Calibration, RoadError> {
     if let Some(counts) = kept(&machine, road) {
         return Ok(Calibration { road, counts });
     }
+    let mut calibration = measured(road)?;
+    for _ in 1..ATTEMPTS {
+        if calibration.landing() == Landing::Other {
+            calibration = measured(road)?;
+        }
+    }
+    // What was true for a moment is not kept.
+    if calibration.landing() != Landing::Other {
+        keep(&machine, &calibration);
+    }
+    Ok(calibration)
+}
+
+fn measured(road: RoadKind) -> Result<Calibration, RoadError> {
     let counts = match road {
         RoadKind::Perf => by_perf()?,
         RoadKind::Ptrace => by_ptrace().map_err(RoadError::Ptrace)?,
         RoadKind::InProcess => by_timer().map_err(RoadError::InProcess)?,
     };
-    let calibration = Calibration { road, counts };
-    keep(&machine, &calibration);
-    Ok(calibration)
+    Ok(Calibration { road, counts })
 }
 
 /// Measures the road of performance events, whatever the cache has.

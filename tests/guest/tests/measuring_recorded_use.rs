@@ -46,6 +46,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
 });
 
 #[test]
+#[ignore = "thorough: half a minute. With the build of tests, numa finds too few pages in use in an emulated CPU's six seconds"]
 fn a_recording_reads_far_when_broken_and_local_when_repaired() {
     let Some(boot) = or_skipped(&BOOT) else { return };
     boot["machine"].succeeded();

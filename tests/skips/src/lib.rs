@@ -70,7 +70,7 @@ kinds! {
     PYTHON, "python", Always, "Python with pyarrow, pandas, polars and mcp";
     TOOLS, "tools", Always, "programs that tests compare with or run: numactl, hwloc, util-linux, binutils, interpreters";
     COMPILERS, "compilers", Always, "g++, gfortran, go, musl-gcc, and GCC's sanitizers";
-    SAMPLES, "samples", Always, "samples of a running program that name the interrupted instruction";
+    SAMPLES, "samples", Always, "samples of the instructions of a running program";
     GUEST, "guest", If(|m| m.apt), "QEMU with a kernel and busybox: a NUMA guest";
     CONTAINERS, "containers", If(|m| m.apt && m.root), "runc and the seccomp profile of Podman";
     SERVERS, "servers", If(|m| m.apt), "nginx, InfluxDB, Prometheus, node_exporter";

@@ -1,5 +1,6 @@
 use crate::compiler::builds;
 use crate::runner::{Done, Folder, Started};
+use numakit_skips::Kind;
 use numakit_testing::until;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -31,19 +32,25 @@ fn explained(folder: &Folder, command: &str) -> Option<Value> {
 
 /// The same, with options.
 pub fn explained_with(folder: &Folder, options: &str, command: &str) -> Option<Value> {
-    explained_or_not(folder, options, command).map_err(|why| numakit_skips::SAMPLES.skip(why)).ok()
+    explained_or_not(folder, options, command).map_err(|(kind, why)| kind.skip(why)).ok()
 }
 
-/// The same, or why samples cannot say it.
-pub fn explained_or_not(folder: &Folder, options: &str, command: &str) -> Result<Value, String> {
+/// The same, or why samples cannot say it: there are none, or those of this machine are no use at present, as where the
+/// neighbours of a virtual machine disturb them.
+pub fn explained_or_not(
+    folder: &Folder,
+    options: &str,
+    command: &str,
+) -> Result<Value, (&'static Kind, String)> {
     let done = folder.run(&format!("explain {options} --json result.json -- {command}"));
     if done.code == 2 && done.err.contains("no samples can be taken") {
-        return Err(done.err);
+        return Err((&numakit_skips::SAMPLES, done.err));
     }
     assert_eq!(done.code, 0, "{} {}", done.out, done.err);
     let result: Value = serde_json::from_slice(&std::fs::read(folder.path("result.json")).unwrap()).unwrap();
     if result["regime"] != "precise" {
-        return Err("samples of this machine do not name the instruction that waited".to_owned());
+        let why = "samples of this machine do not name the instruction that waited";
+        return Err((&numakit_skips::MACHINE, why.to_owned()));
     }
     Ok(result)
 }

@@ -65,12 +65,12 @@ fn roads_say_the_same(folder: &str, programs: &[&str]) {
         for road in ROADS {
             match explained_or_not(&folder, &format!("-F 250 --road {road}"), command) {
                 Ok(result) => all.push((road, said(&result))),
-                Err(why) => numakit_skips::PRIVILEGES.skip_part(format_args!("--road {road}: {why}")),
+                Err((kind, why)) => kind.skip_part(format_args!("--road {road}: {why}")),
             }
         }
         println!("{command}: {all:.1?}");
         let Some(((_, first), others)) = all.split_first().filter(|(_, others)| !others.is_empty()) else {
-            return numakit_skips::SAMPLES.skip("there are no two roads to compare");
+            return numakit_skips::MACHINE.skip("there are no two roads to compare");
         };
         for (road, other) in others {
             let limit = POINTS + chance(*first, *other);

@@ -69,7 +69,7 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
     let landing = match road.landing() {
         landing @ (Landing::Behind | Landing::OneFurther) => landing,
         Landing::BlockStart | Landing::Other => {
-            numakit_skips::SAMPLES.skip("samples of this machine do not name the instruction that waited");
+            numakit_skips::MACHINE.skip("samples of this machine do not name the instruction that waited");
             return None;
         }
     };

@@ -15,7 +15,7 @@ fn measuring_the_bases_of_all_threads_are_found() {
         return numakit_skips::PRIVILEGES.skip(refusal);
     }
     // The first thread spins too, once.
-    for arguments in ["threads 3 300", "spin 1 300"] {
+    for arguments in ["threads 3 300", "spin 1 900"] {
         let Some(prepared) = prepared(arguments) else { return };
         let words = prepared.words.clone();
         let start = move || Running::start(&words);

@@ -75,9 +75,12 @@ fn measuring_a_call_that_was_interrupted_is_restarted() {
     if let Err(error) = tracer.seize(child) {
         return numakit_skips::PRIVILEGES.skip(format_args!("ptrace is refused here: {error}"));
     }
-    let (mut repaired, mut status, limit) = (0, None, Instant::now() + Duration::from_secs(120));
+    let (mut repaired, mut status, mut turn, limit) = (0, None, 0, Instant::now() + Duration::from_secs(120));
     while status.is_none() {
         assert!(Instant::now() < limit, "the program does not end");
+        // A call that is restarted sleeps as long as before: now and then there must be time for all of it.
+        turn += 1;
+        std::thread::sleep(Duration::from_micros(if turn % 4 == 0 { 3000 } else { 300 }));
         // The child, or nothing any more.
         let _ = tracer.interrupt(child);
         std::thread::sleep(Duration::from_micros(300));

@@ -5,7 +5,7 @@ use numakit_operand::{Decoder, Operand};
 use numakit_sampling::choice::{self, SampledProgram};
 use numakit_sampling::operands::{SampledMemory, registers};
 use numakit_sampling::process::{MemoryKind, ObservedProcess};
-use numakit_sampling::{RoadEvent, SampleSettings, open};
+use numakit_sampling::{Landing, RoadEvent, SampleSettings, open};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::Permissions;
 use numakit_testing::until;
@@ -27,6 +27,9 @@ fn measuring_the_addresses_of_a_chain_are_in_its_array() {
         open::command(&choice, &settings, None, move |_| Running::start(&words)).unwrap();
     let (mut process, mut decoder) = (ObservedProcess::open(running.id()).unwrap(), Decoder::default());
     let landing = road.landing();
+    if landing == Landing::Other {
+        return numakit_skips::MACHINE.skip("samples of this machine land in no one place");
+    }
     let mut found = Vec::new();
     until!({
         let ended = running.ended().unwrap();

@@ -89,7 +89,7 @@ fn events_that_share_a_ring_are_distinguished() {
     };
     let Some(mut rings) = open(&request) else { return };
     // The C library always maps a block of this size anew: it never gives memory that was touched before.
-    let touched = vec![1u8; 40 << 20];
+    let touched = std::hint::black_box(vec![1u8; 40 << 20]);
     spin(5_000_000);
     let mut counts = [0, 0];
     rings.drain(&mut |record, event| {
