@@ -178,6 +178,7 @@ test("the observed command ends, and its samples stay", async () => {
   lineMayBeLost(client);
   await client.page.goto(`${numa.controller}`);
   await client.ready();
+  await until("samples", async () => (await measured(client)).length > 0);
   await writeFile(numa.file("end"), "");
   await until("the end of the command", () => !numa.running);
   await until("the end on the page", async () => /ended/.test(await client.status()));
