@@ -144,36 +144,20 @@ pub(crate) fn on<'a>(verb: &'a str, path: &'a Path) -> impl FnOnce(io::Error) ->
 /// How long a program may run that a guest is made with: it may download 300 MiB. `timeout` ends it with status 124.
 const LIMIT: [&str; 2] = ["--kill-after=10", "1200"];
 
-/// The same command with that limit; without one where this machine has no `timeout`.
-fn limited(command: &Command) -> Command {
-    let mut limited = match crate::place::on_this_machine("timeout") {
-        Some(timeout) => {
-            let mut limited = Command::new(timeout);
-            limited.args(LIMIT).arg(command.get_program());
-            limited
-        }
-        None => Command::new(command.get_program()),
-    };
-    limited.args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
-    if let Some(folder) = command.get_current_dir() {
-        limited.current_dir(folder);
-    }
-    limited
+/// The output of a command with that limit; without one where this machine has no `timeout`.
+fn limited(command: &mut Command) -> io::Result<Output> {
+    let Some(timeout) = crate::place::on_this_machine("timeout") else { return command.output() };
+    let mut wrapper = Command::new(timeout);
+    wrapper.args(LIMIT);
+    crate::programs::wrapped(wrapper, command).output()
 }
 
 /// Runs a program to its end; anything but success is a failure with what it said.
 pub(crate) fn finished(command: &mut Command) -> Result<Output, Failure> {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let line = words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
-    let output = limited(command)
-        .output()
-        .map_err(|source| Failure::Io { action: format!("start {line}"), source })?;
+    let output =
+        limited(command).map_err(|source| Failure::Io { action: format!("start {line}"), source })?;
     if output.status.success() {
         return Ok(output);
     }

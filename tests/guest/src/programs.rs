@@ -51,6 +51,21 @@ fn build_numa() -> Result<PathBuf, Failure> {
     Ok(place::target().join("debug/numa"))
 }
 
+/// A command that another one starts, such as `timeout`: with its words, variables and folder.
+pub fn wrapped(mut wrapper: Command, command: &Command) -> Command {
+    wrapper.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => wrapper.env(name, value),
+            None => wrapper.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        wrapper.current_dir(folder);
+    }
+    wrapper
+}
+
 /// Whether a variable tells a program of the package that cargo runs it for.
 pub fn is_of_package(variable: &std::ffi::OsStr) -> bool {
     let name = variable.to_string_lossy();

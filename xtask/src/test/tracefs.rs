@@ -1,6 +1,7 @@
 //! Mounts tracefs for tests that count tracepoints.
 
 use crate::install;
+use numakit_guest::programs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -26,18 +27,7 @@ impl Tracefs {
         if !self.mount {
             return command;
         }
-        let mut wrapped = inside("exec \"$0\" \"$@\"");
-        wrapped.arg(command.get_program()).args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => wrapped.env(name, value),
-                None => wrapped.env_remove(name),
-            };
-        }
-        if let Some(folder) = command.get_current_dir() {
-            wrapped.current_dir(folder);
-        }
-        wrapped
+        programs::wrapped(inside("exec \"$0\" \"$@\""), &command)
     }
 }
 
