@@ -112,7 +112,7 @@ pub struct Boot {
     pub out: PathBuf,
     /// What the simulator counted.
     pub traffic: Option<Traffic>,
-    /// CPU time of QEMU at the end of each part.
+    /// CPU time of QEMU at the start of each step that began, and at the end.
     pub(crate) cpu: Vec<Duration>,
     /// All steps that were to be done, and the regions that each was to have.
     pub(crate) asked: Vec<(String, usize)>,

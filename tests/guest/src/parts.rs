@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::ops::Index;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 /// Makes the guest of a module, not booted.
 type Build = fn() -> Result<Guest, Failure>;
@@ -105,17 +104,23 @@ impl Shared {
     }
 }
 
-/// What a boot took, and how much CPU time of it each part.
+/// What a boot took, how much CPU time of it each part, and the steps that took most.
 fn told(names: &[&str], boot: &Boot) -> String {
-    let seconds = |time: &Duration| time.as_secs_f64();
-    let (first, all) = (seconds(&boot.boot_time), seconds(&boot.total_time));
-    let mut text = format!("booted in {first:.1} s, {all:.1} s in all; CPU time:");
-    let mut before = 0.0;
-    for (name, used) in names.iter().zip(boot.cpu.iter().map(seconds)) {
-        text += &format!(" {name} {:.1} s", used - before);
-        before = used;
-    }
-    text
+    let steps = boot.asked.iter().map(|(name, _)| name.as_str());
+    let used = boot.cpu.windows(2).map(|pair| pair[1].saturating_sub(pair[0]).as_secs_f64());
+    let mut steps: Vec<(&str, f64)> = steps.zip(used).collect();
+    let of_part = |part: &str| -> f64 {
+        let is_of_part = |step: &str| step.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'));
+        steps.iter().filter(|(step, _)| is_of_part(step)).map(|(_, used)| used).sum::<f64>() + 0.0
+    };
+    let parts: Vec<(&str, f64)> = names.iter().map(|name| (*name, of_part(name))).collect();
+    steps.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let listed = |list: &[(&str, f64)]| {
+        list.iter().map(|(name, used)| format!("{name} {used:.1} s")).collect::<Vec<_>>().join(", ")
+    };
+    let (first, all) = (boot.boot_time.as_secs_f64(), boot.total_time.as_secs_f64());
+    let longest = listed(&steps[..steps.len().min(8)]);
+    format!("booted in {first:.1} s, {all:.1} s in all; CPU time: {}; of these {longest}", listed(&parts))
 }
 
 impl Part {

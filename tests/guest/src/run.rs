@@ -44,7 +44,7 @@ pub struct Times {
     pub boot: Duration,
     /// To the end of QEMU.
     pub total: Duration,
-    /// CPU time of QEMU at the end of each share.
+    /// CPU time of QEMU at the start of each step that began, and at the end.
     pub cpu: Vec<Duration>,
 }
 
@@ -103,7 +103,8 @@ impl Run<'_> {
         let mut watch = Watch::default();
         let (mut boot, mut failed_at) = (None, None);
         let mut clock = Clock { share: 0, began: started, limit: self.timeout };
-        let mut cpu = vec![Duration::ZERO];
+        let mut cpu = Vec::new();
+        let mut used = Duration::ZERO;
         let status = loop {
             let ended = qemu.try_wait().map_err(on("wait for QEMU in", self.folder))?;
             watch.take(console.read());
@@ -117,19 +118,19 @@ impl Run<'_> {
             if watch.fatal.is_some() && failed_at.is_none() {
                 failed_at = Some(Instant::now());
             }
-            if let Stage::Step(number) = watch.stage
-                && let Some((share, limit)) = self.limits.get(number)
-                && *share != clock.share
-            {
-                clock = Clock { share: *share, began: Instant::now(), limit: *limit };
-                cpu.push(Duration::ZERO);
-            }
-            if let (Some(last), Some(used)) = (cpu.last_mut(), cpu_time(qemu.id())) {
-                *last = used;
+            used = cpu_time(qemu.id()).unwrap_or(used);
+            if let Stage::Step(number) = watch.stage {
+                cpu.resize(cpu.len().max(number + 1), used);
+                if let Some((share, limit)) = self.limits.get(number)
+                    && *share != clock.share
+                {
+                    clock = Clock { share: *share, began: Instant::now(), limit: *limit };
+                }
             }
             let late = clock.limit.is_some_and(|limit| clock.began.elapsed() > limit);
             if late || failed_at.is_some_and(|at| at.elapsed() > LAST_WORDS) {
                 stop(&mut qemu);
+                cpu.push(used);
                 watch.take(console.read());
                 let hang = Failure::Hang {
                     after: clock.began.elapsed(),
@@ -141,6 +142,7 @@ impl Run<'_> {
             }
             thread::sleep(PAUSE);
         };
+        cpu.push(used);
         let times = times(boot, started, cpu);
         match self.verdict(&watch, status) {
             Ok(()) => Ok(times),
