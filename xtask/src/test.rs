@@ -24,7 +24,6 @@ use options::Options;
 use rust::{Environment, Surroundings, Tests};
 use speed::Speed;
 use std::process::{Command, ExitCode};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Programs that tests use, and their Debian packages.
@@ -106,16 +105,11 @@ impl Run {
         environment.push(("NUMAKIT_NUMA", workspace::numa().into()));
         environment.extend(self.options.thorough.then(|| (numakit_skips::THOROUGH, "1".into())));
         let surroundings = Surroundings::new(environment);
-        // Tests in a browser use one CPU; until they have ended, programs of Rust use the others.
-        let page_ended = AtomicBool::new(!has_page);
         std::thread::scope(|scope| {
             if has_page {
-                scope.spawn(|| {
-                    self.page(&surroundings);
-                    page_ended.store(true, Ordering::Release);
-                });
+                scope.spawn(|| self.page(&surroundings));
             }
-            rust::beside(&self.console, tests, &surroundings, &page_ended)
+            rust::beside(&self.console, tests, &surroundings)
         })?;
         rust::alone(&self.console, tests, &surroundings)?;
         if has_page && !self.options.without_measuring && web::can_test().is_ok() {

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -25,28 +24,15 @@ pub enum Event {
     Ended(Result<ExitStatus>, Duration),
 }
 
-/// How often a worker looks whether it may start.
-const PAUSE: Duration = Duration::from_millis(200);
-
-/// Runs all commands, `workers` at a time once `is_quiet` is set and one at a time before, and calls `take` in this
-/// thread with the number of a command and each of its events.
-pub fn run(
-    commands: Vec<Command>,
-    workers: usize,
-    is_quiet: &AtomicBool,
-    mut take: impl FnMut(usize, Event),
-) {
+/// Runs all commands, `workers` at a time, and calls `take` in this thread with the number of a command and each of its events.
+pub fn run(commands: Vec<Command>, workers: usize, mut take: impl FnMut(usize, Event)) {
     let waiting = Mutex::new(commands.into_iter().enumerate().collect::<VecDeque<_>>());
     let next = || waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
-    let is_over = || waiting.lock().map_or(true, |waiting| waiting.is_empty());
     std::thread::scope(|scope| {
         let (sender, events) = mpsc::channel();
-        for worker in 0..workers {
-            let (sender, next, is_over) = (sender.clone(), &next, &is_over);
+        for _ in 0..workers {
+            let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                while worker > 0 && !is_quiet.load(Ordering::Acquire) && !is_over() {
-                    std::thread::sleep(PAUSE);
-                }
                 while let Some((number, command)) = next() {
                     one(number, command, &sender);
                 }
@@ -121,7 +107,7 @@ mod tests {
     fn all_commands_run_and_their_lines_have_their_numbers() {
         let scripts = ["echo a; echo b; exit 3", "echo c", "kill -9 $$"];
         let mut lines = vec![Vec::new(); 3];
-        run(scripts.map(shell).into(), 2, &AtomicBool::new(false), |number, event| {
+        run(scripts.map(shell).into(), 2, |number, event| {
             lines[number].push(match event {
                 Event::Started => "started".to_owned(),
                 Event::Line(line) => line,

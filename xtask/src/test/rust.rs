@@ -12,7 +12,6 @@ use crate::process;
 use anyhow::Result;
 use std::ffi::OsString;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Environment variables of tests.
@@ -81,11 +80,11 @@ impl Surroundings {
     }
 }
 
-/// Runs the tests that may run beside others: one program at a time until `is_quiet` is set, then one for each CPU.
-pub fn beside(console: &Console, tests: &Tests, all: &Surroundings, is_quiet: &AtomicBool) -> Result<()> {
+/// Runs the tests that may run beside others, a program for each CPU.
+pub fn beside(console: &Console, tests: &Tests, all: &Surroundings) -> Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let one_by_one = |job: &Job| job.program.one_by_one;
-    Run::of(console, &tests.beside, all, &one_by_one, cpus, is_quiet)?;
+    Run::of(console, &tests.beside, all, &one_by_one, cpus)?;
     doc(console, all)
 }
 
@@ -96,7 +95,7 @@ pub fn alone(console: &Console, tests: &Tests, all: &Surroundings) -> Result<()>
         return Ok(());
     }
     console.lock().progress.begin(&format!("{count} tests that measure, alone"));
-    let reports = Run::of(console, &tests.alone, all, &|_| true, 1, &AtomicBool::new(true))?;
+    let reports = Run::of(console, &tests.alone, all, &|_| true, 1)?;
     let failed: Vec<(&Job, &Report)> =
         tests.alone.iter().zip(&reports).filter(|(_, report)| !report.failed_names.is_empty()).collect();
     second::tries(console, &failed, |job| all.command(job))
@@ -110,7 +109,6 @@ impl Run<'_> {
         all: &Surroundings,
         one_by_one: &dyn Fn(&Job) -> bool,
         workers: usize,
-        is_quiet: &AtomicBool,
     ) -> Result<Vec<Report>> {
         let command = |job: &Job| {
             let mut command = all.command(job)?;
@@ -120,7 +118,7 @@ impl Run<'_> {
         let commands = jobs.iter().map(command).collect::<Result<Vec<_>>>()?;
         let reports = jobs.iter().map(|_| Report::default()).collect();
         let mut run = Run { console, jobs, reports, last: vec![Instant::now(); jobs.len()], ended_tests: 0 };
-        queue::run(commands, workers, is_quiet, |at, event| run.take(at, event));
+        queue::run(commands, workers, |at, event| run.take(at, event));
         Ok(run.reports)
     }
 
