@@ -105,7 +105,8 @@ fn a_full_disk_is_reported_and_samples_are_kept() {
     too_small.says(2, "free some space");
     begun.says(0, "samples");
     stopped.says(1, "numa recover");
-    assert!(kept.samples() > 1000, "{}", kept.samples());
+    // One batch was written before the disk was full, or more.
+    assert!(kept.samples() >= 1000, "{}", kept.samples());
     assert_eq!((recovered.code, whole.samples()), (0, kept.samples()));
 }
 
