@@ -195,7 +195,7 @@ fn differences<'a>(before: &'a Profile, after: &Profile) -> (Vec<(&'a Measure, D
             "%" => 0.0,
             _ => RECORDINGS_VARY * measure.value.abs().max(other.value.abs()),
         };
-        let noise = spread.max(varies).max(measure.floor.max(other.floor));
+        let noise = spread.max(varies).max(measure.floor.max(other.floor)) + rescaled(measure, other);
         let mut difference =
             Difference::of(&measure.name, &measure.unit, (measure.value, other.value), noise);
         difference.is_better =
@@ -205,6 +205,17 @@ fn differences<'a>(before: &'a Profile, after: &Profile) -> (Vec<(&'a Measure, D
     let all: Vec<(&Measure, Difference)> = before.measures.iter().filter_map(difference).collect();
     let both = all.len();
     (all, (before.measures.len() - both) + after.measures.len().saturating_sub(both))
+}
+
+/// How much of a difference comes from what the two recorders measured before the programs ran: the cost of a page fault may have
+/// been another one at that moment.
+fn rescaled(before: &Measure, after: &Measure) -> f64 {
+    match (before.scale, after.scale) {
+        (Some(a), Some(b)) if a > 0.0 && b > 0.0 => {
+            ((a / b).max(b / a) - 1.0) * before.value.abs().max(after.value.abs())
+        }
+        _ => 0.0,
+    }
 }
 
 /// One line for each metric and for all that changed by the same, the clearest first.

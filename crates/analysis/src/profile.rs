@@ -54,6 +54,9 @@ pub(crate) struct Measure {
     pub(crate) noise: Option<f64>,
     /// Smaller differences are never looked at.
     pub(crate) floor: f64,
+    /// What the value is proportional to and the recorder measured before the program ran, such as the cost of an event; none if
+    /// it is counted alone.
+    pub(crate) scale: Option<f64>,
     /// Whether it is the program's own.
     pub(crate) is_own: bool,
     /// Whether more of it is better; none: neither is.
@@ -123,6 +126,8 @@ fn of_formulas(
             return None;
         }
         let noise = errors.half(|means| bound.value(means));
+        let measured = bound.columns().filter(|&at| is_of_recorder(&header.series[at]));
+        let scale = measured.filter_map(|at| facts.mean_of(at)).reduce(|a, b| a * b);
         seen.push(bound);
         let (unit, floor) = unit_of(formula.quantity);
         Some(Measure {
@@ -131,6 +136,7 @@ fn of_formulas(
             value,
             noise,
             floor,
+            scale,
             is_own: !BY_OTHERS.contains(&name) && read.iter().any(|series| is_of_program(series)),
             is_good: is_good(name).filter(|_| formula.quantity == Quantity::Percent),
         })
@@ -195,6 +201,7 @@ fn of_series_at(
         value: facts.mean_of(at)? * factor,
         noise,
         floor,
+        scale: None,
         is_own,
         is_good: None,
     })

@@ -9,6 +9,7 @@ fn measure(name: &str, value: f64, noise: f64) -> Measure {
         value,
         noise: Some(noise),
         floor: 2.0,
+        scale: None,
         is_own: true,
         is_good: Some(false),
     }
@@ -94,6 +95,19 @@ fn differences_within_noise_are_none_and_no_finding_is_gone() {
     assert!(compared.gone.is_empty() && compared.program.is_empty());
     assert_eq!(compared.headline.verdict, "A and B do not differ beyond noise in what the program did");
     assert!(compared.headline.change.contains("none of 1 compared values"), "{}", compared.headline.change);
+}
+
+#[test]
+fn a_cost_that_was_measured_differently_is_no_difference_of_the_program() {
+    let of = |share: f64, cost: f64| {
+        let measure = Measure { scale: Some(cost), ..measure("fault_share", share, 3.0) };
+        profile(vec![measure], Vec::new(), 10.0)
+    };
+    let outcome = |before: &Profile, after: &Profile| compare(before, after).outcome;
+    // As many faults in the same time, and a page fault that took 700 and 850 ns before.
+    assert_eq!(outcome(&of(82.3, 7.0e-7), &of(100.0, 8.5e-7)), ComparisonOutcome::Equal);
+    assert_eq!(outcome(&of(82.3, 7.0e-7), &of(100.0, 7.1e-7)), ComparisonOutcome::Worse);
+    assert_eq!(outcome(&of(82.3, 7.0e-7), &of(10.0, 8.5e-7)), ComparisonOutcome::Better);
 }
 
 #[test]
