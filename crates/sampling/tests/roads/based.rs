@@ -45,7 +45,7 @@ fn measuring_the_bases_of_all_threads_are_found() {
         let sum: i32 = found.values().sum();
         let right: i32 =
             found.iter().filter(|((base, exact), _)| base == exact).map(|(_, count)| count).sum();
-        // A sample from before the C library was ready has no base yet.
-        assert!(sum > 10 && right * 10 >= sum * 9, "{right} of {sum}: {found:x?}");
+        // A sample from before the C library was ready has no base yet. How many come depends on how fast the machine is.
+        assert!(sum >= 5 && right * 10 >= sum * 9, "{right} of {sum}: {found:x?}");
     }
 }

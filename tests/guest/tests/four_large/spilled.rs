@@ -11,11 +11,25 @@ const MIB: u64 = 1 << 20;
 /// More than the first node has.
 const BLOCKS: u64 = 320;
 
+/// Waits until the recording has what the allocator says, and pages of all blocks: an emulated recorder that costs much rests
+/// long.
+const RECORDED: &str = r#"
+mapped=$(tr '}' '\n' <stats | sed -n '/"node":0/s/.*"mapped":\([0-9]*\).*/\1/p')
+until numa export --to csv --raw spilled.arrows | awk -F, -v mapped=$mapped -v blocks=$1 '
+    NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+    END {
+        pages = $at["task.alloc_local@node0"] + $at["task.alloc_spilled@node0"]
+        exit !($at["task.alloc_mapped@node0"] == mapped && pages > blocks * 1000000)
+    }'
+do sleep 1; done
+"#;
+
 pub fn guest() -> Result<Guest, Failure> {
     let run = format!(
         "NUMALLOC_STATS=1 numa record -i 100ms -e 'task.alloc_*,task.resident_error' -o spilled.arrows -- \
          numa run --alloc numa -c 4 --busy off -- spilling {BLOCKS} \
-         'cat /proc/$PID/numa_maps > maps; numa alloc-stats $PID --json > stats; numa alloc-stats $PID; sleep 15' 2> said"
+         'cat /proc/$PID/numa_maps > maps; numa alloc-stats $PID --json > stats; numa alloc-stats $PID; \
+         sh recorded {BLOCKS}' 2> said"
     );
     // So that a page is a page and stays.
     let quiet =
@@ -25,6 +39,7 @@ pub fn guest() -> Result<Guest, Failure> {
         .program(&programs::numa()?)
         .program(&programs::compiled("spilling")?.unwrap())
         .step("quiet", &["sh", "-c", quiet])
+        .step("recorded", &["sh", "-c", &format!("cat > recorded <<'SCRIPT'\n{RECORDED}\nSCRIPT")])
         .step("full", &["sh", "-c", &super::leave(0, 250)])
         .step("spill", &["sh", "-c", &run]))
 }
