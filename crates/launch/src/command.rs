@@ -1,5 +1,6 @@
 //! Prepares the command of a program from its plan.
 
+use crate::file_kind::Sanitizer;
 use crate::{Environment, EnvironmentChange, LaunchError, Obstacle, Program, RunOptions, ranks};
 use numakit_model::plan::{Memory, Mode, Plan};
 use numakit_model::{CpuSet, Topology};
@@ -15,6 +16,8 @@ use std::path::Path;
 
 /// Makes glibc's malloc call madvise for huge pages.
 const TUNABLES: &str = "GLIBC_TUNABLES";
+/// The profile that keeps memory on nodes.
+const BY_NODE: &str = "numa";
 const MALLOC_HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
 
 /// Names the process that the launcher started, for the library.
@@ -55,8 +58,8 @@ pub struct ExplainedCommand {
     pub prepared: PreparedCommand,
     /// Changes of the environment.
     pub changes: Vec<EnvironmentChange>,
-    /// What placement cannot do for this program; one line.
-    pub note: Option<String>,
+    /// What placement or the allocator cannot do for this program; a line each.
+    pub notes: Vec<String>,
     /// Messages of `-v`, in addition to the changes.
     pub messages: Vec<String>,
 }
@@ -109,8 +112,9 @@ impl ExplainedCommand {
         };
         let changes = environment.changes().to_vec();
         let note = obstacle.map(|obstacle| request.note(obstacle, &wanted));
+        let notes = note.into_iter().chain(request.allocator_note(&wanted)).collect();
         let prepared = PreparedCommand { environment: environment.into_variables(), ..prepared };
-        Ok(Self { prepared, changes, note, messages })
+        Ok(Self { prepared, changes, notes, messages })
     }
 }
 
@@ -179,7 +183,7 @@ impl CommandRequest<'_> {
     /// Preloads the allocator where the program, or those that it starts, can load it. The text is for `-v`.
     fn allocator(&self, obstacle: Option<&Obstacle>, environment: &mut Environment) -> Option<String> {
         let allocator = self.options.allocator.as_ref()?;
-        if !obstacle.is_none_or(Obstacle::allows_allocator) {
+        if !obstacle.is_none_or(Obstacle::allows_allocator) || self.program.sanitizer.is_some() {
             return None;
         }
         environment.preload_allocator(&allocator.library);
@@ -225,7 +229,7 @@ impl CommandRequest<'_> {
             ranks::divide(self.words, environment);
         }
         // Sanitizers also read this variable; an option that the program itself sets is kept.
-        if self.program.sanitized {
+        if self.program.sanitizer == Some(Sanitizer::Lenient) {
             let (option, value) = NEED_NOT_BE_FIRST;
             environment.append_option(SANITIZER, option, value);
         }
@@ -244,6 +248,24 @@ impl CommandRequest<'_> {
     }
 
     /// What placement cannot do for this program.
+    /// A sanitizer needs its own malloc, and a policy comes before the allocator's placing by node.
+    fn allocator_note(&self, wanted: &Memory) -> Option<String> {
+        let profile = self.options.allocator.as_ref()?.profile;
+        if let Some(sanitizer) = self.program.sanitizer {
+            let (program, name) = (self.program.name().display(), sanitizer.name());
+            return Some(format!(
+                "{program} has the {name}, which needs its own malloc: --alloc {profile} is left out"
+            ));
+        }
+        let by_node = profile == BY_NODE;
+        (by_node && wanted.mode != Mode::Local).then(|| {
+            format!(
+                "the memory policy {} decides where blocks lie, and not --alloc {BY_NODE}",
+                describe(wanted)
+            )
+        })
+    }
+
     fn note(&self, obstacle: &Obstacle, wanted: &Memory) -> String {
         let go = if self.program.is_go() { ", with GOMAXPROCS for as many threads" } else { "" };
         format!(

@@ -29,18 +29,40 @@ pub struct Elf {
     pub interpreter: Option<String>,
     /// It was built by Go, which creates threads without libc.
     pub go: bool,
-    /// The AddressSanitizer library that it is linked with.
+    /// The sanitizer that it is built with.
     pub sanitizer: Option<Sanitizer>,
 }
 
-/// An AddressSanitizer library, which checks that it is the first library.
+/// A sanitizer, which has a malloc of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sanitizer {
-    /// An option turns the check off.
+    /// The library of the AddressSanitizer, which checks that it is the first one. An option turns the check off.
     Lenient,
-    /// Of GCC 7 and before: the check cannot be turned off.
+    /// That of GCC 7 and before: the check cannot be turned off.
     Strict,
+    /// One that does not check, with its name.
+    Other(&'static str),
 }
+
+impl Sanitizer {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lenient | Self::Strict => "AddressSanitizer",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// What the names of sanitizers' libraries and functions have in them. Clang builds the library in: then its functions are among
+/// the names that the program has for its loader.
+const SANITIZERS: [(&str, &str); 5] = [
+    ("asan", "AddressSanitizer"),
+    ("tsan", "ThreadSanitizer"),
+    ("lsan", "LeakSanitizer"),
+    ("msan", "MemorySanitizer"),
+    ("hwasan", "HWAddressSanitizer"),
+];
 
 /// Machine code that is truncated or inconsistent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +90,8 @@ const LINE: usize = 256;
 const MAX_SEGMENTS: u64 = 512;
 /// The longest name of a loader, and the longest note, that is read.
 const MAX_BYTES: u64 = 4096;
+/// The same of the names that a program has for its loader.
+const MAX_NAMES: u64 = 1 << 20;
 const LOAD: u32 = 1;
 const DYNAMIC: u32 = 2;
 const LOADER: u32 = 3;
@@ -75,6 +99,7 @@ const NOTE: u32 = 4;
 /// Tags of the dynamic section: a needed library, the string table.
 const NEEDED: u64 = 1;
 const STRINGS: u64 = 5;
+const STRINGS_BYTES: u64 = 10;
 /// Enough bytes for a sanitizer's name and version.
 const NAME: usize = 24;
 /// The first version of libasan that can turn the check off: that of GCC 8.
@@ -158,7 +183,7 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
     Ok(elf)
 }
 
-/// The first sanitizer among the needed libraries. `loaded` are addresses, lengths and file offsets.
+/// The sanitizer among the needed libraries or in the program. `loaded` are addresses, lengths and file offsets.
 fn sanitizer(
     dynamic: &[u8],
     loaded: &[(u64, u64, u64)],
@@ -176,7 +201,15 @@ fn sanitizer(
         offset.checked_add(inside)
     })?;
     let needed = entries().filter(|(tag, _)| *tag == NEEDED);
-    needed.filter_map(|(_, at)| strings.checked_add(at)).find_map(|at| sanitizer_named(&read(at, NAME)))
+    let library =
+        needed.filter_map(|(_, at)| strings.checked_add(at)).find_map(|at| sanitizer_named(&read(at, NAME)));
+    library.or_else(|| {
+        let length = entries().find(|(tag, _)| *tag == STRINGS_BYTES)?.1.min(MAX_NAMES);
+        let names = read(strings, length as usize);
+        let built_in = |text: &str| names.split(|&byte| byte == 0).any(|name| name == text.as_bytes());
+        let (_, name) = SANITIZERS.iter().find(|(short, _)| built_in(&format!("__{short}_init")))?;
+        Some(Sanitizer::Other(name))
+    })
 }
 
 /// The sanitizer of this name: `libasan.so.8` of GCC, `libclang_rt.asan-x86_64.so` of Clang.
@@ -184,9 +217,17 @@ fn sanitizer_named(name: &[u8]) -> Option<Sanitizer> {
     if name.starts_with(b"libclang_rt.asan") {
         return Some(Sanitizer::Lenient);
     }
-    let number = name.strip_prefix(b"libasan.so.")?.split(|byte| !byte.is_ascii_digit()).next()?;
-    let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
-    Some(if number < LENIENT { Sanitizer::Strict } else { Sanitizer::Lenient })
+    if let Some(number) = name.strip_prefix(b"libasan.so.") {
+        let number = number.split(|byte| !byte.is_ascii_digit()).next()?;
+        let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
+        return Some(if number < LENIENT { Sanitizer::Strict } else { Sanitizer::Lenient });
+    }
+    let is_of = |short: &str| {
+        [format!("lib{short}.so."), format!("libclang_rt.{short}")]
+            .iter()
+            .any(|start| name.starts_with(start.as_bytes()))
+    };
+    SANITIZERS.iter().find(|(short, _)| is_of(short)).map(|(_, name)| Sanitizer::Other(name))
 }
 
 fn loader(bytes: &[u8]) -> Result<String, Damaged> {
@@ -298,11 +339,13 @@ mod tests {
                     other => panic!("{other:?}"),
                 }
             };
-            let names = b"\0libc.so.6\0libasan.so.8\0libasan.so.4\0libclang_rt.asan-x86_64.so\0";
+            let names =
+                b"\0libc.so.6\0libasan.so.8\0libasan.so.4\0libclang_rt.asan-x86_64.so\0libtsan.so.2\0";
             assert_eq!(of_libraries(names, &[1], 0x1000), None);
             assert_eq!(of_libraries(names, &[1, 11], 0x1000), Some(Sanitizer::Lenient));
             assert_eq!(of_libraries(names, &[24], 0x1000), Some(Sanitizer::Strict));
             assert_eq!(of_libraries(names, &[37, 1], 0x1000), Some(Sanitizer::Lenient));
+            assert_eq!(of_libraries(names, &[64], 0x1000), Some(Sanitizer::Other("ThreadSanitizer")));
             // Invalid offsets are ignored.
             assert_eq!(of_libraries(names, &[11], 0x9000), None);
             assert_eq!(of_libraries(names, &[u64::MAX, 5000], 0x1000), None);

@@ -22,8 +22,8 @@ pub struct Program {
     pub code: PathBuf,
     /// Why it cannot load the library; none if it can.
     pub obstacle: Option<Obstacle>,
-    /// It has an AddressSanitizer whose check for being first must be turned off.
-    pub sanitized: bool,
+    /// The sanitizer that it is built with.
+    pub sanitizer: Option<Sanitizer>,
 }
 
 /// Why a program cannot load the library.
@@ -82,8 +82,8 @@ impl Program {
     /// Finds a program as the kernel and shells do; returns the error that starting it would give.
     pub fn find(name: &OsStr, path: &OsStr) -> io::Result<Self> {
         let file = executable::find(name, path)?;
-        let Code { code, obstacle, sanitized } = resolve(&file, path, MAX_DEPTH)?;
-        Ok(Self { file, code, obstacle, sanitized })
+        let Code { code, obstacle, sanitizer } = resolve(&file, path, MAX_DEPTH)?;
+        Ok(Self { file, code, obstacle, sanitizer })
     }
 
     /// Extracts the library, if the program can load it. If that is possible in no directory, the program runs
@@ -124,11 +124,11 @@ impl Program {
 struct Code {
     code: PathBuf,
     obstacle: Option<Obstacle>,
-    sanitized: bool,
+    sanitizer: Option<Sanitizer>,
 }
 
 fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
-    let found = |obstacle| Ok(Code { code: file.to_owned(), obstacle, sanitized: false });
+    let found = |obstacle| Ok(Code { code: file.to_owned(), obstacle, sanitizer: None });
     let open = match File::open(file) {
         Ok(open) => open,
         // An executable file need not be readable.
@@ -142,10 +142,7 @@ fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
     };
     match file_kind::inspect(&mut read) {
         Err(damage) => found(Some(Obstacle::Unreadable(damage.to_string()))),
-        Ok(FileKind::Elf(elf)) => {
-            let sanitized = elf.sanitizer == Some(Sanitizer::Lenient);
-            Ok(Code { sanitized, ..found(obstacle_of(file, elf)?)? })
-        }
+        Ok(FileKind::Elf(elf)) => Ok(Code { sanitizer: elf.sanitizer, ..found(obstacle_of(file, elf)?)? }),
         Ok(_) if depth == 0 => found(Some(Obstacle::Unreadable(
             "its interpreter is a script, whose interpreter is one, and so on".to_owned(),
         ))),
@@ -242,7 +239,7 @@ mod tests {
     #[test]
     fn a_program_runs_without_a_library_that_it_cannot_load_or_that_cannot_be_extracted() {
         let program =
-            |obstacle| Program { file: "/bin/x".into(), code: "/bin/x".into(), obstacle, sanitized: false };
+            |obstacle| Program { file: "/bin/x".into(), code: "/bin/x".into(), obstacle, sanitizer: None };
         let there = || Ok(PathBuf::from("/lib/a.so"));
         let nowhere = || Err(PreloadError::NoFolder(Library::Place, "full".to_owned()));
         for (before, library) in [

@@ -147,9 +147,10 @@ impl AllocProfileArgs {
             return Ok(());
         };
         let command = quoted(&self.command[..1]);
-        if program.sanitized {
+        if let Some(sanitizer) = program.sanitizer {
             bail!(
-                "'{command}' has the AddressSanitizer, which needs its own malloc; build it without -fsanitize=address"
+                "'{command}' has the {}, which needs its own malloc; build it without -fsanitize",
+                sanitizer.name()
             );
         }
         match program.obstacle {

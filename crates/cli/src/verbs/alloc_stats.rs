@@ -20,11 +20,12 @@ use std::time::Duration;
 /// which are on the node, and SPILLED those on other nodes, since this one was full; both are those of numa_maps. RECYCLED is
 /// memory that was used again while it was kept: FAULTS-AVOIDED are the page faults that new memory would have cost.
 /// OTHER-NODES are small blocks that threads of other nodes freed. With the profiles uma and lowmem there is one line, "all",
-/// without LOCAL and SPILLED.
+/// without LOCAL and SPILLED. The line "policy" is of the blocks of threads for which the program chose a memory policy, by
+/// 'numa run --memory', numactl or libnuma: it decides where they lie.
 ///
-/// --json writes one object per reading: {pid, time, nodes: [{node, mapped, in_use, cached, reclaimable, local,
+/// --json writes one object per reading: {pid, time, nodes: [{node, of_policies, mapped, in_use, cached, reclaimable, local,
 /// spilled, recycled, page_faults_avoided, blocks_from_other_nodes}]}. time is in seconds since 1970; node, local and spilled
-/// are null with the profiles uma and lowmem; all from mapped to recycled are in bytes. Where local and spilled are unknown,
+/// are null with the profiles uma and lowmem, and where of_policies is true; all from mapped to recycled are in bytes. Where local and spilled are unknown,
 /// spilled_unknown says why.
 #[derive(Debug, Args)]
 pub struct AllocStatsArgs {

@@ -292,7 +292,7 @@ impl RunArgs {
             Some(Isolation::Partition(text)) if self.verbose => note(text),
             _ => {}
         }
-        launch.command.note.iter().for_each(note);
+        launch.command.notes.iter().for_each(note);
         if self.cannot_see_others(launch) {
             note(
                 "programs in other containers are not visible and may use the same cores; mount a folder into \

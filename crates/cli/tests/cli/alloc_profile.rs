@@ -182,10 +182,17 @@ fn a_static_program_is_named() {
 #[test]
 fn a_program_with_a_sanitizer_is_refused() {
     let folder = Folder::new("alloc-profile-asan");
-    let options = ["-fsanitize=address", "-include", "signal.h"];
-    let Some(program) = compiled(&folder, "checked", PROGRAM, &options) else { return };
-    let done = folder.run(&format!("alloc-profile -- {}", program.display()));
-    done.says(2, "has the AddressSanitizer, which needs its own malloc; build it without -fsanitize=address");
+    for (kind, name) in [("address", "AddressSanitizer"), ("thread", "ThreadSanitizer")] {
+        let option = format!("-fsanitize={kind}");
+        let options = [option.as_str(), "-include", "signal.h"];
+        let Some(program) = compiled(&folder, "checked", PROGRAM, &options) else { return };
+        let done = folder.run(&format!("alloc-profile -- {}", program.display()));
+        done.says(2, &format!("has the {name}, which needs its own malloc; build it without -fsanitize"));
+        let ran = folder.run(&format!("run -c 1 --busy off --alloc numa -- {}", program.display()));
+        assert!(ran.err.contains(&format!("has the {name}, which needs its own malloc")), "{}", ran.err);
+        // It ends by itself: the first one finds what it never frees.
+        assert!(ran.code < 128, "{} {}", ran.code, ran.err);
+    }
 }
 
 #[test]

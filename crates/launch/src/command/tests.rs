@@ -1,4 +1,5 @@
 use super::*;
+use crate::options::Allocator;
 use numakit_model::Fix;
 use numakit_model::plan::Step;
 use numakit_model::topology::{Core, Node};
@@ -29,7 +30,7 @@ fn topology() -> Topology {
 }
 
 fn program(obstacle: Option<Obstacle>) -> Program {
-    Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle, sanitized: false }
+    Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle, sanitizer: None }
 }
 
 fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str, &str)]) -> ExplainedCommand {
@@ -77,7 +78,7 @@ fn a_program_gets_its_order_its_mask_and_its_nodes() {
         assert_eq!(value(&launch, name), expected, "{name}");
     }
     assert_eq!(launch.prepared.cpus.as_ref().unwrap().to_string(), "0-1,4-5");
-    assert_eq!((launch.note, launch.prepared.descriptor), (None, Some(100)));
+    assert_eq!((launch.notes, launch.prepared.descriptor), (Vec::new(), Some(100)));
     assert!(
         launch.messages[0].starts_with("4 threads of 1 process on CPUs 5,4,0-1"),
         "{}",
@@ -122,7 +123,7 @@ fn a_program_that_takes_no_library_gets_its_policy_at_once() {
     assert_eq!((value(&go, "GOMAXPROCS"), value(&go, "LD_PRELOAD")), (Some("2"), None));
     assert_eq!((value(&go, "NUMA_PLACE"), value(&go, "OMP_NUM_THREADS")), (None, Some("1")));
     assert_eq!(
-        go.note.unwrap(),
+        go.notes[0],
         "solver is a Go program: its threads are not bound one by one and their stacks are not placed; it runs \
          on CPUs 0-1, with GOMAXPROCS for as many threads, memory interleave:0"
     );
@@ -213,7 +214,7 @@ fn nodes_that_are_not_there_are_refused_before_anything_starts() {
 #[test]
 fn a_sanitizer_is_asked_to_let_the_library_be_first() {
     let plan = plan(&[(0, 0), (1, 0)], Memory::default());
-    let sanitized = Program { sanitized: true, ..program(None) };
+    let sanitized = Program { sanitizer: Some(Sanitizer::Lenient), ..program(None) };
     let options = |before: &[(&str, &str)]| {
         let launch = launch(&sanitized, &plan, &RunOptions::default(), before);
         value(&launch, "ASAN_OPTIONS").unwrap().to_owned()
@@ -228,6 +229,32 @@ fn a_sanitizer_is_asked_to_let_the_library_be_first() {
     assert_eq!(value(&plain, "ASAN_OPTIONS"), None);
     let old = launch(&program(Some(Obstacle::Sanitizer)), &plan, &RunOptions::default(), &[]);
     assert_eq!((value(&old, "ASAN_OPTIONS"), value(&old, "LD_PRELOAD")), (None, None));
-    let note = old.note.unwrap();
+    let note = &old.notes[0];
     assert!(note.starts_with("solver has the AddressSanitizer of GCC 7 or before: its threads"), "{note}");
+}
+
+#[test]
+fn it_is_said_where_a_policy_comes_before_the_allocator() {
+    let of = |mode, profile| {
+        let memory = Memory { mode, nodes: "0".parse().unwrap() };
+        let library = "/c/libnumalloc.so".into();
+        let options = RunOptions { allocator: Some(Allocator { library, profile }), ..RunOptions::default() };
+        launch(&program(None), &plan(&[(0, 0)], memory), &options, &[]).notes
+    };
+    let note = "the memory policy interleave:0 decides where blocks lie, and not --alloc numa";
+    assert_eq!(of(Mode::Interleave, "numa"), [note]);
+    assert_eq!((of(Mode::Interleave, "uma").len(), of(Mode::Local, "numa").len()), (0, 0));
+}
+
+#[test]
+fn a_program_with_a_sanitizer_keeps_its_own_malloc() {
+    let allocator = Some(Allocator { library: "/c/libnumalloc.so".into(), profile: "numa" });
+    let options = RunOptions { allocator, ..RunOptions::default() };
+    let checked = Program { sanitizer: Some(Sanitizer::Other("ThreadSanitizer")), ..program(None) };
+    let launch = launch(&checked, &plan(&[(0, 0)], Memory::default()), &options, &[]);
+    assert_eq!(
+        launch.notes,
+        ["solver has the ThreadSanitizer, which needs its own malloc: --alloc numa is left out"]
+    );
+    assert_eq!(value(&launch, "LD_PRELOAD"), Some("/c/libnumaplace.so"));
 }
