@@ -64,11 +64,13 @@ static bool begin_process(void)
     if (!atomic_load_explicit(&process.is_ready, memory_order_relaxed)) {
         settings_read(os_environment());
         classes_prepare();
-        unsigned count = settings.profile == NUMA ? os_node_count() : 1;
-        count = count > MOST_REGIONS ? MOST_REGIONS : count;
-        space.binds = count > 1;
-        if (settings_may_map() && (space.base || space_prepare(count)) && regions_prepare(count)) {
-            counts_begin(count, settings.profile == NUMA);
+        unsigned nodes = settings.profile == NUMA ? os_node_count() : 1;
+        nodes = nodes > NODE_REGIONS ? NODE_REGIONS : nodes;
+        bool has_policies = nodes > 1;
+        unsigned count = nodes + has_policies;
+        if (settings_may_map() && (space.base || space_prepare(count, has_policies ? nodes : 0)) &&
+            regions_prepare(count)) {
+            counts_begin(nodes, has_policies, settings.profile == NUMA);
             is_beginning = true;
             watch_threads_and_forks();
             is_beginning = false;

@@ -27,12 +27,13 @@ void caches_unlock(void)
     unlock(&caches.lock);
 }
 
-/* The region of the node where the thread runs now. */
+/* The region of the node where the thread runs now, or that of policies: a policy of the program comes first, and a node without a
+ * region has memory where it is touched. */
 static struct region *region_here(struct cache *cache)
 {
     cache->seen_place = atomic_load_explicit(cache->place, memory_order_relaxed);
-    unsigned node = space.regions == 1 ? 0 : os_node();
-    return &regions[node < space.regions ? node : 0];
+    unsigned node = space.nodes ? os_node() : 0;
+    return &regions[node < space.nodes && !os_has_policy(node) ? node : space.nodes];
 }
 
 /* With NUMALLOC_CHECK every block leaves the thread at once, and whole chains are verified on their way. */
@@ -61,7 +62,7 @@ struct cache *cache_begin(void)
         for (unsigned class = 1; class < CLASSES; class ++)
             cache->lists[class].limit = settings.check ? 1 : size_classes[class].batch;
     }
-    const _Atomic uint32_t *word = space.regions == 1 ? NULL : os_place_word();
+    const _Atomic uint32_t *word = space.nodes ? os_place_word() : NULL;
     cache->place = word ? word : &cache->fixed_place;
     cache->region = region_here(cache);
     return cache;
@@ -75,7 +76,7 @@ static void send_all(struct cache *cache, unsigned region)
     *away = (struct away){0};
 }
 
-static void give_back(struct cache *cache)
+void cache_empty(struct cache *cache)
 {
     for (unsigned class = 1; class < CLASSES; class ++) {
         struct list *list = &cache->lists[class];
@@ -91,7 +92,7 @@ static void give_back(struct cache *cache)
 
 void cache_return(struct cache *cache)
 {
-    give_back(cache);
+    cache_empty(cache);
     lock(&caches.lock);
     cache->next = caches.without_thread;
     caches.without_thread = cache;
@@ -103,7 +104,7 @@ void cache_move(struct cache *cache)
     struct region *here = region_here(cache);
     if (here == cache->region)
         return;
-    give_back(cache);
+    cache_empty(cache);
     cache->region = here;
 }
 
@@ -163,9 +164,7 @@ void *cache_refill(struct cache *cache, unsigned class, bool *is_zero)
 {
     struct list *list = &cache->lists[class];
     uint32_t size = size_classes[class].size;
-    /* Without a word of the kernel the thread asks here. */
-    if (cache->place == &cache->fixed_place && space.regions > 1)
-        cache_move(cache);
+    cache_follow(cache);
     if (atomic_load_explicit(&cache->region->inbox.count, memory_order_relaxed) >= AWAY_BATCH)
         receive(cache);
     list->is_busy = true;

@@ -25,7 +25,7 @@ struct away {
 struct cache {
     const _Atomic uint32_t *place;     /* a word that changes when the thread goes to another node */
     uint32_t seen_place;               /* its value when the thread was where its blocks lie */
-    _Atomic uint32_t fixed_place;      /* the word where there is none, or one region */
+    _Atomic uint32_t fixed_place;      /* the word where there is none, or no nodes */
     struct region *region;
     struct cache *next;                /* of those without a thread */
     uint32_t steps;                    /* fillings and emptyings of all lists */
@@ -41,6 +41,9 @@ extern __thread struct cache *cache_mine __attribute__((tls_model("initial-exec"
 struct cache *cache_begin(void);
 void cache_return(struct cache *cache);
 
+/* Gives all its blocks back. */
+void cache_empty(struct cache *cache);
+
 /* In the child of a fork: what other threads had is lost. */
 void caches_unlock(void);
 void caches_lock(void);
@@ -51,8 +54,16 @@ static inline bool cache_is_near(const struct cache *cache)
     return atomic_load_explicit(cache->place, memory_order_relaxed) == cache->seen_place;
 }
 
-/* When the word has changed: if the thread runs on another node, gives all blocks back and begins there. */
+/* When the word has changed, or the thread's memory policy: if the thread runs on another node, gives all blocks back and begins
+ * there. */
 void cache_move(struct cache *cache);
+
+/* The same before a large block, which comes from where the thread runs. Without a word of the kernel the thread asks. */
+static inline void cache_follow(struct cache *cache)
+{
+    if (!cache_is_near(cache) || (cache->place == &cache->fixed_place && space.nodes))
+        cache_move(cache);
+}
 
 /* A block when the list is empty; NULL if there is no memory. */
 void *cache_refill(struct cache *cache, unsigned class, bool *is_zero);

@@ -24,6 +24,7 @@ static void prepare(struct region *region, unsigned node)
                  &counts->small);
     pool_prepare(&region->large, &region->small, middle, end, never ? never : at_once ? 0 : middle + LARGE_HUGE_FROM, node,
                  &counts->large);
+    region->middle = middle;
     region->inbox.received = &counts->received;
 }
 
@@ -64,6 +65,8 @@ static uint32_t slab_new(struct region *region, unsigned class)
 {
     uint32_t count = slab_units(class), first = pool_take(&region->small, count, 0, SMALL_SLAB).first;
     if (!first)
+        first = pool_take(&region->large, count, 0, SMALL_SLAB).first;
+    if (!first)
         return 0;
     bool is_zero = dirty_count(first, count) == 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -80,13 +83,13 @@ static uint32_t slab_new(struct region *region, unsigned class)
     return first;
 }
 
-static void slab_end(struct region *region, struct center *center, uint32_t slab)
+static void slab_end(struct center *center, uint32_t slab)
 {
     uint32_t count = space.units[slab].count;
     partial_remove(center, slab);
     for (uint32_t i = 0; i < count; i++)
         set_kind(&space.units[slab + i], NOTHING);
-    pool_give(&region->small, slab, count, true);
+    pool_give(pool_of(slab), slab, count, true);
 }
 
 static uint32_t slab_bytes(const struct unit *slab, unsigned class)
@@ -153,7 +156,7 @@ bool center_supply(struct region *region, unsigned class, struct supply *supply)
 }
 
 /* Back to its slab. */
-static void put_block(struct region *region, struct center *center, struct block *block)
+static void put_block(struct center *center, struct block *block)
 {
     struct unit *unit = unit_at(space_offset(block));
     uint32_t number = unit_number(unit) - (unit->offset >> UNIT_SHIFT);
@@ -168,14 +171,14 @@ static void put_block(struct region *region, struct center *center, struct block
     if (was_full)
         partial_add(center, number);
     if (slab->used == 0)
-        slab_end(region, center, number);
+        slab_end(center, number);
 }
 
-static void put_chain(struct region *region, struct center *center, struct chain chain)
+static void put_chain(struct center *center, struct chain chain)
 {
     for (struct block *block = chain.head, *next; block; block = next) {
         next = block_next(block);
-        put_block(region, center, block);
+        put_block(center, block);
     }
 }
 
@@ -197,7 +200,7 @@ void center_accept(struct region *region, unsigned class, struct chain chain)
         center->waiting += chain.count;
         center->is_busy = true;
     } else {
-        put_chain(region, center, chain);
+        put_chain(center, chain);
     }
     unlock(&center->lock);
 }
@@ -213,7 +216,7 @@ void center_accept_range(struct region *region, unsigned class, char *from, char
         slab->used -= (uint32_t)(to - from) / size;
     } else {
         for (; from < to; from += size)
-            put_block(region, center, (struct block *)from);
+            put_block(center, (struct block *)from);
     }
     unlock(&center->lock);
 }
@@ -224,7 +227,7 @@ void center_return(struct region *region, unsigned class, struct chain chain)
     if (!chain.head)
         return;
     lock(&center->lock);
-    put_chain(region, center, chain);
+    put_chain(center, chain);
     unlock(&center->lock);
 }
 
@@ -234,7 +237,7 @@ void center_drain(struct region *region, unsigned class, bool if_idle)
     lock(&center->lock);
     if (!if_idle || !center->is_busy) {
         while (center->chains)
-            put_chain(region, center, center->chain[--center->chains]);
+            put_chain(center, center->chain[--center->chains]);
         center->waiting = 0;
     }
     center->is_busy = false;
@@ -259,7 +262,7 @@ static void sort_out(struct region *region)
         next = block_next(block);
         struct center *center = &region->centers[unit_at(space_offset(block))->class];
         lock(&center->lock);
-        put_block(region, center, block);
+        put_block(center, block);
         unlock(&center->lock);
     }
 }

@@ -29,6 +29,7 @@ struct inbox {
 
 struct region {
     struct pool small, large;
+    uint32_t middle;    /* units from here on are of the large pool */
     struct inbox inbox;
     struct center centers[CLASSES];
 };
@@ -38,6 +39,14 @@ extern struct region *regions;
 
 /* False if there is no memory. */
 bool regions_prepare(unsigned count);
+
+/* The pool that a unit is of. Where there is no memory in the other one, a large block may be in a small pool, and a slab in a
+ * large one. */
+static inline struct pool *pool_of(uint32_t unit)
+{
+    struct region *region = &regions[region_of((size_t)unit << UNIT_SHIFT)];
+    return unit < region->middle ? &region->small : &region->large;
+}
 
 /* Blocks for a thread: a chain, or a range of new ones. */
 struct supply {

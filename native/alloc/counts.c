@@ -5,7 +5,7 @@
 
 struct counts numalloc_counts;
 
-void counts_begin(unsigned regions, bool of_nodes)
+void counts_begin(unsigned regions, bool of_policies, bool of_nodes)
 {
     numalloc_counts.version = COUNTS_VERSION;
     numalloc_counts.regions = regions;
@@ -13,6 +13,7 @@ void counts_begin(unsigned regions, bool of_nodes)
     numalloc_counts.unit_bytes = UNIT;
     numalloc_counts.page_bytes = (uint32_t)os_page_bytes();
     numalloc_counts.of_nodes = of_nodes;
+    numalloc_counts.of_policies = of_policies;
     numalloc_counts.address = (uintptr_t)space.base;
     numalloc_counts.address_bytes = UINT64_C(1) << space.region_shift;
     atomic_thread_fence(memory_order_release);

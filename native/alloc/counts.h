@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { COUNTS_VERSION = 2, MOST_REGIONS = 64 };
+enum { COUNTS_VERSION = 3, NODE_REGIONS = 256, MOST_REGIONS = NODE_REGIONS + 1 };
 
 /* Units. */
 struct pool_counts {
@@ -30,13 +30,14 @@ struct region_counts {
 struct counts {
     char magic[8];      /* "NUMALLOC" when the other fields are valid */
     uint32_t version;
-    uint32_t regions;
+    uint32_t regions;   /* of nodes, or one */
     uint32_t region_bytes; /* from one to the next */
     uint32_t unit_bytes;
     uint32_t page_bytes;
     uint32_t of_nodes;  /* 1: a region for each node; 0: one for the whole machine */
     uint64_t address;   /* of the first region */
     uint64_t address_bytes; /* from one to the next */
+    uint32_t of_policies; /* 1: one more region behind those, whose memory lies by the policies of the program */
     struct region_counts region[MOST_REGIONS];
 };
 
@@ -47,6 +48,6 @@ static_assert(sizeof(struct region_counts) == 192 && offsetof(struct region_coun
 extern EXPORT struct counts numalloc_counts;
 
 /* Called once, when the regions are known. */
-void counts_begin(unsigned regions, bool of_nodes);
+void counts_begin(unsigned regions, bool of_policies, bool of_nodes);
 
 #endif

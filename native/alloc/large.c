@@ -35,6 +35,7 @@ static uint32_t units_for(size_t bytes)
     return (uint32_t)((bytes + UNIT - 1) >> UNIT_SHIFT);
 }
 
+/* A span of the region, or else of another one, or else where small blocks are: what one does not need serves all. */
 static struct span take_of(unsigned region, uint32_t units, uint32_t room, uint32_t alignment)
 {
     struct span span = pool_take(&regions[region].large, units, room, alignment);
@@ -42,6 +43,8 @@ static struct span take_of(unsigned region, uint32_t units, uint32_t room, uint3
         if (other != region)
             span = pool_take(&regions[other].large, units, 0, alignment);
     }
+    for (unsigned other = 0; !span.first && other < space.regions; other++)
+        span = pool_take(&regions[(region + other) % space.regions].small, units, 0, alignment);
     return span;
 }
 
@@ -93,8 +96,8 @@ static void give(void *block, uint32_t moved)
         misuse("invalid free: no block begins at", block);
     if (!atomic_compare_exchange_strong(&unit->kind, &expected, WAS_LARGE))
         misuse(expected == NOTHING ? "invalid free: no block begins at" : "double free of the block", block);
-    struct pool *pool = &regions[region_of(offset)].large;
     uint32_t first = unit_number(unit), count = unit->count;
+    struct pool *pool = pool_of(first);
     if (moved < count)
         pool_give(pool, first + moved, count - moved, true);
     if (moved)
@@ -113,14 +116,14 @@ size_t large_usable(const void *block)
 }
 
 /* Drops whole units at the end that the block no longer needs. */
-static void shorten(struct unit *unit, size_t offset, size_t bytes)
+static void shorten(struct unit *unit, size_t bytes)
 {
     uint32_t needed = units_for(bytes + unit->offset), count = unit->count;
     unit->bytes = bytes;
     if (needed >= count)
         return;
     unit->count = needed;
-    pool_give(&regions[region_of(offset)].large, unit_number(unit) + needed, count - needed, true);
+    pool_give(pool_of(unit_number(unit)), unit_number(unit) + needed, count - needed, true);
 }
 
 /* Whether moving pages is cheaper than copying: they are many, and the new span has few. Pages keep their node, so spans of
@@ -132,31 +135,36 @@ static bool is_better_moved(const char *from, const char *to, size_t bytes, uint
            dirty_count(unit_number(unit_at(new)), units) < units / 2;
 }
 
-/* Moves the content to another span. Returns how many units of the old span have no pages any more. */
-static uint32_t transfer(char *from, char *to, size_t bytes)
+/* Moves the content to another span. `moved`: how many units of the old span have no pages any more. False if the new span can no
+ * longer be used. */
+static bool transfer(char *from, char *to, size_t bytes, uint32_t *moved)
 {
     struct unit *old = unit_at(space_offset(from)), *new = unit_at(space_offset(to));
     uint32_t first = unit_number(new), units = units_for(bytes + old->offset);
+    *moved = 0;
     if (is_better_moved(from, to, bytes, units)) {
-        if (os_move(unit_start(unit_number(old)), unit_start(first), (size_t)units << UNIT_SHIFT)) {
+        switch (os_move(unit_start(unit_number(old)), unit_start(first), (size_t)units << UNIT_SHIFT)) {
+        case OS_MOVED:
             dirty_set(first, units);
             /* The block begins where it did in its span. */
             new->offset = old->offset;
-            return units;
+            *moved = units;
+            return true;
+        case OS_LOST: return false;
+        case OS_UNMOVED: pool_advise(pool_of(first), first, units);
         }
-        pool_advise(&regions[region_of(space_offset(to))].large, first, units);
     }
     memcpy(to, from, bytes);
-    return 0;
+    return true;
 }
 
 static void *move(unsigned region, char *block, struct unit *unit, size_t bytes)
 {
     size_t room = bytes >= ROOM_FROM ? bytes / 2 : 0, old = unit->bytes;
     char *other = place(region, bytes, room, 1);
-    if (!other)
+    uint32_t moved;
+    if (!other || !transfer(block, other, old < bytes ? old : bytes, &moved))
         return NULL;
-    uint32_t moved = transfer(block, other, old < bytes ? old : bytes);
     uint32_t first = unit_number(unit_at(space_offset(other)));
     give(block, moved);
     return unit_start(first) + space.units[first].offset;
@@ -164,20 +172,20 @@ static void *move(unsigned region, char *block, struct unit *unit, size_t bytes)
 
 void *large_resize(unsigned region, void *block, size_t bytes)
 {
-    size_t offset = space_offset(block);
-    struct unit *unit = unit_at(offset);
+    struct unit *unit = unit_at(space_offset(block));
+    uint32_t first = unit_number(unit);
     if (bytes > space.bytes)
         return NULL;
     uint32_t needed = units_for(bytes + unit->offset);
     if (bytes <= unit->bytes) {
         if (bytes < unit->bytes - unit->bytes / 4)
-            shorten(unit, offset, bytes);
+            shorten(unit, bytes);
         else
             unit->bytes = bytes;
         return block;
     }
     if (needed > unit->count) {
-        if (!pool_extend(&regions[region_of(offset)].large, unit_number(unit), unit->count, needed))
+        if (!pool_extend(pool_of(first), first, unit->count, needed))
             return move(region, block, unit, bytes);
         unit->count = needed;
     }

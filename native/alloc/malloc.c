@@ -6,7 +6,11 @@
 #include "names.h"
 #include "settings.h"
 #include <errno.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 #include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What is in use may be this large; the standard forbids larger objects. */
@@ -18,16 +22,30 @@ static void *no_memory(void)
     return NULL;
 }
 
-static bool drop_all(void)
+/* Does something for both pools of each region, in which all free blocks are. */
+static bool for_pools(bool (*act)(struct pool *))
 {
-    bool dropped = false;
+    bool acted = false;
     for (unsigned i = 0; regions && i < space.regions; i++) {
         for (unsigned class = 1; class < CLASSES; class ++)
             center_drain(&regions[i], class, false);
-        dropped |= pool_drop(&regions[i].small);
-        dropped |= pool_drop(&regions[i].large);
+        acted |= act(&regions[i].small);
+        acted |= act(&regions[i].large);
     }
-    return dropped;
+    return acted;
+}
+
+/* There is no memory: gives addresses back that other sizes and nodes do not need. True if there were some. */
+static bool make_room(struct cache *cache)
+{
+    cache_empty(cache);
+    return for_pools(pool_shrink);
+}
+
+static void *large_of(struct cache *cache, size_t bytes, size_t alignment, bool *is_zero)
+{
+    cache_follow(cache);
+    return large_take((unsigned)(cache->region - regions), bytes, alignment, is_zero);
 }
 
 static __attribute__((noinline)) void *take_large(size_t bytes, size_t alignment, bool *is_zero)
@@ -35,7 +53,9 @@ static __attribute__((noinline)) void *take_large(size_t bytes, size_t alignment
     struct cache *cache = cache_here();
     if (!cache || bytes > LARGEST_BLOCK)
         return no_memory();
-    void *block = large_take((unsigned)(cache->region - regions), bytes, alignment, is_zero);
+    void *block = large_of(cache, bytes, alignment, is_zero);
+    if (!block && make_room(cache))
+        block = large_of(cache, bytes, alignment, is_zero);
     cache_after(cache);
     return block ? block : no_memory();
 }
@@ -43,8 +63,10 @@ static __attribute__((noinline)) void *take_large(size_t bytes, size_t alignment
 /* The first block of a thread, those after its end, and when there is no memory. */
 static __attribute__((noinline)) void *take_slowly(unsigned class, bool *is_zero)
 {
-    struct cache *cache = cache_slowly();
+    struct cache *cache = cache_here();
     void *block = cache ? cache_take(cache, class, is_zero) : NULL;
+    if (!block && cache && make_room(cache))
+        block = cache_take(cache, class, is_zero);
     cache_after(cache);
     return block ? block : no_memory();
 }
@@ -52,10 +74,8 @@ static __attribute__((noinline)) void *take_slowly(unsigned class, bool *is_zero
 static inline void *take_small(unsigned class, bool *is_zero)
 {
     struct cache *cache = cache_mine;
-    if (__builtin_expect(!cache, 0))
-        return take_slowly(class, is_zero);
-    void *block = cache_take(cache, class, is_zero);
-    return __builtin_expect(block != NULL, 1) ? block : no_memory();
+    void *block = cache ? cache_take(cache, class, is_zero) : NULL;
+    return __builtin_expect(block != NULL, 1) ? block : take_slowly(class, is_zero);
 }
 
 static inline void *take(size_t bytes, bool *is_zero)
@@ -159,7 +179,10 @@ static void *resize_large(void *block, size_t bytes)
     struct cache *cache = cache_here();
     if (!cache || bytes > LARGEST_BLOCK)
         return no_memory();
+    cache_follow(cache);
     void *other = large_resize((unsigned)(cache->region - regions), block, bytes);
+    if (!other && make_room(cache))
+        other = large_resize((unsigned)(cache->region - regions), block, bytes);
     cache_after(cache);
     return other ? other : no_memory();
 }
@@ -217,18 +240,36 @@ static inline bool is_power_of_two(size_t number)
     return number && !(number & (number - 1));
 }
 
-EXPORT void *NAME(aligned_alloc)(size_t alignment, size_t bytes)
+static void *refuse(void)
 {
-    if (!is_power_of_two(alignment)) {
-        errno = EINVAL;
-        return NULL;
-    }
-    return take_aligned(alignment, bytes);
+    errno = EINVAL;
+    return NULL;
+}
+
+/* Whether the C library rounds alignments up that are no power of two: since 2.38 its aligned_alloc refuses them. */
+static bool rounds_alignments(void)
+{
+#ifdef __GLIBC__
+    const char *version = gnu_get_libc_version();
+    return strncmp(version, "2.", 2) == 0 && strtoul(version + 2, NULL, 10) < 38;
+#else
+    return false;
+#endif
 }
 
 EXPORT void *NAME(memalign)(size_t alignment, size_t bytes)
 {
-    return NAME(aligned_alloc)(alignment, bytes);
+    size_t rounded = SMALLEST;
+    while (rounded < alignment && rounded <= SIZE_MAX / 2)
+        rounded *= 2;
+    return rounded < alignment ? refuse() : take_aligned(rounded, bytes);
+}
+
+EXPORT void *NAME(aligned_alloc)(size_t alignment, size_t bytes)
+{
+    if (!is_power_of_two(alignment) && !rounds_alignments())
+        return refuse();
+    return NAME(memalign)(alignment, bytes);
 }
 
 EXPORT int NAME(posix_memalign)(void **block, size_t alignment, size_t bytes)
@@ -278,5 +319,5 @@ EXPORT void NAME(free_aligned_sized)(void *block, size_t alignment, size_t bytes
 EXPORT int NAME(malloc_trim)(size_t pad)
 {
     (void)pad;
-    return drop_all();
+    return for_pools(pool_drop);
 }

@@ -8,13 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The granularity of `os_commit` and all below: the smallest page. */
+/* The granularity of `os_map` and all below: the smallest page. */
 uintptr_t os_page_bytes(void);
 
-/* Address space that nothing can read or write yet, aligned to the power of two; NULL if there is none. */
-void *os_reserve(size_t bytes, size_t alignment);
-/* Makes a part of it readable and writable: zeros that take memory when they are touched. */
-bool os_commit(void *from, size_t bytes);
+/* Addresses where the kernel puts nothing by itself. */
+struct os_window {
+    uintptr_t from;
+    size_t bytes;
+};
+struct os_window os_window(void);
+
+/* Makes addresses usable, of which none is: zeros that take memory when they are touched. */
+enum os_mapped {
+    OS_MAPPED,
+    OS_NO_MEMORY,   /* a limit is reached */
+    OS_OCCUPIED,    /* something else lies there */
+};
+enum os_mapped os_map(void *from, size_t bytes);
+/* Gives addresses back. */
+bool os_unmap(void *from, size_t bytes);
 /* Drops the content: zeros again. */
 bool os_discard(void *from, size_t bytes);
 /* The kernel may take the pages when memory is short. Until something is written there, the content is the old one or
@@ -22,12 +34,20 @@ bool os_discard(void *from, size_t bytes);
 bool os_offer(void *from, size_t bytes);
 /* Asks for huge pages. */
 void os_want_huge(void *from, size_t bytes);
-/* Moves committed pages with their policy and advice; both ranges have the same access afterwards, and the old one has zeros.
- * False if the kernel cannot (before Linux 5.7, or if the old range has several mappings); then the new range has zeros,
- * without policy or advice, and the old one is as before. */
-bool os_move(void *from, void *to, size_t bytes);
+/* Moves pages with their policy and advice. */
+enum os_moved {
+    OS_MOVED,       /* both ranges are usable, and the old one has zeros */
+    OS_UNMOVED,     /* the kernel cannot (before Linux 5.7, or if the old range has several mappings): the new range has zeros,
+                       without policy or advice, and the old one is as before */
+    OS_LOST,        /* nor could the new range be made usable again; the old one is as before */
+};
+enum os_moved os_move(void *from, void *to, size_t bytes);
 /* New pages of this range lie on this node while it has memory. False where policies are refused. */
 bool os_prefer(void *from, size_t bytes, unsigned node);
+
+/* Whether the program chose a memory policy for the calling thread, or for all of the process, that is another one than to prefer
+ * this node. */
+bool os_has_policy(unsigned node);
 
 /* The number of the highest node that is online, plus one. */
 unsigned os_node_count(void);
@@ -36,10 +56,10 @@ unsigned os_node_count(void);
 const _Atomic uint32_t *os_place_word(void);
 /* The node of the calling thread. */
 unsigned os_node(void);
-/* The limit of the address space of this process; SIZE_MAX if there is none. */
-size_t os_address_limit(void);
 /* 64 random bits that are the same in each call. */
 uint64_t os_secret(unsigned which);
+/* Others in each call. */
+size_t os_random(void);
 
 /* The memory of the cgroup of this process, or of the one above it that has least left, in bytes, without page cache that is
  * not in use; false if none has a limit or that cannot be read. One thread at a time: its paths are not on the stack, which

@@ -19,6 +19,9 @@
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
@@ -48,28 +51,43 @@ uintptr_t os_page_bytes(void)
     return (uintptr_t)getauxval(AT_PAGESZ);
 }
 
-void *os_reserve(size_t bytes, size_t alignment)
+struct os_window os_window(void)
 {
     int before = errno;
-    if (bytes > SIZE_MAX - alignment)
-        return NULL;
-    char *all = mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (all == MAP_FAILED) {
-        errno = before;
-        return NULL;
-    }
-    char *aligned = (char *)(((uintptr_t)all + alignment - 1) & ~(alignment - 1));
-    if (aligned > all)
-        munmap(all, (size_t)(aligned - all));
-    if (aligned < all + alignment)
-        munmap(aligned + bytes, (size_t)(all + alignment - aligned));
-    return aligned;
+    /* The arguments of the program are at the end of what a process can address. */
+    uintptr_t near_end = (uintptr_t)getauxval(AT_RANDOM);
+    if (!near_end)
+        near_end = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t top = (uintptr_t)1 << (8 * sizeof top - (size_t)__builtin_clzl(near_end));
+    size_t page = os_page_bytes();
+    void *probe = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    bool goes_up = probe != MAP_FAILED && (uintptr_t)probe < top / 2;
+    if (probe != MAP_FAILED)
+        munmap(probe, page);
+    errno = before;
+    /* The kernel maps from the end down, and programs from two thirds on; without a limit of the stack it maps from one third
+     * up. */
+    return goes_up ? (struct os_window){top / 16, top / 4} : (struct os_window){top / 4, top / 32 * 13};
 }
 
-bool os_commit(void *from, size_t bytes)
+enum os_mapped os_map(void *from, size_t bytes)
+{
+    int before = errno, kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    void *got = mmap(from, bytes, PROT_READ | PROT_WRITE, kind, -1, 0);
+    if (got == from)
+        return OS_MAPPED;
+    bool is_occupied = got != MAP_FAILED || errno == EEXIST;
+    /* Kernels before 4.17 take the address for a wish. */
+    if (got != MAP_FAILED)
+        munmap(got, bytes);
+    errno = before;
+    return is_occupied ? OS_OCCUPIED : OS_NO_MEMORY;
+}
+
+bool os_unmap(void *from, size_t bytes)
 {
     int before = errno;
-    return done(mprotect(from, bytes, PROT_READ | PROT_WRITE), before);
+    return done(munmap(from, bytes), before);
 }
 
 bool os_discard(void *from, size_t bytes)
@@ -90,28 +108,32 @@ void os_want_huge(void *from, size_t bytes)
     (void)done(madvise(from, bytes, MADV_HUGEPAGE), before);
 }
 
-/* Whether the range is one mapping to the kernel: growing it where it is fails in any case, since something follows, but of
- * several mappings with another error. */
-static bool is_one_mapping(void *from, size_t bytes)
+/* Whether the range is one mapping to the kernel: of several, growing it where it is fails with another error than for want of
+ * room behind it. Where there is room it grows, and what it grew by goes again. */
+static bool is_one_mapping(char *from, size_t bytes)
 {
-    return mremap(from, bytes, bytes + os_page_bytes(), 0) == MAP_FAILED && errno == ENOMEM;
+    size_t page = os_page_bytes();
+    if (mremap(from, bytes, bytes + page, 0) == MAP_FAILED)
+        return errno == ENOMEM;
+    munmap(from + bytes, page);
+    return true;
 }
 
-bool os_move(void *from, void *to, size_t bytes)
+enum os_moved os_move(void *from, void *to, size_t bytes)
 {
     int before = errno;
     /* Kernels remove the new range before they look at the old one. Not to find that out too late: */
     if (!is_one_mapping(from, bytes)) {
         errno = before;
-        return false;
+        return OS_UNMOVED;
     }
     void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
     if (moved != MAP_FAILED)
-        return true;
+        return OS_MOVED;
     int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    (void)mmap(to, bytes, access, kind, -1, 0);
+    bool is_there = mmap(to, bytes, access, kind, -1, 0) != MAP_FAILED;
     errno = before;
-    return false;
+    return is_there ? OS_UNMOVED : OS_LOST;
 }
 
 bool os_prefer(void *from, size_t bytes, unsigned node)
@@ -122,6 +144,21 @@ bool os_prefer(void *from, size_t bytes, unsigned node)
         return false;
     nodes[node / LONG_BITS] |= 1UL << node % LONG_BITS;
     return done(syscall(SYS_mbind, from, bytes, MPOL_PREFERRED, nodes, (long)MOST_NODES + 1, 0), before);
+}
+
+bool os_has_policy(unsigned node)
+{
+    int before = errno, mode = MPOL_DEFAULT;
+    unsigned long nodes[MOST_NODES / LONG_BITS] = {0}, others = 0;
+    if (!done(syscall(SYS_get_mempolicy, &mode, nodes, (long)MOST_NODES, NULL, 0L), before))
+        return false;
+    mode &= ~MPOL_MODE_FLAGS;
+    if (mode == MPOL_PREFERRED && node < MOST_NODES)
+        nodes[node / LONG_BITS] &= ~(1UL << node % LONG_BITS);
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        others |= nodes[i];
+    /* Preferred without nodes is what older kernels call local. */
+    return mode != MPOL_DEFAULT && mode != MPOL_LOCAL && (mode != MPOL_PREFERRED || others);
 }
 
 /* Reads a small file of the kernel; false if it cannot. */
@@ -314,14 +351,6 @@ unsigned os_node(void)
     return node;
 }
 
-size_t os_address_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return SIZE_MAX;
-    return limit.rlim_cur;
-}
-
 uint64_t os_secret(unsigned which)
 {
     uint64_t both[2];
@@ -342,6 +371,16 @@ char **os_environment(void)
         return environ;
     long count = *(long *)__libc_stack_end;
     return (char **)__libc_stack_end + 1 + count + 1;
+}
+
+size_t os_random(void)
+{
+    int before = errno;
+    size_t random;
+    if (syscall(SYS_getrandom, &random, sizeof random, 1 /* without waiting */) != sizeof random)
+        random = (size_t)os_secret(0) ^ (size_t)os_secret(1) << 17;
+    errno = before;
+    return random;
 }
 
 uint32_t os_eighths(void)

@@ -13,12 +13,14 @@ struct pool {
     struct lock lock;
     unsigned node;
     struct pool *other;                       /* of the region: it gives pages back when this one needs new ones */
-    uint32_t first, frontier, committed, end; /* units: from the frontier on, none was ever taken */
+    uint32_t first, frontier, mapped, end;    /* units: from the frontier on, none was taken */
+    uint32_t begin, recorded;                 /* units with records: behind the last gap, or all */
     uint32_t huge_from;                       /* units from here on ask for huge pages */
     uint32_t bins[POOL_BINS];
     uint64_t filled[POOL_BINS / 64];
     uint32_t lately;                          /* the most units in use, which decays within seconds */
     uint32_t seen_time;                       /* when it decayed last */
+    uint32_t refused;                         /* units since then whose pages the kernel did not take */
     struct pool_counts *counts;
 } __attribute__((aligned(64)));
 
@@ -44,5 +46,8 @@ void pool_advise(const struct pool *pool, uint32_t first, uint32_t count);
 
 /* Drops all pages of free spans; true if there were some. */
 bool pool_drop(struct pool *pool);
+
+/* Gives the addresses at the end back that are free; true if there were some. */
+bool pool_shrink(struct pool *pool);
 
 #endif

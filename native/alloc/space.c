@@ -5,11 +5,11 @@
 struct space space;
 
 enum {
-    LARGEST_TOTAL_SHIFT = 46, /* 64 TiB of the 128 that x86-64 has */
-    SMALLEST_TOTAL_SHIFT = 25,
     LARGEST_REGION_SHIFT = 43,
+    SMALLEST_REGION_SHIFT = 31,
     METADATA_SHIFT = 28,
     HUGE = 2 << 20,
+    TRIES = 16,     /* of places, of which others may have taken some */
 };
 
 static struct {
@@ -22,65 +22,102 @@ static size_t round_up(size_t bytes, size_t to)
     return (bytes + to - 1) & ~(to - 1);
 }
 
-/* Records, bits and own data of a space, with a page on each side that nobody can touch. */
-static bool reserve_metadata(size_t units)
+/* So many units have their bits in one page. */
+static uint32_t units_in_bits(void)
 {
-    size_t page = os_page_bytes(), gap = round_up(page, UNIT);
-    size_t records = round_up(units * sizeof(struct unit), gap), bits = round_up(units / 8, gap);
-    size_t data = (size_t)1 << METADATA_SHIFT;
-    if (data > space.bytes / 8)
-        data = round_up(space.bytes / 8, gap);
-    char *all = os_reserve(records + bits + data + 4 * gap, gap);
-    if (!all)
-        return false;
-    space.units = (struct unit *)(all + gap);
-    space.dirty = (_Atomic uint64_t *)(all + 2 * gap + records);
-    own.at = own.committed = all + 3 * gap + records + bits;
-    own.end = own.at + data;
-    return true;
+    return (uint32_t)os_page_bytes() * 8;
 }
 
-bool space_prepare(unsigned regions)
+/* A place for all within the window, of which nothing is reserved: what a program may map, and what it set as a limit, is as
+ * without this library. Behind the regions come the records, the bits and own data, with a gap before each. */
+static bool settle(struct os_window window, size_t units)
 {
-    unsigned region_bits = 0;
-    while (1u << region_bits < regions)
-        region_bits++;
-    size_t limit = os_address_limit();
-    for (unsigned shift = LARGEST_TOTAL_SHIFT; shift >= SMALLEST_TOTAL_SHIFT; shift--) {
-        unsigned region_shift = shift - region_bits;
-        if (region_shift > LARGEST_REGION_SHIFT)
-            region_shift = LARGEST_REGION_SHIFT;
-        size_t bytes = (size_t)regions << region_shift;
-        if (bytes > limit / 2 || region_shift < UNIT_SHIFT + 4)
-            continue;
-        char *base = os_reserve(bytes, HUGE);
-        if (!base)
-            continue;
-        space.bytes = bytes;
-        if (!reserve_metadata(bytes >> UNIT_SHIFT))
-            return false;
-        space.regions = regions;
-        space.region_shift = region_shift;
-        space.secret = os_secret(0);
-        space.seal = os_secret(1);
+    size_t gap = HUGE, records = round_up(units * sizeof(struct unit), gap), bits = round_up(units / 8, gap);
+    size_t data = (size_t)1 << METADATA_SHIFT, all = space.bytes + records + bits + data + 4 * gap;
+    if (all > window.bytes - window.bytes / 16)
+        return false;
+    for (int tries = 0; tries < TRIES; tries++) {
+        char *base = (char *)round_up(window.from + os_random() % (window.bytes - all), HUGE);
+        char *own_data = base + space.bytes + records + bits + 3 * gap;
+        switch (os_map(own_data, UNIT)) {
+        case OS_NO_MEMORY: return false;
+        case OS_OCCUPIED: continue;
+        case OS_MAPPED: break;
+        }
+        own.at = own_data;
+        own.committed = own_data + UNIT;
+        own.end = own_data + data;
+        space.units = (struct unit *)(base + space.bytes + gap);
+        space.dirty = (_Atomic uint64_t *)(base + space.bytes + records + 2 * gap);
         space.base = base;
         return true;
     }
     return false;
 }
 
-/* Commits the pages that have a byte of this range. */
-static bool commit_pages(const void *first, const void *end)
+bool space_prepare(unsigned regions, unsigned nodes)
 {
-    uintptr_t page = os_page_bytes(), from = (uintptr_t)first & ~(page - 1);
-    return os_commit((void *)from, round_up((uintptr_t)end, page) - from);
+    struct os_window window = os_window();
+    for (unsigned shift = LARGEST_REGION_SHIFT; shift >= SMALLEST_REGION_SHIFT; shift--) {
+        space.bytes = (size_t)regions << shift;
+        space.regions = regions;
+        space.nodes = nodes;
+        space.region_shift = shift;
+        space.secret = os_secret(0);
+        space.seal = os_secret(1);
+        /* Pools begin at quarters of a region, and share no page of a table. */
+        bool is_apart = ((UINT32_C(1) << (shift - UNIT_SHIFT)) / 4) % units_in_bits() == 0;
+        if (is_apart && space.bytes <= window.bytes && settle(window, space.bytes >> UNIT_SHIFT))
+            return true;
+    }
+    return false;
 }
 
-bool space_commit(uint32_t first, uint32_t count)
+/* The pages of a table with this many units in each that have units of a range. The page that has the one before the range too
+ * is usable, unless the table `begins` here. */
+struct pages {
+    char *from;
+    size_t bytes;
+};
+static struct pages pages_of(void *table, uint32_t units, uint32_t from, uint32_t to, bool begins)
 {
-    return commit_pages(&space.units[first], &space.units[first + count]) &&
-           commit_pages(&space.dirty[first / 64], &space.dirty[(first + count - 1) / 64 + 1]) &&
-           os_commit(unit_start(first), (size_t)count << UNIT_SHIFT);
+    size_t page = os_page_bytes(), first = begins ? from / units : (from + units - 1) / units;
+    size_t end = ((size_t)to + units - 1) / units;
+    return (struct pages){(char *)table + first * page, end > first ? (end - first) * page : 0};
+}
+
+static enum os_mapped map_pages(struct pages pages)
+{
+    return pages.bytes ? os_map(pages.from, pages.bytes) : OS_MAPPED;
+}
+
+enum os_mapped space_record(uint32_t from, uint32_t to, bool begins)
+{
+    uint32_t in_records = (uint32_t)(os_page_bytes() / sizeof(struct unit));
+    struct pages records = pages_of(space.units, in_records, from, to, begins);
+    enum os_mapped mapped = map_pages(records);
+    if (mapped != OS_MAPPED)
+        return mapped;
+    mapped = map_pages(pages_of(space.dirty, units_in_bits(), from, to, begins));
+    /* If they stay, these addresses are occupied the next time. */
+    if (mapped != OS_MAPPED && records.bytes)
+        (void)os_unmap(records.from, records.bytes);
+    return mapped;
+}
+
+uint32_t space_apart(void)
+{
+    return 2 * units_in_bits();
+}
+
+enum os_mapped space_map(uint32_t first, uint32_t count)
+{
+    return os_map(unit_start(first), (size_t)count << UNIT_SHIFT);
+}
+
+bool space_unmap(uint32_t first, uint32_t count)
+{
+    return os_unmap(unit_start(first), (size_t)count << UNIT_SHIFT);
 }
 
 void *space_metadata(size_t bytes)
@@ -92,7 +129,7 @@ void *space_metadata(size_t bytes)
         memory = NULL;
     } else if (memory + bytes > own.committed) {
         size_t more = round_up((size_t)(memory + bytes - own.committed), UNIT);
-        if (more > (size_t)(own.end - own.committed) || !os_commit(own.committed, more))
+        if (more > (size_t)(own.end - own.committed) || os_map(own.committed, more) != OS_MAPPED)
             memory = NULL;
         else
             own.committed += more;

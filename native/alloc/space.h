@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The address space of all blocks: one region for each node, in one reservation, so that the node of a block is a shift.
- * It is divided into units of 16 KiB; each has a record outside of the blocks, between pages that nobody can touch. */
+/* The address space of all blocks: one region for each node, side by side, so that the node of a block is a shift. It is divided
+ * into units of 16 KiB; each has a record outside of the blocks. Nothing of it is reserved: addresses are mapped when units are
+ * first used, and something else may lie there. */
 #ifndef ALLOC_SPACE_H
 #define ALLOC_SPACE_H
 
@@ -40,7 +41,8 @@ struct space {
     size_t bytes;       /* of all regions */
     unsigned region_shift;
     unsigned regions;
-    bool binds;         /* memory is bound to nodes */
+    unsigned nodes;     /* regions whose memory lies on their node; that of the one behind them lies by the policies of the
+                           program, and there is none if this is 0: one region is for the whole machine */
     struct unit *units;
     _Atomic uint64_t *dirty;   /* one bit for each unit that may have pages */
     uint64_t secret, seal;
@@ -48,8 +50,8 @@ struct space {
 
 extern struct space space;
 
-/* Reserves the address space for this number of regions. False if there is not even a little. */
-bool space_prepare(unsigned regions);
+/* Finds a place for this number of regions, of which the first ones are those of nodes. False if there is none. */
+bool space_prepare(unsigned regions, unsigned nodes);
 
 static inline size_t space_offset(const void *block)
 {
@@ -94,8 +96,13 @@ static inline void set_kind(struct unit *unit, enum unit_kind kind)
     atomic_store_explicit(&unit->kind, (uint8_t)kind, memory_order_relaxed);
 }
 
-/* Makes units usable, with their records. */
-bool space_commit(uint32_t first, uint32_t count);
+/* Makes the records of units usable, which they are up to `from`, unless they begin there. */
+enum os_mapped space_record(uint32_t from, uint32_t to, bool begins);
+/* Records that begin so many units, or a multiple of them, after the end of others are apart from those. */
+uint32_t space_apart(void);
+/* Makes units usable, and gives their addresses back. */
+enum os_mapped space_map(uint32_t first, uint32_t count);
+bool space_unmap(uint32_t first, uint32_t count);
 
 /* Whether units may have pages: marks them, clears them, counts them, finds the end of a run of equal ones. */
 void dirty_set(uint32_t first, uint32_t count);

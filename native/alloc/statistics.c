@@ -37,8 +37,10 @@ static void add_pages(void *context, uintptr_t mapping, unsigned node, uint64_t 
     if (!space_has(offset))
         return;
     unsigned region = region_of(offset);
-    uint64_t *sum = region == node ? pages->local : pages->spilled;
-    sum[region] += bytes;
+    if (region < numalloc_counts.regions) {
+        uint64_t *sum = region == node ? pages->local : pages->spilled;
+        sum[region] += bytes;
+    }
 }
 
 static void say_kib(struct line *line, const char *name, uint64_t bytes)
@@ -55,8 +57,12 @@ void statistics_print(void)
     for (unsigned i = 0; i < space.regions; i++) {
         struct statistics sum = statistics_of(&regions[i]);
         struct line line = {0};
-        say(&line, "node ");
-        say_number(&line, i);
+        bool of_policies = i == numalloc_counts.regions;
+        if (of_policies && sum.mapped == 0)
+            continue;
+        say(&line, of_policies ? "memory policies of the program" : "node ");
+        if (!of_policies)
+            say_number(&line, i);
         say_kib(&line, ": mapped ", sum.mapped);
         say_kib(&line, ", live ", sum.live);
         say_kib(&line, ", cached ", sum.cached);
@@ -66,10 +72,10 @@ void statistics_print(void)
         say_number(&line, sum.recycled / os_page_bytes());
         say(&line, ", blocks from other nodes ");
         say_number(&line, sum.from_other_nodes);
-        if (has_pages) {
+        if (has_pages && !of_policies) {
             say_kib(&line, ", local ", pages.local[i]);
             say_kib(&line, ", spilled ", pages.spilled[i]);
-        } else if (of_nodes) {
+        } else if (of_nodes && !of_policies) {
             say(&line, ", spilled unknown: /proc/self/numa_maps cannot be read");
         }
         line_print(&line);

@@ -79,7 +79,7 @@ static void *thread_main(void *argument)
     thread_begin(&start.place);
     if (start.has_policy) {
         /* The thread inherited the policy that the parent had only while it created this stack. */
-        os_set_policy(&start.policy);
+        os_keep_policy(&start.policy);
         thread_keep_stack(&start.policy);
     }
     /* The caller may have touched its own memory on any node. */

@@ -34,6 +34,8 @@ int os_set_mask_of(pid_t thread, size_t bytes, const void *mask);
 /* The policy of the calling thread. */
 int os_policy(struct policy *policy);
 int os_set_policy(const struct policy *policy);
+/* The same, and an allocator that wants to know is told: the thread keeps it. */
+int os_keep_policy(const struct policy *policy);
 
 /* Prefers the node for new pages in this range. Both ends are page-aligned; existing pages are not moved. */
 int os_prefer(uintptr_t from, uintptr_t to, int node);

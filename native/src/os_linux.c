@@ -73,6 +73,17 @@ int os_set_policy(const struct policy *policy)
     return ERROR_OF(syscall(SYS_set_mempolicy, policy->mode, policy->nodes, NODE_BITS));
 }
 
+/* Of an allocator that wants to know of policies, or of libnuma, if the program has one of them. */
+#pragma weak set_mempolicy
+extern long set_mempolicy(int mode, const unsigned long *nodes, unsigned long bits);
+
+int os_keep_policy(const struct policy *policy)
+{
+    if (&set_mempolicy)
+        return ERROR_OF(set_mempolicy(policy->mode, policy->nodes, NODE_BITS));
+    return os_set_policy(policy);
+}
+
 int os_prefer(uintptr_t from, uintptr_t to, int node)
 {
     struct policy policy = policy_of_node(MPOL_PREFERRED, node);

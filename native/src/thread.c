@@ -119,7 +119,7 @@ static void visit_first_core(void)
 
 static void restore_policy(void)
 {
-    int error = os_set_policy(&settings()->memory);
+    int error = os_keep_policy(&settings()->memory);
     if (error)
         warn_once(NO_POLICY, "cannot set the memory policy of NUMA_MEMORY: %s", strerror(error));
 }

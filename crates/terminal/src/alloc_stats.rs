@@ -40,6 +40,7 @@ pub fn json(pid: u32, time: u64, counts: &AllocatorCounts) -> Value {
     let nodes = counts.regions.iter().map(|region| {
         json!({
             "node": region.node,
+            "of_policies": region.of_policies,
             "mapped": region.mapped,
             "in_use": region.in_use,
             "cached": region.cached,
@@ -64,7 +65,8 @@ fn pages_of(counts: &AllocatorCounts, region: &RegionCounts) -> Option<RegionPag
 
 fn row(region: &RegionCounts, pages: Option<RegionPages>) -> Vec<String> {
     let mib = |bytes: u64| format!("{:.1}", bytes as f64 / MIB);
-    let mut cells = vec![region.node.map_or("all".to_owned(), |node| node.to_string())];
+    let rest = if region.of_policies { "policy" } else { "all" };
+    let mut cells = vec![region.node.map_or(rest.to_owned(), |node| node.to_string())];
     cells.extend([region.mapped, region.in_use, region.cached, region.reclaimable].map(mib));
     cells.extend(match pages {
         Some(pages) => [pages.local, pages.spilled].map(mib),
@@ -84,6 +86,7 @@ fn sum(regions: &[RegionCounts]) -> RegionCounts {
     let of = |count: fn(&RegionCounts) -> u64| regions.iter().map(count).fold(0, u64::saturating_add);
     RegionCounts {
         node: None,
+        of_policies: false,
         mapped: of(|r| r.mapped),
         in_use: of(|r| r.in_use),
         cached: of(|r| r.cached),
@@ -107,6 +110,7 @@ mod tests {
     fn region(node: Option<u32>, mib: u64) -> RegionCounts {
         RegionCounts {
             node,
+            of_policies: false,
             mapped: mib << 20,
             in_use: 3 << 19,
             cached: 0,

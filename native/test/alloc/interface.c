@@ -147,9 +147,31 @@ static void odd_alignments(void)
         while (rounded < odd[i])
             rounded *= 2;
         CHECK(block ? is_aligned(block, rounded) : errno == EINVAL);
+        /* The C library rounds up. */
+        CHECK(block || !is_allocator("libnumalloc.so"));
         free(block);
     }
 }
+
+#ifndef NUMALLOC_PREFIX
+/* The C library has second names for its functions. Their blocks go to `free` too. */
+static void second_names(void)
+{
+    void *(*second_malloc)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "__libc_malloc");
+    void *(*second_calloc)(size_t, size_t) = (void *(*)(size_t, size_t))dlsym(RTLD_DEFAULT, "__libc_calloc");
+    void *(*second_realloc)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_DEFAULT, "__libc_realloc");
+    void *(*second_memalign)(size_t, size_t) = (void *(*)(size_t, size_t))dlsym(RTLD_DEFAULT, "__libc_memalign");
+    void (*second_free)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "__libc_free");
+    if (!has_function("__libc_malloc"))
+        return;
+    for (size_t size = 1; size < MIB; size *= 3) {
+        free(memset(second_malloc(size), 1, size));
+        free(second_realloc(memset(second_calloc(size, 2), 1, 2 * size), 3 * size));
+        free(memset(second_memalign(64, size), 1, size));
+        second_free(memset(malloc(size), 1, size));
+    }
+}
+#endif
 
 static void whole_pages(void)
 {
@@ -462,6 +484,7 @@ const struct test CASES[] = {
     {"statistics", statistics},
 #ifndef NUMALLOC_PREFIX
     {"blocks_of_the_c_library", blocks_of_the_c_library},
+    {"second_names", second_names},
     {"all_are_of_one_library", all_are_of_one_library},
 #endif
     {NULL, NULL},

@@ -130,7 +130,12 @@ impl Observer {
         if self.wanted.allocators {
             let running = self.tree.members.iter().filter_map(|member| {
                 let stat = member.stat.as_ref().filter(|stat| stat.runs())?;
-                Some(AllocatorCandidate { pid: member.pid, start: member.start(), mapped: stat.mapped })
+                Some(AllocatorCandidate {
+                    pid: member.pid,
+                    start: member.start(),
+                    arguments: stat.arguments.as_ref().map(|range| range.start),
+                    mapped: stat.mapped,
+                })
             });
             self.allocators.scan(&self.nodes, &running.collect::<Vec<_>>());
         }

@@ -18,6 +18,7 @@ mod main_thread;
 mod own_blocks;
 mod placed;
 mod placed_runtimes;
+mod policies;
 mod runs;
 mod shapes;
 
@@ -32,5 +33,6 @@ static PARTS: Parts = Parts::new(&[
     ("placed_runtimes", placed_runtimes::guest),
     ("launchers", launchers::guest),
     ("own_blocks", own_blocks::guest),
+    ("policies", policies::guest),
     ("main_thread", main_thread::guest),
 ]);

@@ -10,9 +10,9 @@ const REGION_BYTES: usize = 3 * POOL_BYTES;
 
 const MAGIC: &[u8; 8] = b"NUMALLOC";
 /// The version that is read here.
-const VERSION: u32 = 2;
-/// Maximum number of regions.
-const MAX_REGIONS: u32 = 64;
+const VERSION: u32 = 3;
+/// Maximum number of regions of nodes.
+const MAX_REGIONS: u32 = 256;
 
 /// Why bytes are not a table of counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -53,15 +53,17 @@ pub struct AllocatorCounts {
     pub space: AllocatorSpace,
     /// Where the pages of each region of the space lie, or why that is unknown.
     pub pages: Result<Vec<RegionPages>, PagesUnknown>,
-    /// The regions, in the order of nodes.
+    /// The regions, in the order of nodes; behind them that of memory policies, if something was allocated there.
     pub regions: Vec<RegionCounts>,
 }
 
 /// The counts of a region. All are in bytes, except two numbers; those that only grow do so from the start of the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RegionCounts {
-    /// Its node; `None` if the program does not keep memory by node.
+    /// Its node; `None` if the program does not keep memory by node, or if memory policies of the program decide.
     pub node: Option<u32>,
+    /// Memory policies of the program decide where it lies.
+    pub of_policies: bool,
     /// Address space that was made usable, with memory or without.
     pub mapped: u64,
     /// What blocks lie in: large ones, and slabs with at least one small block that the program or a thread's list has.
@@ -79,7 +81,9 @@ pub struct RegionCounts {
 }
 
 struct CountHeader {
+    /// Those of nodes.
     regions: u32,
+    of_policies: bool,
     unit: u64,
     page: u64,
     of_nodes: bool,
@@ -120,17 +124,20 @@ impl CountHeader {
             None => {
                 let (address, region_bytes) = (word(bytes, 32).ok_or(short)?, word(bytes, 40).ok_or(short)?);
                 let space = AllocatorSpace { address, region_bytes, regions };
-                Ok(Self { regions, unit: unit.into(), page: page.into(), of_nodes: number(5)? != 0, space })
+                let (of_nodes, of_policies) = (number(5)? != 0, half(bytes, 48).ok_or(short)? != 0);
+                Ok(Self { regions, of_policies, unit: unit.into(), page: page.into(), of_nodes, space })
             }
         }
     }
 
     fn length(&self) -> usize {
-        HEADER_BYTES + self.regions as usize * REGION_BYTES
+        HEADER_BYTES + (self.regions as usize + usize::from(self.of_policies)) * REGION_BYTES
     }
 
     fn region(&self, number: u32, bytes: &[u8]) -> Option<RegionCounts> {
-        let mut counts = RegionCounts { node: self.of_nodes.then_some(number), ..RegionCounts::default() };
+        let of_policies = number >= self.regions;
+        let node = (self.of_nodes && !of_policies).then_some(number);
+        let mut counts = RegionCounts { node, of_policies, ..RegionCounts::default() };
         let mut recycled = 0u64;
         for pool in [0, POOL_BYTES] {
             let bytes_of = |index: usize| Some(word(bytes, pool + 8 * index)?.saturating_mul(self.unit));
@@ -158,8 +165,9 @@ impl AllocatorCounts {
         let table = bytes.get(HEADER_BYTES..header.length()).ok_or(short)?;
         let regions = (0..).zip(table.chunks_exact(REGION_BYTES));
         let regions = regions.map(|(number, bytes)| header.region(number, bytes).ok_or(short));
-        let pages = Err(PagesUnknown::NotSearched);
-        Ok(Self { space: header.space, pages, regions: regions.collect::<Result<_, _>>()? })
+        let mut regions = regions.collect::<Result<Vec<_>, _>>()?;
+        regions.retain(|region| !region.of_policies || region.mapped > 0);
+        Ok(Self { space: header.space, pages: Err(PagesUnknown::NotSearched), regions })
     }
 }
 
@@ -170,7 +178,7 @@ mod tests {
     /// A table of two nodes, whose words are 1, 2, 3, ... units.
     fn made() -> Vec<u8> {
         let mut bytes = b"NUMALLOC".to_vec();
-        for number in [2u32, 2, 192, 16384, 4096, 1] {
+        for number in [3u32, 2, 192, 16384, 4096, 1] {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend([1u64 << 45, 1 << 43].iter().flat_map(|number| number.to_le_bytes()));
@@ -191,6 +199,7 @@ mod tests {
         let unit = 16384;
         let first = RegionCounts {
             node: Some(0),
+            of_policies: false,
             mapped: (1 + 9) * unit,
             in_use: (2 + 10) * unit,
             cached: (3 + 11) * unit,
@@ -212,9 +221,9 @@ mod tests {
         assert_eq!(error(&with(0, 7)), CountTableError::Magic);
         assert_eq!(error(&[0; 64]), CountTableError::Unused);
         assert_eq!(error(&with(8, 1)), CountTableError::Version(1));
-        assert!(error(&with(8, 1)).to_string().contains("version 1, and this 'numa' reads version 2"));
+        assert!(error(&with(8, 1)).to_string().contains("version 1, and this 'numa' reads version 3"));
         for (at, number, name) in
-            [(12, 0, "regions"), (12, 65, "regions"), (16, 184, "region"), (20, 3, "unit"), (24, 0, "page")]
+            [(12, 0, "regions"), (12, 257, "regions"), (16, 184, "region"), (20, 3, "unit"), (24, 0, "page")]
         {
             let value = u64::from(number);
             assert!(

@@ -6,9 +6,9 @@ use crate::task::nodes::TaskNodes;
 use numakit_sys::clock;
 use std::collections::HashMap;
 
-/// The library reserves at least this much address space, so that a process without it is only searched again when it has
-/// got more.
-const RESERVED: u64 = 32 << 20;
+/// A process may have been searched before its libraries were loaded, which takes at least this much address space. It is searched
+/// again when it has that much more or less, then twice as much, and so on.
+const LOADED: u64 = 1 << 20;
 
 /// What a process has for this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct AllocatorCandidate {
     pub pid: u32,
     /// Its start time, which with its number identifies it.
     pub start: Option<u64>,
+    /// Where its arguments lie: elsewhere when it executes another program. None if that is not known.
+    pub arguments: Option<usize>,
     /// Its address space in bytes.
     pub mapped: u64,
 }
@@ -51,8 +53,10 @@ pub struct AllocatorWatch {
 #[derive(Debug)]
 struct Known {
     start: Option<u64>,
-    /// Its address space when it was searched; `None` if it is to be searched in any case.
-    searched: Option<u64>,
+    /// Its arguments and its address space when it was searched; `None` if it is to be searched in any case.
+    searched: Option<(Option<usize>, u64)>,
+    /// How much its address space changes before it is searched again.
+    change: u64,
     reader: Option<AllocatorReader>,
     counts: Option<AllocatorCounts>,
     unread: Option<String>,
@@ -110,17 +114,21 @@ impl AllocatorWatch {
 
 impl Known {
     fn new(start: Option<u64>) -> Self {
-        Self { start, searched: None, reader: None, counts: None, unread: None }
+        Self { start, searched: None, change: LOADED, reader: None, counts: None, unread: None }
     }
 
     /// Whether it may have loaded the library since it was searched.
     fn is_due(&self, process: &AllocatorCandidate) -> bool {
-        let is_other = |searched: u64| process.mapped.abs_diff(searched) >= RESERVED;
+        let is_other = |(arguments, mapped): (Option<usize>, u64)| {
+            process.arguments != arguments || process.mapped.abs_diff(mapped) >= self.change
+        };
         self.reader.is_none() && self.searched.is_none_or(is_other)
     }
 
     fn search(&mut self, process: &AllocatorCandidate) {
-        self.searched = Some(process.mapped);
+        let is_same = self.searched.is_some_and(|(arguments, _)| arguments == process.arguments);
+        self.change = if is_same { self.change.saturating_mul(2) } else { LOADED };
+        self.searched = Some((process.arguments, process.mapped));
         let opened = AllocatorReader::open(process.pid);
         self.unread = opened.as_ref().err().and_then(reason);
         self.reader = opened.ok();
@@ -220,18 +228,31 @@ mod tests {
     #[test]
     fn a_process_without_the_library_is_not_searched_at_each_scan() {
         let (nodes, mut watch) = (TaskNodes::of(&topology()), AllocatorWatch::default());
-        let own = AllocatorCandidate { pid: std::process::id(), start: Some(1), mapped: 1 << 30 };
-        watch.scan(&nodes, &[own]);
+        let own = AllocatorCandidate {
+            pid: std::process::id(),
+            start: Some(1),
+            arguments: Some(7),
+            mapped: 1 << 30,
+        };
+        let mut searched = |seen: AllocatorCandidate| {
+            watch.scan(&nodes, &[seen]);
+            watch.known[&own.pid].searched.unwrap()
+        };
+        assert_eq!(searched(own), (Some(7), own.mapped));
+        let more = |bytes: u64| AllocatorCandidate { mapped: own.mapped + bytes, ..own };
+        assert_eq!(searched(more(LOADED - 1)).1, own.mapped);
+        assert_eq!(searched(more(LOADED)).1, own.mapped + LOADED);
+        // It grows: the next search is when it has got twice as much.
+        assert_eq!(searched(more(2 * LOADED)).1, own.mapped + LOADED);
+        assert_eq!(searched(more(3 * LOADED)).1, own.mapped + 3 * LOADED);
+        // It executes another program.
+        let other = AllocatorCandidate { arguments: Some(8), ..more(3 * LOADED) };
+        assert_eq!(searched(other), (Some(8), other.mapped));
         assert_eq!(
-            (watch.sums(), watch.unread(), watch.known[&own.pid].searched),
-            (None, None, Some(1 << 30))
+            searched(AllocatorCandidate { mapped: other.mapped + LOADED, ..other }).1,
+            other.mapped + LOADED
         );
-        let more = AllocatorCandidate { mapped: own.mapped + RESERVED - 1, ..own };
-        watch.scan(&nodes, &[more]);
-        assert_eq!(watch.known[&own.pid].searched, Some(own.mapped));
-        let most = AllocatorCandidate { mapped: own.mapped + RESERVED, ..own };
-        watch.scan(&nodes, &[most]);
-        assert_eq!(watch.known[&own.pid].searched, Some(most.mapped));
+        assert_eq!((watch.sums(), watch.unread()), (None, None));
         watch.scan(&nodes, &[]);
         assert!(watch.known.is_empty());
     }
