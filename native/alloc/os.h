@@ -61,15 +61,17 @@ uint64_t os_secret(unsigned which);
 /* Others in each call. */
 size_t os_random(void);
 
-/* The memory of the cgroup of this process, or of the one above it that has least left, in bytes, without page cache that is
- * not in use; false if none has a limit or that cannot be read. One thread at a time: its paths are not on the stack, which
- * may be small. */
-struct group_memory {
-    size_t used, limit;
-};
-bool os_group_memory(struct group_memory *memory);
-/* The percentage of the last ten seconds in which some program waited for memory; 0 if the kernel does not tell it. */
-unsigned os_memory_waiting(void);
+/* Reads a small file of the kernel as text; false if it cannot. */
+bool os_read(const char *path, char *text, size_t bytes);
+
+/* The number that a text begins with; false for "max" and others. */
+static inline bool number_at(const char *text, size_t *number)
+{
+    *number = 0;
+    for (const char *c = text; *c >= '0' && *c <= '9'; c++)
+        *number = *number * 10 + (size_t)(*c - '0');
+    return *text >= '0' && *text <= '9';
+}
 
 /* The pages in memory of this process: calls `found` for each node of each mapping that has some, with the mapping's address
  * and the bytes. False if the kernel does not tell them. */

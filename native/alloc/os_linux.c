@@ -37,6 +37,32 @@ enum { CPU_IN_RSEQ = 4, NODE_IN_RSEQ = 20, BYTES_WITH_NODE = 24 };
 
 enum { MOST_NODES = 1024, LONG_BITS = 8 * sizeof(long) };
 
+/* For tests: of the calls of which the library bears the failure, one in so many fails, and of those that get memory one in so
+ * many. */
+#ifndef NUMALLOC_FAULTS
+#define NUMALLOC_FAULTS 0
+#endif
+#ifndef NUMALLOC_REFUSALS
+#define NUMALLOC_REFUSALS 0
+#endif
+
+static bool fails(unsigned one_in)
+{
+    static _Atomic uint64_t calls;
+    if (!one_in)
+        return false;
+    uint64_t mixed = (atomic_fetch_add(&calls, 1) + (uint64_t)getpid()) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ mixed >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    if ((mixed >> 33) % one_in)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+/* The result of a call, or that of one that fails. */
+#define OR_FAULT(call) (fails(NUMALLOC_FAULTS) ? -1 : (call))
+#define OR_REFUSAL(call) (fails(NUMALLOC_REFUSALS) ? MAP_FAILED : (call))
+
 /* Keeps errno, and says whether the call succeeded. */
 static bool done(long result, int before)
 {
@@ -73,7 +99,7 @@ struct os_window os_window(void)
 enum os_mapped os_map(void *from, size_t bytes)
 {
     int before = errno, kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-    void *got = mmap(from, bytes, PROT_READ | PROT_WRITE, kind, -1, 0);
+    void *got = OR_REFUSAL(mmap(from, bytes, PROT_READ | PROT_WRITE, kind, -1, 0));
     if (got == from)
         return OS_MAPPED;
     bool is_occupied = got != MAP_FAILED || errno == EEXIST;
@@ -87,25 +113,25 @@ enum os_mapped os_map(void *from, size_t bytes)
 bool os_unmap(void *from, size_t bytes)
 {
     int before = errno;
-    return done(munmap(from, bytes), before);
+    return done(OR_FAULT(munmap(from, bytes)), before);
 }
 
 bool os_discard(void *from, size_t bytes)
 {
     int before = errno;
-    return done(madvise(from, bytes, MADV_DONTNEED), before);
+    return done(OR_FAULT(madvise(from, bytes, MADV_DONTNEED)), before);
 }
 
 bool os_offer(void *from, size_t bytes)
 {
     int before = errno;
-    return done(madvise(from, bytes, MADV_FREE), before);
+    return done(OR_FAULT(madvise(from, bytes, MADV_FREE)), before);
 }
 
 void os_want_huge(void *from, size_t bytes)
 {
     int before = errno;
-    (void)done(madvise(from, bytes, MADV_HUGEPAGE), before);
+    (void)done(OR_FAULT(madvise(from, bytes, MADV_HUGEPAGE)), before);
 }
 
 /* Whether the range is one mapping to the kernel: of several, growing it where it is fails with another error than for want of
@@ -127,11 +153,12 @@ enum os_moved os_move(void *from, void *to, size_t bytes)
         errno = before;
         return OS_UNMOVED;
     }
-    void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
+    int how = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    void *moved = fails(NUMALLOC_FAULTS) ? MAP_FAILED : mremap(from, bytes, bytes, how, to);
     if (moved != MAP_FAILED)
         return OS_MOVED;
     int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    bool is_there = mmap(to, bytes, access, kind, -1, 0) != MAP_FAILED;
+    bool is_there = OR_REFUSAL(mmap(to, bytes, access, kind, -1, 0)) != MAP_FAILED;
     errno = before;
     return is_there ? OS_UNMOVED : OS_LOST;
 }
@@ -143,14 +170,14 @@ bool os_prefer(void *from, size_t bytes, unsigned node)
     if (node >= MOST_NODES)
         return false;
     nodes[node / LONG_BITS] |= 1UL << node % LONG_BITS;
-    return done(syscall(SYS_mbind, from, bytes, MPOL_PREFERRED, nodes, (long)MOST_NODES + 1, 0), before);
+    return done(OR_FAULT(syscall(SYS_mbind, from, bytes, MPOL_PREFERRED, nodes, (long)MOST_NODES + 1, 0)), before);
 }
 
 bool os_has_policy(unsigned node)
 {
     int before = errno, mode = MPOL_DEFAULT;
     unsigned long nodes[MOST_NODES / LONG_BITS] = {0}, others = 0;
-    if (!done(syscall(SYS_get_mempolicy, &mode, nodes, (long)MOST_NODES, NULL, 0L), before))
+    if (!done(OR_FAULT(syscall(SYS_get_mempolicy, &mode, nodes, (long)MOST_NODES, NULL, 0L)), before))
         return false;
     mode &= ~MPOL_MODE_FLAGS;
     if (mode == MPOL_PREFERRED && node < MOST_NODES)
@@ -161,111 +188,17 @@ bool os_has_policy(unsigned node)
     return mode != MPOL_DEFAULT && mode != MPOL_LOCAL && (mode != MPOL_PREFERRED || others);
 }
 
-/* Reads a small file of the kernel; false if it cannot. */
-static bool read_file(const char *path, char *text, size_t bytes)
+bool os_read(const char *path, char *text, size_t bytes)
 {
     int before = errno;
     /* A thread that is cancelled must not end here, with locks. */
-    long file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    long got = file < 0 ? -1 : syscall(SYS_read, file, text, bytes - 1);
+    long file = OR_FAULT(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+    long got = file < 0 ? -1 : OR_FAULT(syscall(SYS_read, file, text, bytes - 1));
     if (file >= 0)
         syscall(SYS_close, file);
     errno = before;
     text[got > 0 ? got : 0] = 0;
     return got > 0;
-}
-
-/* The number that a text begins with; false for "max" and others. */
-static bool number_at(const char *text, size_t *number)
-{
-    *number = 0;
-    for (const char *c = text; *c >= '0' && *c <= '9'; c++)
-        *number = *number * 10 + (size_t)(*c - '0');
-    return *text >= '0' && *text <= '9';
-}
-
-/* Reads a file of a cgroup of version 2. */
-static bool read_group_file(const char *group, size_t length, const char *name, char *text, size_t bytes)
-{
-    static char path[PATH_MAX];
-    static const char root[] = "/sys/fs/cgroup";
-    if (sizeof root + length + strlen(name) > sizeof path)
-        return false;
-    memcpy(path, root, sizeof root - 1);
-    memcpy(path + sizeof root - 1, group, length);
-    strcpy(path + sizeof root - 1 + length, name);
-    return read_file(path, text, bytes);
-}
-
-static bool group_number(const char *group, size_t length, const char *name, size_t *number)
-{
-    char text[64];
-    return read_group_file(group, length, name, text, sizeof text) && number_at(text, number);
-}
-
-/* The part of the group's page cache that the kernel takes first, for any program that needs memory. */
-static size_t group_cache(const char *group, size_t length)
-{
-    static char text[4096];
-    static const char name[] = "\ninactive_file ";
-    size_t bytes = 0;
-    const char *found = read_group_file(group, length, "/memory.stat", text, sizeof text) ? strstr(text, name) : NULL;
-    return found && number_at(found + sizeof name - 1, &bytes) ? bytes : 0;
-}
-
-static bool memory_of_group(const char *group, size_t length, struct group_memory *memory)
-{
-    if (!group_number(group, length, "/memory.max", &memory->limit) ||
-        !group_number(group, length, "/memory.current", &memory->used))
-        return false;
-    if (memory->used > memory->limit / 2) {
-        size_t cache = group_cache(group, length);
-        memory->used -= cache < memory->used ? cache : memory->used;
-    }
-    return true;
-}
-
-static size_t left_of(const struct group_memory *memory)
-{
-    return memory->limit > memory->used ? memory->limit - memory->used : 0;
-}
-
-bool os_group_memory(struct group_memory *memory)
-{
-    static char text[PATH_MAX];
-    bool limited = false;
-    if (!read_file("/proc/self/cgroup", text, sizeof text))
-        return false;
-    const char *entry = strstr(text, "0::");
-    if (!entry)
-        return false;
-    const char *group = entry + 3;
-    size_t length = strcspn(group, "\n");
-    /* The groups above have limits too, such as that of a batch system's job. In a container the last one is its own. */
-    do {
-        struct group_memory here;
-        length -= length == 1;
-        if (memory_of_group(group, length, &here) && (!limited || left_of(&here) < left_of(memory))) {
-            *memory = here;
-            limited = true;
-        }
-        if (length == 0)
-            break;
-        do
-            length--;
-        while (length > 0 && group[length] != '/');
-    } while (true);
-    return limited;
-}
-
-unsigned os_memory_waiting(void)
-{
-    char text[256];
-    size_t percent = 0;
-    if (!read_file("/proc/pressure/memory", text, sizeof text))
-        return 0;
-    const char *found = strstr(text, "avg10=");
-    return found && number_at(found + 6, &percent) ? (unsigned)percent : 0;
 }
 
 /* A word of a line of numa_maps, and what the words before it told. */
@@ -321,7 +254,7 @@ bool os_pages(os_pages_found *found, void *context)
 unsigned os_node_count(void)
 {
     char text[256];
-    if (!read_file("/sys/devices/system/node/online", text, sizeof text))
+    if (!os_read("/sys/devices/system/node/online", text, sizeof text))
         return 1;
     /* The last number of a list such as 0-3,8. */
     unsigned last = 0, number = 0;
@@ -345,7 +278,7 @@ unsigned os_node(void)
 {
     int before = errno;
     unsigned cpu = 0, node = 0;
-    if (syscall(SYS_getcpu, &cpu, &node, NULL) != 0)
+    if (OR_FAULT(syscall(SYS_getcpu, &cpu, &node, NULL)) != 0)
         node = 0;
     errno = before;
     return node;
@@ -377,7 +310,7 @@ size_t os_random(void)
 {
     int before = errno;
     size_t random;
-    if (syscall(SYS_getrandom, &random, sizeof random, 1 /* without waiting */) != sizeof random)
+    if (OR_FAULT(syscall(SYS_getrandom, &random, sizeof random, 1 /* without waiting */)) != sizeof random)
         random = (size_t)os_secret(0) ^ (size_t)os_secret(1) << 17;
     errno = before;
     return random;

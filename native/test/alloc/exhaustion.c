@@ -116,7 +116,7 @@ static void steps(int resource)
         refused += WEXITSTATUS(status) == 3;
         met = WEXITSTATUS(status) == 3 ? 0 : met + 1;
     }
-    /* An allocator may have reserved much address space before; then only the other limit is felt. */
+    /* Others may have reserved much address space before; then only the other limit is felt. */
     CHECK(refused > 0 || (resource == RLIMIT_AS && kib_of_process("VmSize:") > 4 * GIB / KIB));
 }
 
