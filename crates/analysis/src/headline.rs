@@ -3,7 +3,7 @@
 use crate::case::lowered;
 use crate::facts::Facts;
 use crate::findings::{Finding, FindingSubject, Findings, Headline, Untold};
-use crate::rules::{self, RuleKind};
+use crate::rules::{self, RuleKind, far_use};
 use crate::tally::Tally;
 use numakit_derived::Index;
 use numakit_model::Instance;
@@ -11,6 +11,7 @@ use numakit_model::numbers::{NumberStyle, duration};
 
 /// With fewer samples nothing is said.
 const MIN_SAMPLES: u64 = 3;
+const FAR_USE: &str = "use of far memory";
 /// A program that uses less than this many CPUs is idle.
 const IDLE: f64 = 0.02;
 
@@ -47,7 +48,9 @@ fn untold(facts: &Facts<'_>) -> Vec<Untold> {
     if facts.node_count() == Some(1) {
         untold.push(Untold { what: "far memory", why: "the machine has one node".into() });
     } else if let Some(why) = missing(facts, &["far_share", "far_pages_share", "remote_share"]) {
-        untold.push(Untold { what: "use of far memory", why });
+        untold.push(Untold { what: FAR_USE, why });
+    } else if let Some(why) = too_few(facts) {
+        untold.push(Untold { what: FAR_USE, why });
     }
     if let Some(why) = missing(facts, &["locality"]) {
         untold.push(Untold { what: "where memory is allocated", why });
@@ -59,6 +62,14 @@ fn untold(facts: &Facts<'_>) -> Vec<Untold> {
         untold.push(Untold { what: "memory bandwidth", why });
     }
     untold
+}
+
+/// Why the samples of a program that ran are too few to say whether its memory is far. Counters of the machine would tell it
+/// without them.
+fn too_few(facts: &Facts<'_>) -> Option<String> {
+    let ran = facts.rate("task_cpu", Instance::Machine).is_some_and(|cpus| cpus >= IDLE);
+    let is_counted = facts.rate("remote_share", Instance::Machine).is_some();
+    far_use::too_few(facts).filter(|_| ran && !is_counted && facts.node_count() != Some(1))
 }
 
 /// Why none of these formulas can be computed.
@@ -99,6 +110,14 @@ fn fine(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Headline
             verdict: "The recording is too short to tell anything".into(),
             cost: format!("not known: it has {} samples", facts.samples),
             action: format!("numa record -i 1ms -- {}", facts.command().unwrap_or("COMMAND")),
+        };
+    }
+    // Nothing seen is not nothing wrong, and where memory was allocated does not tell who uses it.
+    if let Some(why) = too_few(facts).filter(|_| status.is_none_or(|status| status == 0)) {
+        return Headline {
+            verdict: format!("Cannot tell yet whether memory is far: {why}"),
+            cost: "not known".into(),
+            action: "let it run for longer".into(),
         };
     }
     let unknown: Vec<&str> = findings.untold.iter().map(|untold| untold.what).collect();

@@ -9,7 +9,7 @@ mod contended;
 mod cpu_limit;
 mod far_access;
 mod far_allocation;
-mod far_use;
+pub(crate) mod far_use;
 mod faults;
 mod files;
 mod forks;

@@ -290,6 +290,31 @@ fn cards_tell_whether_their_cache_is_used_and_what_the_recorder_adds() {
 }
 
 #[test]
+fn too_few_samples_of_a_busy_program_tell_nothing() {
+    let verdict = |values: &str| found(values).headline.verdict;
+    let pages = |near: f64, far: f64| {
+        format!("task.cpu 200\naccess.pages_near@node0 {near}\naccess.pages_far@node0 {far}")
+    };
+    // Ten seconds: 64 pages, and enough.
+    let few = found(&pages(1.4, 5.2));
+    assert_eq!(
+        few.headline.verdict,
+        "Cannot tell yet whether memory is far: 64 pages in use were sampled, and it takes 100"
+    );
+    assert!(few.problems.is_empty() && few.untold.iter().any(|untold| untold.what == "use of far memory"));
+    assert!(verdict(&pages(30.0, 0.0)).starts_with("Nothing is wrong"), "{}", verdict(&pages(30.0, 0.0)));
+    // One that sleeps, and one that hardly uses memory.
+    let sleeps = pages(1.4, 0.2).replace("task.cpu 200", "task.cpu 1");
+    assert!(verdict(&sleeps).starts_with("Nothing is wrong"), "{}", verdict(&sleeps));
+    let computes = "task.cpu 200\naccess.near@node0 1e7\naccess.computing@node0 190e7\naccess.unknown@node0 0\n\
+                    access.clusters@node0 1";
+    assert!(!verdict(computes).starts_with("Cannot tell"), "{}", verdict(computes));
+    // Where memory is allocated says nothing of it.
+    let allocates = pages(1.4, 5.2) + "\ntask.resident@node0 4e9\ntask.resident@node1 1e6";
+    assert!(verdict(&allocates).starts_with("Cannot tell yet"), "{}", verdict(&allocates));
+}
+
+#[test]
 fn a_machine_that_is_idle_has_no_finding() {
     assert_eq!(first(&Machine::idle().findings()), "-");
 }

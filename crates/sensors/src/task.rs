@@ -99,65 +99,71 @@ const OPTIONAL: [(&str, &str, &str); 3] = [
 ];
 
 fn probe(scene: &Scene<'_>) -> Probed {
-    const MISSING: &str = "observed processes";
-    let Some(target) = scene.target else {
-        let fix = Fix::CommandLine("give a command after --, or --pid PID".to_owned());
-        return Err(Unavailable::new(MISSING, "no process is observed", fix));
-    };
-    let root = scene.root;
-    if let Some((seen, fix)) = unobservable(root, target) {
-        return Err(Unavailable::new(MISSING, seen, fix));
-    }
-    let nodes = TaskNodes::of(scene.topology);
-    let example = target.pid().map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
-    let lacking: Vec<_> = OPTIONAL.iter().filter(|(file, ..)| !example.has(file)).collect();
-    let layout = TaskSeries::new(nodes.count());
-    let has_groups = LimitWatch::new(root).is_some();
-    let no_allocator = without_allocator(root, target);
-    let mut sensor = Task {
-        series: Vec::new(),
-        places: Vec::new(),
-        absent: Vec::new(),
-        layout,
-        walker: Some(Walker {
-            root: root.clone(),
-            nodes: nodes.clone(),
-            page_size: scene.topology.page_size.max(1024),
-            target: target.clone(),
-            wanted: WatchTargets::default(),
-            layout,
-            urgent: false,
-        }),
-        shared: Arc::new(Shared::new(layout.values())),
-        row: vec![NONE; layout.values()],
-        scratch: vec![NONE; layout.values()],
-        last_read: 0,
-        access: TaskAccess::read(root),
-        seen: 0,
-    };
-    for (at, known) in TASK.iter().enumerate() {
-        let metric = describe(at, known);
-        // Without preferred nodes, the node with most memory is used.
-        let needs = |file: &str| {
-            metric.source.contains(file)
-                && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
+    Ok(Box::new(Task::of(scene)?))
+}
+
+impl Task {
+    fn of(scene: &Scene<'_>) -> Result<Self, Unavailable> {
+        const MISSING: &str = "observed processes";
+        let Some(target) = scene.target else {
+            let fix = Fix::CommandLine("give a command after --, or --pid PID".to_owned());
+            return Err(Unavailable::new(MISSING, "no process is observed", fix));
         };
-        let why = match lacking.iter().find(|(file, ..)| needs(file)) {
-            _ if metric.bare() == "throttled" && !has_groups => Some(without_groups()),
-            _ if metric.bare().starts_with(ALLOCATOR) && no_allocator.is_some() => no_allocator.clone(),
-            Some((_, path, kernel)) => {
-                let fix = Fix::OtherKernel((*kernel).to_owned());
-                Some(Unavailable::new(metric.name.clone(), format!("there is no {path}"), fix))
-            }
-            None => None,
-        };
-        match why {
-            Some(why) => sensor.absent.push(Absent { metric, why }),
-            None => sensor.add(at, &Arc::new(metric), &nodes),
+        let root = scene.root;
+        if let Some((seen, fix)) = unobservable(root, target) {
+            return Err(Unavailable::new(MISSING, seen, fix));
         }
+        let nodes = TaskNodes::of(scene.topology);
+        let example = target.pid().map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
+        let lacking: Vec<_> = OPTIONAL.iter().filter(|(file, ..)| !example.has(file)).collect();
+        let layout = TaskSeries::new(nodes.count());
+        let has_groups = LimitWatch::new(root).is_some();
+        let no_allocator = without_allocator(root, target);
+        let mut sensor = Self {
+            series: Vec::new(),
+            places: Vec::new(),
+            absent: Vec::new(),
+            layout,
+            walker: Some(Walker {
+                root: root.clone(),
+                nodes: nodes.clone(),
+                page_size: scene.topology.page_size.max(1024),
+                target: target.clone(),
+                wanted: WatchTargets::default(),
+                layout,
+                urgent: false,
+            }),
+            shared: Arc::new(Shared::new(layout.values())),
+            row: vec![NONE; layout.values()],
+            scratch: vec![NONE; layout.values()],
+            last_read: 0,
+            access: TaskAccess::read(root),
+            seen: NONE,
+        };
+        for (at, known) in TASK.iter().enumerate() {
+            let metric = describe(at, known);
+            // Without preferred nodes, the node with most memory is used.
+            let needs = |file: &str| {
+                metric.source.contains(file)
+                    && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
+            };
+            let why = match lacking.iter().find(|(file, ..)| needs(file)) {
+                _ if metric.bare() == "throttled" && !has_groups => Some(without_groups()),
+                _ if metric.bare().starts_with(ALLOCATOR) && no_allocator.is_some() => no_allocator.clone(),
+                Some((_, path, kernel)) => {
+                    let fix = Fix::OtherKernel((*kernel).to_owned());
+                    Some(Unavailable::new(metric.name.clone(), format!("there is no {path}"), fix))
+                }
+                None => None,
+            };
+            match why {
+                Some(why) => sensor.absent.push(Absent { metric, why }),
+                None => sensor.add(at, &Arc::new(metric), &nodes),
+            }
+        }
+        sensor.select();
+        Ok(sensor)
     }
-    sensor.select();
-    Ok(Box::new(sensor))
 }
 
 fn without_groups() -> Unavailable {
@@ -217,7 +223,7 @@ struct Task {
     last_read: u64,
     /// What this process may read of others.
     access: TaskAccess,
-    /// Number of the last row that was read.
+    /// Number of scans of the last row that was read.
     seen: u64,
 }
 
@@ -286,13 +292,15 @@ impl Sensor for Task {
         }
         self.shared.interval.store(tick.woke.saturating_sub(self.last_read), Ordering::Relaxed);
         self.last_read = tick.woke;
-        let shown = self.shared.board.copy(&mut self.scratch, &mut self.row).unwrap_or(self.seen);
-        let fresh = std::mem::replace(&mut self.seen, shown) != shown;
+        // Without a new row the old one stays.
+        let _ = self.shared.board.copy(&mut self.scratch, &mut self.row);
+        let scans = self.row[self.layout.scans()];
+        let fresh = std::mem::replace(&mut self.seen, scans) != scans;
         let age = self.layout.of_machine(layout::WALK_AGE);
         self.row[age] = self.age(tick);
         for ((slot, place), series) in out.iter_mut().zip(&self.places).zip(&self.series) {
-            // A level is valid until the next scan. A counter without a new scan would give a rate
-            // of 0, and then a peak.
+            // A level is valid until the next scan. A counter without a new scan would give a rate of 0, and then a peak: also
+            // where the row is new since memory was walked.
             if fresh || series.metric.kind == Kind::Gauge {
                 *slot = Some(self.row[*place]).filter(|value| *value != NONE);
             }

@@ -139,7 +139,8 @@ fn memory_is_what_the_kernel_says_and_threads_are_counted_exactly() {
     let actor = Actor::start("memory");
     let pid = actor.0.id();
     let mut sensor = sensor(pid);
-    let values = read_until(&mut *sensor, |v| v["task.walk_age"].is_some());
+    let values =
+        read_until(&mut *sensor, |v| v["task.walk_age"].is_some() && v["task.minor_faults"].is_some());
     let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     let line = rollup.lines().find_map(|l| l.strip_prefix("Rss:")).unwrap();
     let rss = line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024;

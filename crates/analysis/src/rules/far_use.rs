@@ -2,6 +2,7 @@
 
 use super::{MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, listed, percent};
+use crate::facts::Facts;
 use crate::findings::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
 use crate::limits::{FAR, FAR_PAGES, FAR_TIME};
 use crate::locality::half_interval;
@@ -58,6 +59,30 @@ const USING: Unit = Unit {
     of: "pages in use",
     is: "are",
 };
+
+/// With less of its time at memory, in percent, a program has no trouble with where that is.
+const MATTERS: f64 = 5.0;
+
+/// Why the samples of the observed program do not tell whether it uses far memory, where others would: there are too few. `None` where
+/// they tell it, or nothing was sampled, or it hardly uses memory.
+pub(crate) fn too_few(facts: &Facts<'_>) -> Option<String> {
+    let events = |unit: &Unit| facts.sum(unit.events, Instance::Machine).map(|found| (found, unit.minimum));
+    let (waits, pages) = (events(&WAITING), events(&USING));
+    let tells = |(found, minimum): (f64, f64)| found >= minimum;
+    if waits.is_some_and(tells) || pages.is_some_and(tells) {
+        return None;
+    }
+    let (found, minimum, what) = match (waits, pages) {
+        (Some((found, minimum)), _) => {
+            let at_memory = facts.rate("memory_share", Instance::Machine);
+            at_memory.filter(|&share| share >= MATTERS)?;
+            (found, minimum, "independent uses of memory were")
+        }
+        (None, Some((found, minimum))) => (found, minimum, "pages in use were"),
+        (None, None) => return None,
+    };
+    Some(format!("{found:.0} {what} sampled, and it takes {minimum:.0}"))
+}
 
 fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     let events = case.facts.sum(unit.events, Instance::Machine).filter(|&n| n >= unit.minimum)?;

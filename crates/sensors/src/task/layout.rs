@@ -13,8 +13,8 @@ pub const WALK_TIME: usize = 9;
 /// Position of its age.
 pub const WALK_AGE: usize = 10;
 /// Number of values for the sensor itself: end of the last walk, and the pids that could not be read,
-/// whose lock was held, and whose huge pages are unknown; then whether the allocator of one is.
-const HIDDEN: usize = 5;
+/// whose lock was held, and whose huge pages are unknown; whether the allocator of one is; the number of scans.
+const HIDDEN: usize = 6;
 
 /// Values from the observer's memory.
 const MEMORY: usize = 6;
@@ -31,6 +31,8 @@ pub struct WalkerStatus {
     pub walk_end: u64,
     /// CPU time so far, ns.
     pub cpu: u64,
+    /// How often it scanned the threads.
+    pub scans: u64,
 }
 
 /// The places of the values.
@@ -83,6 +85,11 @@ impl TaskSeries {
     /// The position of a value that is there if the allocator of a process could not be read.
     pub fn allocator_unread(self) -> usize {
         self.of_machine(OF_MACHINE + 4)
+    }
+
+    /// The position of the number of scans: counters are those of the last one.
+    pub fn scans(self) -> usize {
+        self.of_machine(OF_MACHINE + 5)
     }
 
     /// Fills a row.
@@ -142,6 +149,7 @@ impl TaskSeries {
             pid(findings.held),
             pid(findings.huge_unknown),
             observer.allocators.unread().map_or(NONE, |_| 1),
+            status.scans,
         ];
         row[self.nodes * OF_NODES..].copy_from_slice(&machine);
     }

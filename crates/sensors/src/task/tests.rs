@@ -28,7 +28,7 @@ fn read_until(sensor: &mut dyn Sensor, so: impl Fn(&Values, Option<String>) -> b
 fn values_come_from_the_walker_and_follow_the_files() {
     let root = machine();
     let mut sensor = sensor(&root, &Target::running(10));
-    let first = read_until(&mut *sensor, |v, _| v["task.walk_age"].is_some());
+    let first = read_until(&mut *sensor, |v, _| v["task.walk_age"].is_some() && v["task.cpu"].is_some());
     for (name, value) in [
         ("task.resident@node0", 12288),
         ("task.heap@node2", 4096),
@@ -56,6 +56,24 @@ fn between_two_scans_levels_stay_and_counters_are_absent() {
     read_until(&mut *sensor, |v, _| v["task.minor_faults"] == Some(9));
     read_until(&mut *sensor, |v, _| v["task.minor_faults"].is_none() && v["task.processes"] == Some(1));
     read_until(&mut *sensor, |v, _| v["task.minor_faults"] == Some(9));
+}
+
+#[test]
+fn a_walk_of_memory_without_a_scan_is_no_reading_of_counters() {
+    let (root, topology, target) = (machine(), topology(), Target::running(10));
+    let mut task = Task::of(&Scene::new(&root, &topology).observing(Some(&target))).unwrap();
+    task.walker = None;
+    let (shared, layout) = (Arc::clone(&task.shared), task.layout);
+    let mut after = |scans| {
+        let mut row = vec![7; layout.values()];
+        row[layout.scans()] = scans;
+        shared.board.publish(&row);
+        let values = read(&mut task);
+        (values["task.cpu_time@node0"], values["task.minor_faults"], values["task.processes"])
+    };
+    assert_eq!(after(1), (Some(7), Some(7), Some(7)));
+    assert_eq!(after(1), (None, None, Some(7)));
+    assert_eq!(after(2), (Some(7), Some(7), Some(7)));
 }
 
 #[test]

@@ -106,6 +106,7 @@ impl Walker {
             if pace.scan_due(start) {
                 let before = clock::thread_cpu();
                 observer.scan();
+                status.scans += 1;
                 let cpu = (clock::thread_cpu() - before).saturating_sub(observer.allocators.searching());
                 pace.scanned(clock::monotonic(), cpu, interval);
                 self.publish(&observer, &mut status, &mut values, shared);
