@@ -17,7 +17,7 @@ void bins_add(struct pool *pool, uint32_t first, uint32_t count);
 /* The span that begins here is one no longer; its records are NOTHING. */
 void bins_remove(struct pool *pool, uint32_t first);
 
-/* A span in which so many units fit at the alignment, of those that were looked at the smallest; 0 if there is none. */
+/* A span in which `count` units fit at the alignment, of those that were looked at the smallest; 0 if there is none. */
 uint32_t bins_find(const struct pool *pool, uint32_t count, uint32_t alignment);
 
 #endif

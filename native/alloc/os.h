@@ -11,7 +11,7 @@
 /* The granularity of `os_map` and all below: the smallest page. */
 uintptr_t os_page_bytes(void);
 
-/* Addresses where the kernel puts nothing by itself. */
+/* Addresses where the kernel puts nothing unless it is told to. */
 struct os_window {
     uintptr_t from;
     size_t bytes;

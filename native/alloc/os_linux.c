@@ -37,8 +37,8 @@ enum { CPU_IN_RSEQ = 4, NODE_IN_RSEQ = 20, BYTES_WITH_NODE = 24 };
 
 enum { MOST_NODES = 1024, LONG_BITS = 8 * sizeof(long) };
 
-/* For tests: of the calls of which the library bears the failure, one in so many fails, and of those that get memory one in so
- * many. */
+/* For tests: one in N calls fails, of those that get memory (refusals), and of all others (faults), whose failure the library
+ * bears. */
 #ifndef NUMALLOC_FAULTS
 #define NUMALLOC_FAULTS 0
 #endif

@@ -22,7 +22,7 @@ static size_t round_up(size_t bytes, size_t to)
     return (bytes + to - 1) & ~(to - 1);
 }
 
-/* So many units have their bits in one page. */
+/* The number of units that have their bits in one page. */
 static uint32_t units_in_bits(void)
 {
     return (uint32_t)os_page_bytes() * 8;

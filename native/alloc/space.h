@@ -98,7 +98,7 @@ static inline void set_kind(struct unit *unit, enum unit_kind kind)
 
 /* Makes the records of units usable, which they are up to `from`, unless they begin there. */
 enum os_mapped space_record(uint32_t from, uint32_t to, bool begins);
-/* Records that begin so many units, or a multiple of them, after the end of others are apart from those. */
+/* Records that begin this number of units, or more, after the end of others are apart from those. */
 uint32_t space_apart(void);
 /* Makes units usable, and gives their addresses back. */
 enum os_mapped space_map(uint32_t first, uint32_t count);

@@ -1,8 +1,8 @@
 //! Debug information in a file of its own, as distributions install it beside programs without: found by the build ID, or by
 //! the name that the program has of it (.gnu_debuglink).
 
+use numakit_sys::file::open_to_read;
 use object::{Object, ObjectSection, ReadCache, ReadRef};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub fn of(path: &Path) -> Option<PathBuf> {
 
 /// The file that debug information shares with other files, where `path` has the rest (`dwz`).
 pub fn shared(path: &Path) -> Option<PathBuf> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = ReadCache::new(open_to_read(path).ok()?);
     let elf = object::File::parse(&cache).ok()?;
     let (name, _) = elf.gnu_debugaltlink().ok()??;
     let found = path.parent()?.join(path_of(name)?);
@@ -39,7 +39,7 @@ fn root(path: &Path) -> PathBuf {
 }
 
 fn find(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = ReadCache::new(open_to_read(path).ok()?);
     let elf = object::File::parse(&cache).ok()?;
     if elf.section_by_name(".debug_info").is_some_and(|section| section.size() > 0) {
         return None;
@@ -79,7 +79,7 @@ fn path_of(name: &[u8]) -> Option<&Path> {
 }
 
 fn has_id(file: &Path, id: Option<&[u8]>) -> bool {
-    let Ok(file) = File::open(file) else { return false };
+    let Ok(file) = open_to_read(file) else { return false };
     let cache = ReadCache::new(file);
     id_of(&cache).is_some_and(|found| Some(found.as_slice()) == id)
 }
@@ -90,7 +90,7 @@ fn id_of<'a>(data: impl ReadRef<'a>) -> Option<Vec<u8>> {
 
 /// Whether the bytes of a file have a checksum (CRC-32).
 fn has_sum(file: &Path, sum: u32) -> bool {
-    let Ok(mut file) = File::open(file) else { return false };
+    let Ok(mut file) = open_to_read(file) else { return false };
     if !file.metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_SUMMED) {
         return false;
     }

@@ -5,10 +5,10 @@ use addr2line::gimli::{
     self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, Operation, RunTimeEndian, SectionId,
     Unit, UnitOffset,
 };
+use numakit_sys::file::open_to_read;
 use object::{Object, ObjectSection, ReadCache, ReadRef};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 
 /// A file with more debug information is not read: the answer would take seconds.
@@ -38,7 +38,7 @@ pub struct VariableByte {
 /// the file does not describe is not in it, and a file with damaged debug information describes what comes before the damage.
 pub fn of_file(path: &Path, wanted: &[VariableByte]) -> HashMap<VariableByte, String> {
     let debug = debug_file::of(path);
-    match File::open(debug.as_deref().unwrap_or(path)) {
+    match open_to_read(debug.as_deref().unwrap_or(path)) {
         Ok(file) => of_elf(&ReadCache::new(file), wanted),
         Err(_) => HashMap::new(),
     }

@@ -18,6 +18,7 @@ use numakit_sampling::pages::{PageNodes, PagePlace};
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
 use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::allocation_log::{AllocationRecord, BlockSites, LogThreshold};
+use numakit_sys::file::text_of_process;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::registers::UserRegisters;
 use numakit_sys::{SysRoot, clock};
@@ -224,12 +225,15 @@ impl Processes {
 
     fn read_map(&mut self, pid: u32) {
         let file = format!("tmp/perf-{pid}.map");
-        let inside = std::fs::read_to_string(root_of(pid).join(&file));
-        if let Ok(text) = inside.or_else(|_| std::fs::read_to_string(Path::new("/").join(file))) {
+        let text = |root: &Path| text_of_process(&root.join(&file), pid, MAX_MAP);
+        if let Ok(text) = text(&root_of(pid)).or_else(|_| text(Path::new("/"))) {
             self.maps.insert(pid, PerfMap::parse(&text));
         }
     }
 }
+
+/// A map of compiled code with more bytes is not read: a million functions have some 60 MiB.
+const MAX_MAP: u64 = 256 << 20;
 
 /// Adds code that is not noted yet.
 fn note_code(code: &mut Vec<CodePiece>, pid: u32, process: Option<&ObservedProcess>) {

@@ -4,9 +4,9 @@ use crate::code::CodeName;
 use crate::debug_file;
 use crate::observation::PAGE;
 use addr2line::Loader;
+use numakit_sys::file::open_to_read;
 use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Folders with the sources of the libraries of C++ and Rust.
@@ -56,7 +56,7 @@ impl Symbols {
 
 impl FileSymbols {
     fn load(path: &Path) -> Option<Self> {
-        let file = ReadCache::new(File::open(path).ok()?);
+        let file = ReadCache::new(open_to_read(path).ok()?);
         let elf = object::File::parse(&file).ok()?;
         let segment = |segment: object::Segment<'_, '_, _>| {
             let (offset, size) = segment.file_range();

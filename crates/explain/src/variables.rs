@@ -2,11 +2,11 @@
 
 use crate::debug_file;
 use crate::observation::PAGE;
+use numakit_sys::file::open_to_read;
 use object::elf::PT_TLS;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache, SymbolIndex, SymbolKind};
 use std::collections::HashMap;
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct ElfVariables {
 
 impl ElfVariables {
     fn load(path: &Path) -> Option<Self> {
-        let cache = ReadCache::new(File::open(path).ok()?);
+        let cache = ReadCache::new(open_to_read(path).ok()?);
         let elf = object::File::parse(&cache).ok()?;
         let start = elf.segments().map(|segment| segment.address()).min()?;
         let end = elf.segments().map(|segment| segment.address().saturating_add(segment.size())).max()?;
@@ -48,7 +48,7 @@ impl ElfVariables {
         let has_table = elf.symbols().next().is_some();
         all.add(elf.symbols(), false);
         if !has_table && let Some(debug) = debug_file::of(&all.path) {
-            let cache = ReadCache::new(File::open(&debug).ok()?);
+            let cache = ReadCache::new(open_to_read(&debug).ok()?);
             let elf = object::File::parse(&cache).ok()?;
             all.add(elf.symbols(), false);
             all.symbols = debug;
@@ -79,7 +79,7 @@ impl ElfVariables {
     /// The name of one of its variables; `None` if the file has become another one.
     pub fn name(&self, variable: &ElfVariable) -> Option<String> {
         let path = if variable.is_dynamic { &self.path } else { &self.symbols };
-        let cache = ReadCache::new(File::open(path).ok()?);
+        let cache = ReadCache::new(open_to_read(path).ok()?);
         let elf = object::File::parse(&cache).ok()?;
         let symbol = match variable.is_dynamic {
             true => elf.dynamic_symbol_table()?.symbol_by_index(variable.symbol),

@@ -3,7 +3,6 @@
 use numakit_sys::file::open_to_read;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +80,7 @@ fn line_for(program: &Path, text: &str, hash: &mut Option<Option<String>>) -> Op
 
 fn hash_of(program: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
-    io::copy(&mut File::open(program)?, &mut hasher)?;
+    io::copy(&mut open_to_read(program)?, &mut hasher)?;
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -3,9 +3,9 @@
 use crate::file_kind::{self, Elf, FileKind, OWN_MACHINE, Sanitizer};
 use numakit_preload::{Library, PreloadError};
 use numakit_sys::executable;
+use numakit_sys::file::open_to_read;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ struct Code {
 
 fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
     let found = |obstacle| Ok(Code { code: file.to_owned(), obstacle, sanitizer: None });
-    let open = match File::open(file) {
+    let open = match open_to_read(file) {
         Ok(open) => open,
         // An executable file need not be readable.
         Err(error) => return found(Some(Obstacle::Unreadable(error.to_string()))),

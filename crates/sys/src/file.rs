@@ -4,7 +4,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags, linkat, openat};
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, Metadata, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -34,6 +34,25 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)
+}
+
+/// Reads a text that a process left for those who observe it, such as the names of its compiled code. It has at most `most` bytes, and
+/// belongs to root, to this user or to that of the process: anybody may write into /tmp. Never waits, as [`open_to_read`].
+pub fn text_of_process(path: &Path, process: u32, most: u64) -> io::Result<String> {
+    let file = open_to_read(path)?;
+    let there = file.metadata()?;
+    let user = std::fs::metadata(format!("/proc/{process}"))?.uid();
+    let owner = there.uid();
+    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    if ![0, rustix::process::geteuid().as_raw(), user].contains(&owner) {
+        return refuse(format!("it belongs to user {owner}, and the process to user {user}"));
+    }
+    if there.len() > most {
+        return refuse(format!("it has {} bytes, of which at most {most} are read", there.len()));
+    }
+    let mut text = Vec::new();
+    file.take(most).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The paths that match a pattern of the shell, sorted: `/models/*.gguf`. None is no error.
@@ -248,6 +267,27 @@ mod tests {
         let error = open_to_read(&path).unwrap_err();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(error.to_string(), "it is a FIFO and not a regular file");
+    }
+
+    #[test]
+    fn a_text_of_a_process_is_short_and_of_its_user() {
+        let own = std::process::id();
+        let path = scratch("map");
+        std::fs::write(&path, "1000 10 f\n").unwrap();
+        assert_eq!(text_of_process(&path, own, 100).unwrap(), "1000 10 f\n");
+        let error = text_of_process(&path, own, 9).unwrap_err();
+        assert_eq!(error.to_string(), "it has 10 bytes, of which at most 9 are read");
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            let error = text_of_process(&path, own, 100).unwrap_err();
+            assert!(error.to_string().starts_with("it belongs to user 65534"), "{error}");
+        } else {
+            numakit_skips::ROOT.skip_part("giving a file to another user needs root");
+        }
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert!(text_of_process(&path, own, 100).is_err());
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -108,3 +108,28 @@ fn no_process_is_ended_by_a_pattern() {
         }
     }
 }
+
+/// A user, a program or a variable of the environment may name a FIFO, a device or a file without end. Crates that read such files open
+/// them by `numakit_sys::file`, which never waits.
+#[test]
+fn files_that_others_name_are_opened_one_way() {
+    const READERS: [&str; 6] = ["explain", "sampling", "launch", "allocations", "mcp", "recording"];
+    let opens = |line: &str| {
+        let is_ours = |at: usize| line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let direct = line.match_indices("File::open(").any(|(at, _)| !is_ours(at));
+        direct || line.contains("fs::read(") || line.contains("fs::read_to_string(")
+    };
+    for path in sources_of_crates() {
+        let mut parts = path.iter().skip(1).filter_map(|part| part.to_str());
+        let is_reader =
+            parts.next().is_some_and(|name| READERS.contains(&name)) && parts.next() == Some("src");
+        let is_test = path.iter().any(|part| part == "tests" || part == "tests.rs");
+        if !is_reader || is_test {
+            continue;
+        }
+        let text = read(&path);
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let found = code.lines().find(|line| opens(line));
+        assert_eq!(found, None, "{}: use numakit_sys::file::open_to_read", path.display());
+    }
+}

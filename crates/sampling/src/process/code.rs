@@ -1,9 +1,11 @@
 //! Code of files.
 
 use super::ProcessMapping;
+use numakit_sys::file::open_to_read;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Files of which code is read: opened once, and only if they are still the mapped ones.
@@ -18,7 +20,7 @@ impl CodeFiles {
             return 0;
         }
         let file = self.0.entry(Arc::clone(&mapping.name)).or_insert_with(|| {
-            let file = File::open(&*mapping.name).ok()?;
+            let file = open_to_read(Path::new(&*mapping.name)).ok()?;
             // A package manager may have replaced it. Some file systems show another device in `maps`.
             file.metadata().is_ok_and(|data| data.ino() == inode).then_some(file)
         });
