@@ -15,6 +15,7 @@ pub mod file;
 pub mod file_pages;
 mod futex;
 pub mod gate;
+mod harmless;
 pub mod huge_pages;
 mod image;
 mod inherited;

@@ -1,6 +1,7 @@
-//! Standard output and standard error: the only way in which the program prints. A failed write to standard output is
-//! an error of its own type; a failed write to standard error is ignored.
+//! Standard output and standard error: the only way in which the program prints. What a terminal would obey is left out of every
+//! text. A failed write to standard output is an error of its own type; a failed write to standard error is ignored.
 
+use crate::harmless::harmless;
 use crate::{inherited, poll, tty};
 use std::fmt::Display;
 use std::fs::File;
@@ -49,8 +50,17 @@ impl From<io::Error> for OutputError {
 
 /// Prints a text.
 pub fn print(text: impl Display) -> Result<(), OutputError> {
+    put(&harmless(&text.to_string(), tty::is_output()))
+}
+
+/// Prints a text in place of all that the terminal shows.
+pub fn print_over(text: impl Display) -> Result<(), OutputError> {
+    put(&format!("{CLEAR_ALL}{}", harmless(&text.to_string(), true)))
+}
+
+fn put(text: &str) -> Result<(), OutputError> {
     let mut output = Stdout::default();
-    match output.write_all(text.to_string().as_bytes()) {
+    match output.write_all(text.as_bytes()) {
         Ok(()) => Ok(()),
         Err(error) => Err(output.failure().unwrap_or_else(|| error.into())),
     }
@@ -60,6 +70,8 @@ pub fn print(text: impl Display) -> Result<(), OutputError> {
 static IN_PLACE: AtomicBool = AtomicBool::new(false);
 /// Clears the line of the cursor.
 const CLEAR: &str = "\r\x1b[K";
+/// Clears the terminal.
+const CLEAR_ALL: &str = "\x1b[H\x1b[2J";
 
 /// Prints a line with the name of this program to standard error.
 pub fn note(what: impl Display) {
@@ -99,7 +111,8 @@ fn write_error(text: Option<impl Display>, stays: bool) {
 /// The text, which replaces the last one if either is a line in place.
 fn placed(in_place: &AtomicBool, text: Option<impl Display>, stays: bool) -> String {
     let clear = if in_place.swap(stays, Ordering::Relaxed) || stays { CLEAR } else { "" };
-    text.map_or_else(|| clear.to_owned(), |text| format!("{clear}{text}"))
+    let text = text.map(|text| text.to_string()).unwrap_or_default();
+    format!("{clear}{}", harmless(&text, tty::is_error()))
 }
 
 /// An error if standard output is known to be closed or unwritable.

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use numakit_model::Topology;
 use numakit_sys::clock::{self, Alarm};
-use numakit_sys::stdio::print;
+use numakit_sys::stdio::{OutputError, print, print_over};
 use numakit_sys::tty;
 use numakit_terminal::holders::Holders;
 use std::process::ExitCode;
@@ -36,9 +36,6 @@ pub struct PsArgs {
     registry: RegistryArgs,
 }
 
-/// Moves the cursor to the top and clears the screen.
-const CLEAR: &str = "\x1b[H\x1b[2J";
-
 impl PsArgs {
     /// Prints the holders.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
@@ -50,10 +47,11 @@ impl PsArgs {
             print(self.text(&topology)?)?;
             return Ok(ExitCode::SUCCESS);
         };
-        let clear = if tty::is_output() && !self.json { CLEAR } else { "" };
+        let show: fn(String) -> Result<(), OutputError> =
+            if tty::is_output() && !self.json { print_over } else { print };
         let mut next = clock::monotonic();
         loop {
-            print(format_args!("{clear}{}", self.text(&topology)?))?;
+            show(self.text(&topology)?)?;
             next = next.saturating_add(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
             Alarm::new().sleep_until(next);
         }

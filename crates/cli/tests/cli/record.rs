@@ -1,4 +1,4 @@
-use crate::runner::{Folder, Started};
+use crate::runner::{Done, Folder, Started};
 use numakit_testing::until;
 
 #[test]
@@ -223,4 +223,18 @@ fn measuring_the_whole_machine_is_sampled_if_it_is_asked_for() {
         rows.filter_map(|row| row[format!("access.{name}@node0")].as_f64()).fold(0.0, f64::max)
     };
     assert!(most("samples") >= 100.0 && most("near") > 1e8, "{}", watched.out);
+}
+
+#[test]
+fn a_terminal_obeys_nothing_of_the_name_of_a_program() {
+    let folder = Folder::new("record-escapes");
+    let name = "x\u{1b}]0;PWNED\u{7}\u{1b}[31m";
+    std::fs::copy("/bin/true", folder.path(name)).unwrap();
+    let mut record = folder.numa("record -i 20ms -o r.arrows --");
+    let recorded = Done::of(record.arg(format!("./{name}")).output().unwrap());
+    recorded.says(0, "");
+    for text in [recorded.err, folder.run("report r.arrows").out, folder.run("report missing\u{1b}[2J").err] {
+        assert!(!text.contains(|letter: char| letter.is_control() && !"\n\t".contains(letter)), "{text:?}");
+    }
+    assert!(folder.run("report r.arrows").out.contains("PWNED"));
 }
