@@ -149,6 +149,7 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
         Err(other) => return answer(&other),
     };
     let global = GlobalArgs::from_arg_matches(&matches)?;
+    stdio::let_styles_pass(global.color());
     let (name, matches) = matches.subcommand().unwrap_or(("", &matches));
     match VERBS.iter().find(|verb| verb.name == name) {
         Some(verb) => (verb.run)(matches, &global),

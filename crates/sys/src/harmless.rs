@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What stands for a character that is left out.
+/// What is written for a character that is left out.
 const LEFT_OUT: char = '\u{fffd}';
 
 /// The text without what a terminal would obey or what changes the order of its characters: each such character becomes U+FFFD, so

@@ -48,14 +48,22 @@ impl From<io::Error> for OutputError {
     }
 }
 
+/// Whether colors and weights in texts of standard output are ours.
+static HAS_STYLES: AtomicBool = AtomicBool::new(false);
+
+/// Lets colors and weights in texts of standard output pass, or not.
+pub fn let_styles_pass(pass: bool) {
+    HAS_STYLES.store(pass, Ordering::Relaxed);
+}
+
 /// Prints a text.
 pub fn print(text: impl Display) -> Result<(), OutputError> {
-    put(&harmless(&text.to_string(), tty::is_output()))
+    put(&harmless(&text.to_string(), HAS_STYLES.load(Ordering::Relaxed)))
 }
 
 /// Prints a text in place of all that the terminal shows.
 pub fn print_over(text: impl Display) -> Result<(), OutputError> {
-    put(&format!("{CLEAR_ALL}{}", harmless(&text.to_string(), true)))
+    put(&format!("{CLEAR_ALL}{}", harmless(&text.to_string(), HAS_STYLES.load(Ordering::Relaxed))))
 }
 
 fn put(text: &str) -> Result<(), OutputError> {
