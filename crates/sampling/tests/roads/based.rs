@@ -15,7 +15,7 @@ fn measuring_the_bases_of_all_threads_are_found() {
         return numakit_skips::PRIVILEGES.skip(refusal);
     }
     // The first thread spins too, once.
-    for arguments in ["threads 3 300", "spin 1 900"] {
+    for arguments in ["threads 3 900", "spin 1 2700"] {
         let Some(prepared) = prepared(arguments) else { return };
         let words = prepared.words.clone();
         let start = move || Running::start(&words);
@@ -45,7 +45,7 @@ fn measuring_the_bases_of_all_threads_are_found() {
         let sum: i32 = found.values().sum();
         let right: i32 =
             found.iter().filter(|((base, exact), _)| base == exact).map(|(_, count)| count).sum();
-        // A sample from before the C library was ready has no base yet. How many come depends on how fast the machine is.
-        assert!(sum >= 5 && right * 10 >= sum * 9, "{right} of {sum}: {found:x?}");
+        // A sample from before the C library was ready has no base yet.
+        assert!(sum > 10 && right * 10 >= sum * 9, "{right} of {sum}: {found:x?}");
     }
 }
