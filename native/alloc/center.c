@@ -24,7 +24,6 @@ static void prepare(struct region *region, unsigned node)
                  &counts->small);
     pool_prepare(&region->large, &region->small, middle, end, never ? never : at_once ? 0 : middle + LARGE_HUGE_FROM, node,
                  &counts->large);
-    region->middle = middle;
     region->inbox.received = &counts->received;
 }
 

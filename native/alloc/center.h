@@ -29,7 +29,6 @@ struct inbox {
 
 struct region {
     struct pool small, large;
-    uint32_t middle;    /* units from here on are of the large pool */
     struct inbox inbox;
     struct center centers[CLASSES];
 };
@@ -45,7 +44,7 @@ bool regions_prepare(unsigned count);
 static inline struct pool *pool_of(uint32_t unit)
 {
     struct region *region = &regions[region_of((size_t)unit << UNIT_SHIFT)];
-    return unit < region->middle ? &region->small : &region->large;
+    return unit < region->large.first ? &region->small : &region->large;
 }
 
 /* Blocks for a thread: a chain, or a range of new ones. */
