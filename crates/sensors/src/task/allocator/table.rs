@@ -158,6 +158,11 @@ pub fn length(header: &[u8]) -> Result<usize, CountTableError> {
 }
 
 impl AllocatorCounts {
+    /// Whether the program keeps memory by node, but for what its memory policies decide.
+    pub fn is_by_node(&self) -> bool {
+        self.regions.iter().all(|region| region.node.is_some() || region.of_policies)
+    }
+
     /// Parses the table.
     pub fn parse(bytes: &[u8]) -> Result<Self, CountTableError> {
         let header = CountHeader::parse(bytes)?;
@@ -213,6 +218,22 @@ mod tests {
         assert_eq!((counts.regions[1].mapped, counts.regions[1].from_other_nodes), ((25 + 33) * unit, 41));
         assert_eq!(counts.regions[1].node, Some(1));
         assert_eq!(AllocatorCounts::parse(&with(28, 0)).unwrap().regions[0].node, None);
+    }
+
+    #[test]
+    fn blocks_of_policies_are_behind_those_of_nodes() {
+        let mut bytes = with(48, 1);
+        bytes.extend((49..=72u64).flat_map(u64::to_le_bytes));
+        let counts = AllocatorCounts::parse(&bytes).unwrap();
+        assert_eq!(
+            (counts.regions.len(), counts.regions[2].node, counts.regions[2].of_policies),
+            (3, None, true)
+        );
+        assert!(counts.is_by_node() && counts.space.node(1 << 46).is_none());
+        assert!(!AllocatorCounts::parse(&with(28, 0)).unwrap().is_by_node());
+        // Nothing was allocated there.
+        bytes[64 + 2 * REGION_BYTES..].fill(0);
+        assert_eq!(AllocatorCounts::parse(&bytes).unwrap().regions.len(), 2);
     }
 
     #[test]

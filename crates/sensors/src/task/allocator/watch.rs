@@ -137,7 +137,7 @@ impl Known {
     fn read(&mut self, process: &AllocatorCandidate) {
         let Some(reader) = &mut self.reader else { return };
         match reader.peek() {
-            Ok(counts) if counts.regions.iter().all(|region| region.node.is_some()) => {
+            Ok(counts) if counts.is_by_node() => {
                 self.counts = Some(counts);
             }
             Ok(_) => {
