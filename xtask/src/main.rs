@@ -47,7 +47,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "test",
         arguments: "[--thorough] [OPTIONS]",
-        help: "format, lints, all tests; --package NAMES, --require KINDS, --without-measuring",
+        help: "format, lints, all tests; --package NAMES, --require KINDS, --without-measuring, --only-measuring",
         run: test::run,
     },
     Task {

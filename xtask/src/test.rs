@@ -20,7 +20,7 @@ mod tracefs;
 use crate::{bench, install, peers, process, python, web, workspace};
 use anyhow::{Result, bail};
 use console::{Console, Output};
-use options::Options;
+use options::{Measuring, Options};
 use rust::{Environment, Surroundings, Tests};
 use speed::Speed;
 use std::process::{Command, ExitCode};
@@ -89,14 +89,19 @@ impl Run {
 
     /// Checks and builds all that is compiled.
     fn built(&self, has_page: bool) -> Result<Tests> {
-        self.check("format", format);
+        let is_checked = self.options.measuring != Measuring::Only;
+        if is_checked {
+            self.check("format", format);
+        }
         if has_page {
             self.check("the page: npm run build", web::build);
         } else {
             let reason = "the page and its tests: Node.js and npm are not installed";
             self.skip(&numakit_skips::PAGE, reason);
         }
-        self.check("lints: cargo clippy", clippy);
+        if is_checked {
+            self.check("lints: cargo clippy", clippy);
+        }
         self.check("floors in C", || bench::floor::build().map(drop));
         rust::build(&self.console, &self.options)
     }
@@ -105,14 +110,16 @@ impl Run {
         environment.push(("NUMAKIT_NUMA", workspace::numa().into()));
         environment.extend(self.options.thorough.then(|| (numakit_skips::THOROUGH, "1".into())));
         let surroundings = Surroundings::new(environment);
-        std::thread::scope(|scope| {
-            if has_page {
-                scope.spawn(|| self.page(&surroundings));
-            }
-            rust::beside(&self.console, tests, &surroundings)
-        })?;
+        if self.options.measuring != Measuring::Only {
+            std::thread::scope(|scope| {
+                if has_page {
+                    scope.spawn(|| self.page(&surroundings));
+                }
+                rust::beside(&self.console, tests, &surroundings)
+            })?;
+        }
         rust::alone(&self.console, tests, &surroundings)?;
-        if has_page && !self.options.without_measuring && web::can_test().is_ok() {
+        if has_page && self.options.measuring != Measuring::Without && web::can_test().is_ok() {
             let command = web::browser_tests(web::Files::Measuring, self.limit())
                 .and_then(|command| surroundings.of(command, "browser"));
             self.suite("tests in a browser that measure, alone", command);

@@ -4,6 +4,18 @@ use anyhow::{Result, bail};
 use numakit_skips::{KINDS, Kind, Machine};
 use std::path::Path;
 
+/// What becomes of the tests that measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measuring {
+    /// They run last, after all others.
+    #[default]
+    Last,
+    /// They are left out: the machine is busy.
+    Without,
+    /// Nothing else runs: the rest ran before, on a busy machine.
+    Only,
+}
+
 /// What is asked for.
 #[derive(Debug, Default)]
 pub struct Options {
@@ -11,8 +23,8 @@ pub struct Options {
     pub required: Vec<&'static Kind>,
     /// The second tier runs as well.
     pub thorough: bool,
-    /// Tests that measure are left out: the machine is busy.
-    pub without_measuring: bool,
+    /// What becomes of the tests that measure.
+    pub measuring: Measuring,
     /// Only the tests of these packages of Rust, such as `sensors`; none means all checks.
     pub packages: Vec<String>,
 }
@@ -34,15 +46,16 @@ impl Options {
             };
             match name {
                 "--thorough" => options.thorough = true,
-                "--without-measuring" => options.without_measuring = true,
+                "--without-measuring" => options.measuring = Measuring::Without,
+                "--only-measuring" => options.measuring = Measuring::Only,
                 "--package" => options.packages.extend(value("names of packages, such as sensors")?),
                 "--require" => {
                     let names = value(&format!("kinds; there are:\n{}", table()))?;
                     named.extend(names.iter().map(|name| known(name)).collect::<Result<Vec<_>>>()?);
                 }
                 _ => bail!(
-                    "test knows --thorough, --without-measuring, --package NAMES and --require KINDS, got '{word}'; for \
-                     some tests only: cargo test -p PACKAGE NAME"
+                    "test knows --thorough, --without-measuring, --only-measuring, --package NAMES and --require KINDS, \
+                     got '{word}'; for some tests only: cargo test -p PACKAGE NAME"
                 ),
             }
         }
@@ -96,10 +109,11 @@ mod tests {
     #[test]
     fn tiers_and_packages_are_chosen() {
         let none = options(&[], None).unwrap();
-        assert!(!none.thorough && !none.without_measuring && none.packages.is_empty());
+        assert!(!none.thorough && none.measuring == Measuring::Last && none.packages.is_empty());
         let words = ["--thorough", "--package", "sensors,cli", "--package=model", "--without-measuring"];
         let all = options(&words, None).unwrap();
-        assert!(all.thorough && all.without_measuring);
+        assert!(all.thorough && all.measuring == Measuring::Without);
+        assert_eq!(options(&["--only-measuring"], None).unwrap().measuring, Measuring::Only);
         assert_eq!(all.packages, ["sensors", "cli", "model"]);
         assert!(options(&["--package"], None).unwrap_err().to_string().contains("needs names"));
     }

@@ -3,7 +3,7 @@
 use super::console::{Console, Output};
 use super::home::Homes;
 use super::libtest::Report;
-use super::options::Options;
+use super::options::{Measuring, Options};
 use super::programs::{self, Job, Split};
 use super::queue::{self, Event};
 use super::second;
@@ -52,10 +52,13 @@ pub fn build(console: &Console, options: &Options) -> Result<Tests> {
         tests.alone.extend(alone);
         console.lock().tally.left += left;
     }
-    if options.without_measuring {
-        let count: usize = tests.alone.drain(..).map(|job| job.count).sum();
-        console.lock().progress.say(&format!("--without-measuring: {count} tests that measure do not run"));
-    }
+    let (option, which, jobs) = match options.measuring {
+        Measuring::Last => return Ok(tests),
+        Measuring::Without => ("--without-measuring", "that measure", &mut tests.alone),
+        Measuring::Only => ("--only-measuring", "that do not measure", &mut tests.beside),
+    };
+    let count: usize = jobs.drain(..).map(|job| job.count).sum();
+    console.lock().progress.say(&format!("{option}: {count} tests {which} do not run"));
     Ok(tests)
 }
 
