@@ -1,7 +1,7 @@
 //! Starting the observed command, and named pipes.
 
-use crate::inherited;
-use crate::ptrace::TracedEnd;
+use crate::ptrace::{self, TracedEnd};
+use crate::{check, inherited};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    /// How it ended, once it was reaped here.
+    end: Option<i32>,
     /// Says how it ended while a tracer reaps it.
     traced: Option<Arc<TracedEnd>>,
 }
@@ -74,7 +76,7 @@ impl Running {
         }
         // SAFETY: between fork and exec, what callers here give makes only system calls.
         unsafe { command.pre_exec(prepare) };
-        Ok(Self { child: command.spawn()?, traced: None })
+        Ok(Self { child: command.spawn()?, end: None, traced: None })
     }
 
     /// From now on a tracer in this process reaps it, and says here how it ended.
@@ -87,7 +89,8 @@ impl Running {
         self.child.id()
     }
 
-    /// The exit status once it has ended: its own, or 128 + the signal that killed it.
+    /// The exit status once it has ended: its own, or 128 + the signal that killed it. To be called from the thread that
+    /// started it, which is its tracer if the program asks for one (`PTRACE_TRACEME`, as programs do that want no debugger).
     pub fn ended(&mut self) -> io::Result<Option<i32>> {
         if let Some(end) = &self.traced {
             match end.status() {
@@ -96,18 +99,29 @@ impl Running {
                 None => {}
             }
         }
-        Ok(self
-            .child
-            .try_wait()?
-            .map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
+        while self.end.is_none() {
+            let mut status = 0;
+            // SAFETY: a child that was not reaped; the status outlives the call.
+            match check(unsafe { libc::waitpid(self.child.id() as i32, &mut status, libc::WNOHANG) } as i64) {
+                Ok(0) => break,
+                // Not its end: it stopped for the tracer that it asked for.
+                Ok(_) if libc::WIFSTOPPED(status) => ptrace::let_run_on(self.child.id(), status),
+                Ok(_) => {
+                    self.end = ExitStatus::from_raw(status).code().or(Some(128 + libc::WTERMSIG(status)))
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.end)
     }
 
     /// Sends it a signal.
     pub fn signal(&self, signal: i32) {
-        if self.traced.as_ref().is_some_and(|end| end.status().is_some()) {
+        if self.end.is_some() || self.traced.as_ref().is_some_and(|end| end.status().is_some()) {
             return;
         }
-        // SAFETY: plain integers; the child is not reaped while we hold it.
+        // SAFETY: plain integers; the child was not reaped.
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
@@ -131,7 +145,7 @@ impl Running {
 /// Lets the kernel kill this process (SIGKILL) when the thread that started it ends; an error if its process has ended already.
 fn end_with(parent: u32) -> io::Result<()> {
     // SAFETY: plain integers.
-    crate::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into())?;
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into())?;
     // SAFETY: no precondition.
     let is_child = unsafe { libc::getppid() } as u32 == parent;
     if is_child { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
@@ -208,6 +222,30 @@ mod tests {
         let long = Duration::from_secs(600);
         assert_eq!(ended_by("trap '' INT HUP; echo; exec sleep 600", long), libc::SIGTERM);
         assert_eq!(ended_by("trap '' TERM; echo; exec sleep 600", Duration::from_millis(50)), libc::SIGKILL);
+    }
+
+    #[test]
+    fn a_program_that_asks_to_be_traced_runs_on() {
+        let start = |script: &str| {
+            let words: Vec<OsString> = ["sh", "-c", script].iter().map(OsString::from).collect();
+            // It stops for the first time when it executes the shell.
+            let prepare = || {
+                // SAFETY: a plain system call.
+                check(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0usize, 0usize) }).map(drop)
+            };
+            Running::start_prepared(&words, &[], None, prepare).unwrap()
+        };
+        assert_eq!(status(&mut start("trap 'got=5' USR1; kill -USR1 $$; exit $got")), 5);
+        assert_eq!(status(&mut start("kill -TERM $$")), 128 + libc::SIGTERM);
+        // Job control works as without a tracer.
+        let mut stopped = start("kill -STOP $$; exit 6");
+        let stat = format!("/proc/{}/stat", stopped.id());
+        wait_for("the stop of a command", || {
+            assert_eq!(stopped.ended().unwrap(), None);
+            std::fs::read_to_string(&stat).unwrap().contains(") T ").then_some(())
+        });
+        stopped.signal(libc::SIGCONT);
+        assert_eq!(status(&mut stopped), 6);
     }
 
     #[test]

@@ -191,6 +191,32 @@ impl Tracer {
     }
 }
 
+/// Lets a child run on that asked to be traced by its parent and stopped with this status of waitpid. It receives the signal
+/// that it stopped for. Must be called by the thread that started the child.
+pub fn let_run_on(child: u32, status: i32) {
+    let signal = libc::WSTOPSIG(status);
+    let (request, signal) = match signal {
+        // A traced program that job control stopped would not hear SIGCONT. So it is traced no more.
+        libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => (libc::PTRACE_DETACH, signal),
+        // The kernel tells a tracer so that the program executed another one. Nobody wants the signal.
+        libc::SIGTRAP if is_sent_by_process(child) => (libc::PTRACE_CONT, 0),
+        _ => (libc::PTRACE_CONT, signal),
+    };
+    // It fails where the child was killed meanwhile, and then there is nothing to let run.
+    // SAFETY: plain integers.
+    unsafe { libc::ptrace(request, child, 0usize, signal as usize) };
+}
+
+/// Whether a process sent the signal that a traced child stopped for, rather than the kernel for an instruction.
+fn is_sent_by_process(child: u32) -> bool {
+    // SAFETY: all zero bytes are a valid value; the kernel writes one structure, which outlives the call.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        libc::ptrace(libc::PTRACE_GETSIGINFO, child, 0usize, &raw mut info) == 0
+            && info.si_code == libc::SI_USER
+    }
+}
+
 /// How a child ended that a [`Tracer`] reaps, for other threads: they must not wait for it themselves, or they would
 /// take stops that the tracer waits for.
 #[derive(Debug, Default)]
