@@ -14,6 +14,7 @@ mod guide;
 #[path = "../launched/mod.rs"]
 mod launched;
 mod launchers;
+mod limits;
 mod main_thread;
 mod own_blocks;
 mod placed;
@@ -34,5 +35,6 @@ static PARTS: Parts = Parts::new(&[
     ("launchers", launchers::guest),
     ("own_blocks", own_blocks::guest),
     ("policies", policies::guest),
+    ("limits", limits::guest),
     ("main_thread", main_thread::guest),
 ]);

@@ -15,6 +15,9 @@ const SETTINGS: [(&str, &str); 2] = [("small", "never"), ("huge", "always")];
 const OPERATIONS: (usize, usize) = (8_000, 32_000);
 /// The others only show what the program is worth.
 const OPERATIONS_OF_OTHERS: usize = 3_000;
+/// Where the C library registers no restartable sequences, which tell a thread's CPU.
+const UNREGISTERED: &str = "unregistered";
+const OPERATIONS_UNREGISTERED: usize = 3_000;
 /// Tests of the library that run on several nodes here: blocks go between the regions of all.
 const ELSEWHERE: [(&str, &str); 3] =
     [("fuzz", "four_threads"), ("threads", "threads_move"), ("threads", "blocks_outlive_their_thread")];
@@ -64,8 +67,12 @@ pub fn guest() -> Result<Guest, Failure> {
             guest = guest.step(&format!("{pages} {name}"), &["sh", "-c", &command]);
         }
     }
+    let ours = &all[0].preload;
+    let tunable = "GLIBC_TUNABLES=glibc.pthread.rseq=0";
+    let command = format!("{tunable} LD_PRELOAD={ours} ownblocks {OPERATIONS_UNREGISTERED}");
+    guest = guest.step(UNREGISTERED, &["sh", "-c", &command]);
     for (program, case) in ELSEWHERE {
-        let command = format!("LD_PRELOAD={} {program} {case}", all[0].preload);
+        let command = format!("LD_PRELOAD={ours} {program} {case}");
         guest = guest.step(&format!("{program} {case}"), &["sh", "-c", &command]);
     }
     Ok(guest)
@@ -105,6 +112,16 @@ fn blocks_are_on_the_node_of_the_thread_that_asked_for_them() {
             }
         }
     }
+}
+
+/// Small blocks come from a list of the thread, which asks for its node only now and then; large ones ask each time.
+#[test]
+fn large_blocks_are_on_the_node_of_the_thread_without_restartable_sequences() {
+    let Some(boot) = part() else { return };
+    let text = boot[UNREGISTERED].succeeded();
+    println!("{text}");
+    let (pages, own) = local(&text, "large ");
+    assert!(pages > 1000.0 && own >= 0.99 * pages, "{text}");
 }
 
 #[test]
