@@ -193,8 +193,8 @@ const SCRIPTS: &[Script] = &[
     Script {
         name: "huge faults",
         rule: "huge-page-faults",
-        trouble: "vmstat.thp_fault_alloc 2000\nself.huge_fault_cost 200000\ntask.cpu 150",
-        control: "vmstat.thp_fault_alloc 20\nself.huge_fault_cost 200000\ntask.cpu 150",
+        trouble: "vmstat.thp_fault_alloc 2000\nself.huge_fault_cost 200000\ncpu.system@cpu0 45\ntask.cpu 150",
+        control: "vmstat.thp_fault_alloc 20\nself.huge_fault_cost 200000\ncpu.system@cpu0 45\ntask.cpu 150",
     },
     Script {
         name: "a leak",
@@ -312,6 +312,19 @@ fn too_few_samples_of_a_busy_program_tell_nothing() {
     // Where memory is allocated says nothing of it.
     let allocates = pages(1.4, 5.2) + "\ntask.resident@node0 4e9\ntask.resident@node1 1e6";
     assert!(verdict(&allocates).starts_with("Cannot tell yet"), "{}", verdict(&allocates));
+}
+
+/// The page faults of a program are among those of the machine: what others cannot have had is its own.
+#[test]
+fn a_storm_of_huge_faults_belongs_to_the_program_that_has_it() {
+    let verdict = |own: f64| {
+        let machine = "vmstat.thp_fault_alloc 4000\nvmstat.pgfault 4500\nvmstat.pgmajfault 0\nself.huge_fault_cost 200000";
+        // The program runs a third of the busy time.
+        let others = "cpu.system@cpu0 80\ncpu.user@cpu1 100\ncpu.user@cpu2 100";
+        found(&format!("{machine}\n{others}\ntask.cpu 90\ntask.minor_faults {own}")).headline.verdict
+    };
+    assert!(verdict(4400.0).starts_with("Clearing huge pages takes 86.7 % of its"), "{}", verdict(4400.0));
+    assert!(verdict(100.0).starts_with("Nothing is wrong with the program"), "{}", verdict(100.0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{COSTLY, MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
+use crate::findings::FindingSubject;
 use numakit_model::Instance;
 use numakit_model::numbers::grouped;
 
@@ -15,12 +16,19 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case<'_>) -> Option<Draft> {
-    let share = case
-        .rate("huge_fault_share")
-        .filter(|&share| share >= COSTLY && case.is_worth_of(share, case.busy()))?;
-    let faults = case.facts.sum("huge", Instance::Machine)?;
-    let rate = case.rate("huge")?;
-    let says = format!("Clearing huge pages takes {} of the CPU time", percent(share));
+    let own = case
+        .overall("task_huge_share")
+        .filter(|&share| share >= COSTLY && case.is_worth_of(share, case.overall("task_cpu")));
+    let of_all = || {
+        case.rate("huge_fault_share").filter(|&share| share >= COSTLY && case.is_worth_of(share, case.busy()))
+    };
+    let (subject, share, whose, count) = match own {
+        Some(share) => (FindingSubject::Program, share, "its", "task_huge"),
+        None => (case.owner(), of_all()?, "the", "huge"),
+    };
+    let faults = case.facts.sum(count, Instance::Machine)?;
+    let rate = case.rate(count)?;
+    let says = format!("Clearing huge pages takes {} of {whose} CPU time", percent(share));
     let remedy = case.remedy(
         "Reuse memory instead of returning it; without huge pages only what is touched is cleared",
         &[
@@ -28,7 +36,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
             "numa run -- env MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=4294967296 {command}",
         ],
     );
-    let evidence =
-        case.evidence("huge_fault_share", format!("{} huge pages, {}", grouped(faults), per_second(rate)));
-    Some(Draft::estimated(case.owner(), says, share, remedy).with([evidence]))
+    let formula = if own.is_some() { "task_huge_share" } else { "huge_fault_share" };
+    let evidence = case.evidence(formula, format!("{} huge pages, {}", grouped(faults), per_second(rate)));
+    Some(Draft::estimated(subject, says, share, remedy).with([evidence]))
 }
