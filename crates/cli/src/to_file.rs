@@ -45,7 +45,7 @@ pub fn write<T>(
     fill: impl FnOnce(&mut (dyn Write + Send)) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     if is_standard_output(path) {
-        let mut to = BufWriter::with_capacity(1 << 16, stdio::Stdout::default());
+        let mut to = BufWriter::with_capacity(1 << 16, stdio::Stdout::for_text());
         let result = fill_and_flush(&mut to, fill);
         return match to.get_ref().failure() {
             Some(error) => Err(error.into()),

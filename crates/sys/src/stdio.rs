@@ -138,9 +138,17 @@ pub(crate) fn duplicate_output() -> io::Result<File> {
 #[derive(Debug, Default)]
 pub struct Stdout {
     failure: Option<OutputError>,
+    is_cleaned: bool,
+    /// The beginning of a character whose end was not written yet.
+    begun: Vec<u8>,
 }
 
 impl Stdout {
+    /// For a file of text: what a terminal would obey is left out where standard output is one.
+    pub fn for_text() -> Self {
+        Self { is_cleaned: tty::is_output(), ..Self::default() }
+    }
+
     /// The error of the last write: writers of formats do not pass it on.
     pub fn failure(&self) -> Option<OutputError> {
         self.failure.clone()
@@ -162,9 +170,39 @@ impl Stdout {
     }
 }
 
+impl Stdout {
+    fn put_clean(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begun.extend_from_slice(bytes);
+        let text = whole_characters(&mut self.begun);
+        let text = harmless(&text, false);
+        let mut left = text.as_bytes();
+        while !left.is_empty() {
+            match self.put(left) {
+                Ok(put) => left = &left[put..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(bytes.len())
+    }
+}
+
+/// Takes the text from these bytes, except a character at the end that is not complete.
+fn whole_characters(bytes: &mut Vec<u8>) -> String {
+    let end = match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    let rest = bytes.split_off(end);
+    String::from_utf8_lossy(&std::mem::replace(bytes, rest)).into_owned()
+}
+
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let result = self.put(bytes);
+        let result = match self.is_cleaned {
+            true => self.put_clean(bytes),
+            false => self.put(bytes),
+        };
         if let Err(error) = &result
             && error.kind() != ErrorKind::Interrupted
         {
@@ -207,6 +245,14 @@ mod tests {
         assert_eq!(fitting("reading a", 80), "reading a");
         assert_eq!((fitting("12345", 6), fitting("12345", 5)), ("12345", "1234"));
         assert_eq!((fitting("\u{e4}\u{f6}\u{fc}", 3), fitting("x", 0)), ("\u{e4}\u{f6}", ""));
+    }
+
+    #[test]
+    fn characters_that_come_in_parts_stay_whole() {
+        let mut bytes = b"a\xe4\xb8".to_vec();
+        assert_eq!((whole_characters(&mut bytes).as_str(), bytes.len()), ("a", 2));
+        bytes.extend(b"\xad\xffz");
+        assert_eq!((whole_characters(&mut bytes).as_str(), bytes.len()), ("\u{4e2d}\u{fffd}z", 0));
     }
 
     #[test]

@@ -1,5 +1,9 @@
 use crate::runner::{Done, Folder, Started};
+use numakit_sys::poll;
+use numakit_sys::pty::Pty;
 use numakit_testing::until;
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 #[test]
 fn a_command_is_observed_from_start_to_end() {
@@ -237,4 +241,27 @@ fn a_terminal_obeys_nothing_of_the_name_of_a_program() {
         assert!(!text.contains(|letter: char| letter.is_control() && !"\n\t".contains(letter)), "{text:?}");
     }
     assert!(folder.run("report r.arrows").out.contains("PWNED"));
+    // A file has the name as it is; a terminal does not.
+    let export = "export --to csv r.arrows -o -";
+    assert!(folder.run(export).out.contains(name));
+    let shown = at_terminal(&mut folder.numa(export));
+    assert!(shown.contains("]0;PWNED") && !shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
+}
+
+/// What a command prints to a terminal.
+fn at_terminal(command: &mut std::process::Command) -> String {
+    let pty = Pty::open(80, 25).unwrap();
+    let mut started = Started::keeps(pty.spawn(command).unwrap());
+    let mut shown = Vec::new();
+    let mut buffer = [0; 4096];
+    // The terminal keeps what was written before the program ended.
+    until!({
+        let has_ended = started.child().try_wait().unwrap().is_some();
+        while poll::readable(&[pty.as_fd()], Some(Duration::ZERO)).unwrap() == [true] {
+            let count = pty.read(&mut buffer).unwrap();
+            shown.extend_from_slice(&buffer[..count]);
+        }
+        has_ended
+    });
+    String::from_utf8(shown).unwrap()
 }
