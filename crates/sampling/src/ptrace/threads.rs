@@ -115,6 +115,10 @@ impl TracedThread {
         }
         let Some(time) = self.files.as_ref().and_then(TaskFiles::cpu_time) else { return false };
         if time == self.seen {
+            // One that waits for a CPU may run at any moment, and it may be for a short time.
+            if self.files.as_ref().and_then(TaskFiles::stat).is_some_and(|stat| stat.runnable) {
+                return false;
+            }
             self.step = (self.step * 2).clamp(1, MAX_PAUSE);
             self.pause = self.step;
             // Thousands of sleeping threads keep no file open.
@@ -229,6 +233,17 @@ mod tests {
         }
         assert!(pauses.starts_with(&[1, 1, 2, 2, 2, 4]) && pauses.ends_with(&[64]), "{pauses:?}");
         assert!(threads.get(9).unwrap().files.is_none());
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_cpu_is_looked_at_in_each_tick() {
+        let mut threads = TracedThreads::default();
+        let (root, mut due) = (machine('R', 1_000, 0), Vec::new());
+        threads.add(&root, 9);
+        for _ in 0..100 {
+            threads.due(&root, 1, &mut due);
+            assert_eq!((threads.get(9).unwrap().pause, due.len()), (0, 0));
+        }
     }
 
     #[test]
