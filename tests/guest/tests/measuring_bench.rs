@@ -69,7 +69,8 @@ fn all_matrices_of_four_nodes_are_complete() {
         }
         let left = result["left_out"].as_array().unwrap();
         // An emulated machine makes little traffic, and of sixteen pairs of nodes four have curves.
-        let reasons = ["take turns", "less traffic than was asked", "at most 4 are measured"];
+        let reasons =
+            ["take turns", "less traffic than was asked", "at most 4 are measured", "no pages of 64 KiB"];
         let is_known = |left: &Value| reasons.iter().any(|why| left["why"].as_str().unwrap().contains(why));
         assert!(left.iter().all(is_known), "something else is left out: {left:?}");
         let idle = |value: &&Value| value["name"].as_str().unwrap().starts_with("idle");
