@@ -2,11 +2,12 @@
 
 use crate::course::Limit;
 use numakit_model::Scope;
+use numakit_model::thresholds::REMOTE;
 
 /// The scopes of most shares: the smallest part that has a counter.
 pub(crate) const PARTS: &[Scope] = &[Scope::Node, Scope::Package, Scope::Machine];
 /// From this share of far use, accesses or allocations on, in percent.
-pub(crate) const FAR: f64 = 20.0;
+pub(crate) const FAR: f64 = 100.0 * REMOTE;
 /// From this share of a bandwidth on, in percent.
 pub(crate) const SATURATED: f64 = 70.0;
 

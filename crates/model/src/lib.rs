@@ -8,6 +8,7 @@ pub mod metric;
 pub mod numbers;
 pub mod plan;
 pub mod suggest;
+pub mod thresholds;
 pub mod time;
 pub mod topology;
 mod unavailable;

@@ -5,10 +5,9 @@ use super::{Gain, ObjectEvidence, Rule};
 use crate::memory_policies::{BoundBy, MemoryBinding};
 use crate::object_use::NodeShare;
 use crate::objects::ObjectKind;
+use numakit_model::thresholds::REMOTE;
 use numakit_sys::command::quoted;
 
-/// The low end of the interval of the remote part must be above this.
-const REMOTE: f64 = 0.25;
 /// Nearly all of something.
 const ALL: f64 = 0.9;
 /// Above this, nodes use parts of their own.
@@ -221,6 +220,7 @@ pub(super) const RULES: [Rule; 12] = [
     },
 ];
 
+/// Even the low end of the interval of the remote part counts as a problem.
 fn is_far(e: &ObjectEvidence<'_>) -> bool {
     e.used.remote.is_some_and(|remote| remote.low > REMOTE)
 }
