@@ -1,6 +1,8 @@
 //! Code and registers of an interrupted thread.
 
-use numakit_operand::{AddressSpace, ArmDecoder, ArmRegisters, Decoder, Landing, Operand, X86Registers};
+use numakit_sampling::operand::{
+    AddressSpace, ArmDecoder, ArmRegisters, Decoder, Landing, Operand, X86Registers,
+};
 
 /// Where the code starts.
 const START: u64 = 0x40_0000;

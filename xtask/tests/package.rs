@@ -232,9 +232,9 @@ fn packaged(package: &str) -> String {
 #[test]
 fn packaged_crates_have_the_files_of_their_build_scripts() {
     let holds = |list: &str, file: &str| list.lines().any(|line| line == file);
-    let preload = packaged("numakit-preload");
+    let launch = packaged("numakit-launch");
     for file in ["build.rs", "native/Makefile", "native/src/os_linux.c", "native/include/numaplace.h"] {
-        assert!(holds(&preload, file), "{file}: {preload}");
+        assert!(holds(&launch, file), "{file}: {launch}");
     }
     let server = packaged("numakit-server");
     assert!(holds(&server, "build.rs") && !server.contains("node_modules"), "{server}");

@@ -1,7 +1,7 @@
 //! The allocators of this machine: that of the C library, libnumalloc, and others that are installed.
 
 use crate::results::BenchResult;
-use numakit_preload::Library;
+use numakit_launch::preload::Library;
 use numakit_sys::executable;
 use std::ffi::{OsStr, OsString};
 use std::fs;

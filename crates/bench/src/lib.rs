@@ -9,6 +9,7 @@ mod alloc_child;
 mod alloc_crew;
 mod alloc_libraries;
 mod alloc_work;
+pub mod allocations;
 mod assoc;
 mod bandwidth;
 mod barrier;

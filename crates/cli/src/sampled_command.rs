@@ -1,8 +1,8 @@
 //! Programs to be sampled: by which road, and with which library.
 
 use numakit_launch::Program;
+use numakit_launch::preload::Library;
 use numakit_model::{CpuSet, Fix, Unavailable};
-use numakit_preload::Library;
 use numakit_sampling::choice::{self, Choice, NoRoad, PreloadObstacle, SampledProgram};
 use numakit_sampling::{Road, RoadError, RoadKind, SampleSettings, calibration, in_process, open};
 use numakit_sensors::SampleSource;

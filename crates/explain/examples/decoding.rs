@@ -5,8 +5,8 @@
 //! for a sample.
 #![allow(clippy::print_stdout)]
 
-use numakit_operand::{AddressSpace, Decoder, Landing};
-use numakit_sampling::operands::{self, SampledMemory};
+use numakit_sampling::operand::sampled::{self, SampledMemory};
+use numakit_sampling::operand::{AddressSpace, Decoder, Landing};
 use numakit_sampling::perf::PerfRoad;
 use numakit_sampling::process::ObservedProcess;
 use numakit_sampling::{Road, RoadEvent, Sample, SampleSettings};
@@ -108,7 +108,7 @@ fn measure(
     name: &str,
     samples: &[Sample],
     process: &ObservedProcess,
-    decode: &mut dyn FnMut(&numakit_operand::X86Registers, &dyn AddressSpace) -> usize,
+    decode: &mut dyn FnMut(&numakit_sampling::operand::X86Registers, &dyn AddressSpace) -> usize,
 ) {
     let (count, kept) = (Cell::new(0), RefCell::new(HashMap::new()));
     let each = |value: f64| value / samples.len().max(1) as f64;
@@ -120,7 +120,7 @@ fn measure(
             for sample in samples {
                 let memory = SampledMemory { now: process, stack: &sample.stack };
                 let memory = Kept { memory, kept: &kept, reads, count: &count };
-                found += decode(&operands::registers(&sample.registers), &memory);
+                found += decode(&sampled::registers(&sample.registers), &memory);
             }
             times.push(each((clock::process_cpu() - start) as f64 / 1e3));
         }

@@ -18,8 +18,8 @@ use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Wa
 use crate::report::{SampledObject, SampledThread};
 use crate::traffic::{LineAhead, TrafficCounter, TrafficUser};
 use crate::walk::MemoryWalk;
-use numakit_operand::{AccessKind, Decoder, Landing, MemoryAccess, Operand, RecoveryRule};
-use numakit_sampling::operands::{self, SampledMemory};
+use numakit_sampling::operand::sampled::{self, SampledMemory};
+use numakit_sampling::operand::{AccessKind, Decoder, Landing, MemoryAccess, Operand, RecoveryRule};
 use numakit_sampling::process::MemoryKind;
 use numakit_sampling::{MeasuredAccess, Sample};
 use std::collections::{BTreeMap, HashMap};
@@ -178,7 +178,7 @@ impl Collector {
             (None, Landing::Behind | Landing::OneFurther) => {
                 let decoder = self.decoder(sample, processes);
                 let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-                match decoder.recover(&operands::registers(&sample.registers), &space, landing) {
+                match decoder.recover(&sampled::registers(&sample.registers), &space, landing) {
                     Operand::Memory(found) => vec![found.address / LINE],
                     Operand::Computing
                     | Operand::Object { .. }
@@ -299,7 +299,7 @@ impl Collector {
         let decoder = self.decoder(sample, processes);
         let operand = {
             let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-            decoder.recover(&operands::registers(&sample.registers), &space, landing)
+            decoder.recover(&sampled::registers(&sample.registers), &space, landing)
         };
         match operand {
             Operand::Computing => (sample.registers.ip, Waited::Computing),
@@ -339,7 +339,7 @@ impl Collector {
         let process = processes.place(sample.process);
         let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
         let decoder = self.decoders.entry(sample.process).or_default();
-        let ahead = decoder.ahead(&operands::registers(&sample.registers), &space);
+        let ahead = decoder.ahead(&sampled::registers(&sample.registers), &space);
         let walk = match self.blocks.walk(process, object, found.instruction) {
             Some(walk) => walk,
             None => self.walks.entry(object).or_default(),
@@ -410,7 +410,7 @@ impl Collector {
         registers.thread_base = registers.thread_base.or_else(|| processes.thread_base(sample));
         let decoder = self.decoder(sample, processes);
         let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-        let ahead = decoder.ahead(&operands::registers(&registers), &space);
+        let ahead = decoder.ahead(&sampled::registers(&registers), &space);
         let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
         lines.sort_unstable();
         lines.dedup();

@@ -3,7 +3,7 @@
 
 use crate::fields::UsedField;
 use crate::observation::{LINE, Observation, ObservedAccess, Waited};
-use numakit_operand::AccessKind;
+use numakit_sampling::operand::AccessKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -225,7 +225,7 @@ fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &O
 mod tests {
     use super::*;
     use crate::observation::MemoryPart;
-    use numakit_operand::RecoveryRule;
+    use numakit_sampling::operand::RecoveryRule;
 
     const MS: u64 = 1_000_000;
 

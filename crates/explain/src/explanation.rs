@@ -10,7 +10,7 @@ use crate::observation::Observation;
 use crate::place::{Places, TimePlace};
 use crate::share::ShareEstimate;
 use crate::traffic::Traffic;
-use numakit_operand::RecoveryRule;
+use numakit_sampling::operand::RecoveryRule;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! lines that threads contend for; by function, line and object. And what to do about it.
 //!
 //! All here is computed from [`Observation`]s. Taking samples and finding what they waited for is done by
-//! `numakit-sampling` and `numakit-operand`.
+//! `numakit-sampling`.
 
 pub mod account;
 pub mod caches;

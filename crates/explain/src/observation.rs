@@ -1,6 +1,6 @@
 //! One sample after its operand was recovered: the input of all that is computed here.
 
-use numakit_operand::{AccessKind, RecoveryRule};
+use numakit_sampling::operand::{AccessKind, RecoveryRule};
 
 /// Bytes of a cache line, the unit in which processors share memory.
 pub const LINE: u64 = 64;

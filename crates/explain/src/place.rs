@@ -138,7 +138,7 @@ fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &O
 mod tests {
     use super::*;
     use crate::observation::MemoryPart;
-    use numakit_operand::{AccessKind, RecoveryRule};
+    use numakit_sampling::operand::{AccessKind, RecoveryRule};
 
     const CACHES: CacheSizes = CacheSizes { private: 2 << 20, last_level: 32 << 20 };
 

@@ -112,7 +112,7 @@ mod tests {
     use crate::first_touch::FaultingThread;
     use crate::observation::{MemoryPart, ObservedAccess};
     use numakit_model::topology::{Cache, CacheKind, Core};
-    use numakit_operand::{AccessKind, RecoveryRule};
+    use numakit_sampling::operand::{AccessKind, RecoveryRule};
 
     fn machine(nodes: &'static [u32]) -> ProjectedMachine {
         let nodes = Box::new(|wanted: usize| nodes[..wanted.min(nodes.len())].to_vec());

@@ -119,7 +119,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::observation::{LINE, ObservedAccess, Waited};
-    use numakit_operand::{AccessKind, RecoveryRule};
+    use numakit_sampling::operand::{AccessKind, RecoveryRule};
 
     const CACHES: CacheSizes = CacheSizes { private: 1 << 20, last_level: 32 << 20 };
     const STEP: u64 = 5_000_000;

@@ -3,7 +3,7 @@ use crate::caches::CacheSizes;
 use crate::code::{CodeName, CodeNames};
 use crate::observation::LINE;
 use crate::{Explanation, Observation, ObservedAccess, Surveyed, Waited};
-use numakit_operand::{AccessKind, RecoveryRule};
+use numakit_sampling::operand::{AccessKind, RecoveryRule};
 
 const MS: u64 = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! How instructions walk through memory: in steps, at random, along a chain, or not at all; and how much of each step they
 //! use. From what a thread is about to do next.
 
-use numakit_operand::{MemoryAccess, RecoveryRule};
+use numakit_sampling::operand::{MemoryAccess, RecoveryRule};
 use std::collections::BTreeMap;
 
 /// Larger steps are jumps: neither lines nor pages follow one another.
@@ -143,7 +143,7 @@ impl LineUse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_operand::AccessKind;
+    use numakit_sampling::operand::AccessKind;
 
     fn access(instruction: u64, address: u64, size: u32) -> MemoryAccess {
         MemoryAccess { instruction, address, size, kind: AccessKind::Load, rule: RecoveryRule::Direct }

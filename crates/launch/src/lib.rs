@@ -7,6 +7,7 @@ pub mod environment;
 mod error;
 pub mod file_kind;
 pub mod options;
+pub mod preload;
 mod prepare;
 mod program;
 mod ranks;

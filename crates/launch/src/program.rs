@@ -1,7 +1,7 @@
 //! The program to start: its file, and whether it can load our library.
 
 use crate::file_kind::{self, Elf, FileKind, OWN_MACHINE, Sanitizer};
-use numakit_preload::{Library, PreloadError};
+use crate::preload::{Library, PreloadError};
 use numakit_sys::executable;
 use numakit_sys::file::open_to_read;
 use std::ffi::{OsStr, OsString};

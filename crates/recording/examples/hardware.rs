@@ -15,7 +15,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-const DESCRIPTION: &str = include_str!("../../testing/data/machines/sapphire-rapids.txt");
+const DESCRIPTION: &str = include_str!("../../../tests/testing/data/machines/sapphire-rapids.txt");
 /// Links and memory controllers.
 const EVENTS: &str = "uncore.link*,uncore.upi.*,uncore.dram*,uncore.pmem*,uncore.imc.*";
 const INTERVAL: Duration = Duration::from_millis(10);

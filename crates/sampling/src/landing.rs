@@ -1,6 +1,6 @@
 //! Where the samples of a road land on a machine.
 
-pub use numakit_operand::Landing;
+pub use crate::operand::Landing;
 
 use numakit_sys::chain::ChainSpot;
 use std::fmt;

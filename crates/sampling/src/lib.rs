@@ -10,7 +10,7 @@ pub mod hint_faults;
 pub mod in_process;
 pub mod landing;
 pub mod open;
-pub mod operands;
+pub mod operand;
 pub mod pages;
 pub mod perf;
 pub mod process;

@@ -7,9 +7,9 @@ mod thread_base;
 
 pub use mappings::{MemoryKind, ProcessMapping, parse as parse_mappings};
 
+use crate::operand::AddressSpace;
 use code::CodeFiles;
 use mappings::MappingTable;
-use numakit_operand::AddressSpace;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::registers::UserRegisters;
 use numakit_sys::remote::{self, MemoryFile, Unreadable};

@@ -6,10 +6,10 @@ mod plot;
 pub use page::html;
 
 use crate::table::page_table;
-use numakit_allocations::conclusion::{
+use numakit_bench::allocations::conclusion::{
     bytes, cells, chain, counted, lives, nanoseconds, percent, sentences, size_cells,
 };
-use numakit_allocations::{AllocationReport, AllocationRun, LifeRow, MemoryMoment};
+use numakit_bench::allocations::{AllocationReport, AllocationRun, LifeRow, MemoryMoment};
 use numakit_model::numbers::{duration, grouped};
 
 const ABSENT: &str = "-";
@@ -83,7 +83,7 @@ fn life_table(title: &str, rows: &[LifeRow], run: &AllocationRun, word: impl Fn(
 }
 
 fn sites(run: &AllocationRun, rows: usize) -> String {
-    let row = |site: &numakit_allocations::CountedChain| {
+    let row = |site: &numakit_bench::allocations::CountedChain| {
         vec![
             percent(site.bytes as f64 / run.requested.max(1) as f64),
             bytes(site.bytes),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use numakit_allocations::{
+use numakit_bench::allocations::{
     AllocatingProcess, AllocationReport, AllocationRun, Counted, CountedChain, LifeRow, MallocTime,
     MemoryMoment, SizeRow, TouchTime, VERSION,
 };

@@ -48,7 +48,7 @@ impl Built {
         if !web.join("dist/app.js").is_file() {
             bail!("the program has no web page; cargo's warning above says why");
         }
-        let native = folder(&messages, "numakit-preload")?.join("native");
+        let native = folder(&messages, "numakit-launch")?.join("native");
         let libraries = LIBRARIES.map(|name| native.join(name)).to_vec();
         let embedded = ["libnumaexplain.so", "libnumacount.so"].map(|name| native.join(name));
         for library in libraries.iter().chain(&embedded) {

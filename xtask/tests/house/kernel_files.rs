@@ -73,7 +73,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     let mut sources: Vec<(PathBuf, String)> = files(&["rs"])
         .into_iter()
         .filter(|path| path.starts_with("crates") && path.iter().any(|part| part == "src"))
-        .filter(|path| !path.starts_with("crates/testing"))
+        .filter(|path| !path.starts_with("tests/testing"))
         .map(|path| (path.clone(), read(path)))
         .collect();
     let mut of_tests = BTreeSet::new();

@@ -5,7 +5,7 @@ use crate::to_file::{self, Existing};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
-use numakit_allocations::{AllocationReport, AllocationRun, Counted, ProfileError, Profiler, VERSION};
+use numakit_bench::allocations::{AllocationReport, AllocationRun, Counted, ProfileError, Profiler, VERSION};
 use numakit_launch::Program;
 use numakit_launch::options;
 use numakit_sys::command::{quoted, start_failure_status};

@@ -131,7 +131,7 @@ fn placement() -> [CheckupItem; 3] {
             Ok(view) => CheckupItem::ok(registry, holders(view.holdings.len())),
             Err(error) => CheckupItem::lacking(registry, error.problem, error.fix),
         },
-        match numakit_preload::Library::Place.extract() {
+        match numakit_launch::preload::Library::Place.extract() {
             Ok(path) => CheckupItem::ok(library, path.display().to_string()),
             Err(error) => CheckupItem::lacking(library, error.problem(), Fix::Step(error.fix())),
         },

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_launch::blacklist::Blacklists;
 use numakit_launch::options::{self, Allocator, few_huge_pages};
+use numakit_launch::preload::Library;
 use numakit_launch::{
     CoreSelector, ExplainedPlan, Isolation, LaunchRequest, Obstacle, PreparedLaunch, Program, RunOptions,
     StartError, Wait,
@@ -16,7 +17,6 @@ use numakit_launch::{
 use numakit_model::plan::Mode;
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::{CorePolicy, PlacementRequest};
-use numakit_preload::Library;
 use numakit_sensors::task::search::by_node;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;

@@ -112,8 +112,8 @@ impl Collector {
 mod tests {
     use super::*;
     use crate::observation::{MemoryPart, ObservedAccess};
-    use numakit_operand::{AccessKind, RecoveryRule};
     use numakit_sampling::Landing;
+    use numakit_sampling::operand::{AccessKind, RecoveryRule};
 
     const HEAP: u32 = 0;
     const LIST: u32 = 1;

@@ -1,7 +1,7 @@
 //! What the collector needs of the observed processes.
 
 use crate::objects::{ObjectId, ObjectRow};
-use numakit_operand::AddressSpace;
+use numakit_sampling::operand::AddressSpace;
 use numakit_sampling::process::{MemoryKind, ProcessMapping};
 use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::registers::UserRegisters;

@@ -4,9 +4,9 @@ use super::{Collector, ObservedProcesses};
 use crate::call_tree::NO_CHAIN;
 use crate::first_touch::FaultingThread;
 use crate::objects::ObjectKind;
-use numakit_operand::{AccessKind, MemoryAccess, Operand, RecoveryRule};
 use numakit_sampling::faults::FaultSample;
-use numakit_sampling::operands::{self, SampledMemory};
+use numakit_sampling::operand::sampled::{self, SampledMemory};
+use numakit_sampling::operand::{AccessKind, MemoryAccess, Operand, RecoveryRule};
 use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::registers::UserRegisters;
 
@@ -50,11 +50,11 @@ impl Collector {
         let landing = self.landing;
         let decoder = self.decoder(sample, processes);
         let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-        if operands::is_behind_call(sample.registers.ip, &space) {
+        if sampled::is_behind_call(sample.registers.ip, &space) {
             // What the kernel touches for the program is not in the registers.
             return None;
         }
-        let registers = operands::registers(&sample.registers);
+        let registers = sampled::registers(&sample.registers);
         let before = match decoder.recover(&registers, &space, landing) {
             Operand::Memory(access) => Some(access),
             _ => None,

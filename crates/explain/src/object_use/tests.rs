@@ -2,7 +2,7 @@ use super::*;
 use crate::code::CodeName;
 use crate::observation::{LINE, MemoryPart, Waited};
 use crate::traffic::{FarPages, PagesSeenAgain};
-use numakit_operand::{AccessKind, RecoveryRule};
+use numakit_sampling::operand::{AccessKind, RecoveryRule};
 
 struct Names;
 

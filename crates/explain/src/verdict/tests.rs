@@ -8,7 +8,7 @@ use crate::share::ShareEstimate;
 use numakit_model::measured::LatencyMatrix;
 use numakit_model::topology::{Distances, Topology};
 use numakit_model::{CpuSet, MeasuredMemory};
-use numakit_operand::{AccessKind, MemoryAccess, RecoveryRule};
+use numakit_sampling::operand::{AccessKind, MemoryAccess, RecoveryRule};
 
 /// An object of 1 GiB that half of the time of all threads waits for, and that is all at far nodes.
 fn far(home: &[(u32, f64)], from: &[u32], partition: f64) -> ObjectUse {

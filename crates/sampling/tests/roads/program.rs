@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub fn program() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/spin.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/spin.c");
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("spin");
         let new = program.with_extension(std::process::id().to_string());
         let words = ["-O1", "-pthread", "-o"];

@@ -1,9 +1,9 @@
 //! From a real program to the addresses that it waited for: road, memory and decoder together.
 
 use crate::program::prepared;
-use numakit_operand::{Decoder, Operand};
 use numakit_sampling::choice::{self, SampledProgram};
-use numakit_sampling::operands::{SampledMemory, registers};
+use numakit_sampling::operand::sampled::{SampledMemory, registers};
+use numakit_sampling::operand::{Decoder, Operand};
 use numakit_sampling::process::{MemoryKind, ObservedProcess};
 use numakit_sampling::{Landing, RoadEvent, SampleSettings, open};
 use numakit_sys::command::Running;

@@ -2,10 +2,10 @@
 
 use super::plot;
 use crate::html::{document, escaped, put, table};
-use numakit_allocations::conclusion::{
+use numakit_bench::allocations::conclusion::{
     self, bytes, cells, chain, lives, nanoseconds, percent, sentences, size_cells,
 };
-use numakit_allocations::{AllocationReport, AllocationRun, CountedChain, LifeRow};
+use numakit_bench::allocations::{AllocationReport, AllocationRun, CountedChain, LifeRow};
 use numakit_model::numbers::{duration, grouped};
 
 /// Chains that the page shows.
@@ -128,7 +128,7 @@ fn sites(page: &mut String, run: &AllocationRun, every: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_allocations::MemoryMoment;
+    use numakit_bench::allocations::MemoryMoment;
 
     #[test]
     fn text_of_the_program_is_no_markup() {

@@ -1,6 +1,6 @@
 //! A plot of memory over time, as SVG that takes its colours from the page.
 
-use numakit_allocations::MemoryMoment;
+use numakit_bench::allocations::MemoryMoment;
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;

@@ -1,0 +1,110 @@
+//! x86-64.
+
+mod address;
+mod alignment;
+mod code;
+mod evaluate;
+mod evidence;
+mod flags;
+mod forward;
+mod instruction;
+mod jumps;
+mod last;
+mod parts;
+mod recover;
+mod site;
+mod slice;
+mod state;
+mod undo;
+
+use crate::operand::address_map::AddressMap;
+use crate::operand::{AddressSpace, Ahead, Landing, MemoryAccess, Operand, X86Registers};
+use code::{Code, END, PAGE};
+use recover::Recovery;
+use site::Site;
+use state::State;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Addresses whose surroundings are kept; when there are more, all are dropped.
+const MAX_SITES: usize = 65_536;
+/// Bytes around a sample that are compared where code changes.
+const COMPARED: u64 = 64;
+/// Bytes around changed code within which nothing that is kept holds.
+const REACH: u64 = 4 * PAGE;
+
+/// Finds the memory operands of x86-64 instructions. One for each observed address space: it keeps decoded code
+/// by address.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    code: Code,
+    sites: AddressMap<Arc<Site>>,
+    accesses: Vec<MemoryAccess>,
+}
+
+impl Decoder {
+    /// The operand that the thread waited for when it was interrupted.
+    pub fn recover(
+        &mut self,
+        registers: &X86Registers,
+        space: &dyn AddressSpace,
+        landing: Landing,
+    ) -> Operand {
+        let ip = registers.ip;
+        if ip >= END {
+            return Operand::Unknown { instruction: ip, kind: None };
+        }
+        self.renew(ip, space);
+        let site = site(&mut self.sites, ip, &mut self.code, space);
+        let sites = &mut self.sites;
+        let mut recovery = Recovery { code: &mut self.code, space, sampled: State::of(registers), ip };
+        match landing {
+            Landing::Behind => recovery.behind(&site),
+            Landing::OneFurther => {
+                recovery.one_further(&site, &mut |address, code| self::site(sites, address, code, space))
+            }
+            Landing::BlockStart | Landing::Other => Operand::Unknown { instruction: ip, kind: None },
+        }
+    }
+
+    /// The operands with known addresses of the instructions that the thread executes next, as far as it can be told which
+    /// these are, and no more than some.
+    pub fn ahead(&mut self, registers: &X86Registers, space: &dyn AddressSpace) -> Ahead<'_> {
+        self.renew(registers.ip, space);
+        self.accesses.clear();
+        let state = State::of(registers);
+        let instructions = forward::ahead(registers.ip, &state, &mut self.code, space, &mut self.accesses);
+        Ahead { accesses: &self.accesses, instructions }
+    }
+
+    /// Drops what is kept of code that was unmapped or rewritten.
+    pub fn forget(&mut self, range: Range<u64>) {
+        self.code.forget(&range);
+        let (from, to) = (range.start.saturating_sub(REACH), range.end.saturating_add(REACH));
+        self.sites.retain(|at, _| *at < from || *at >= to);
+    }
+
+    /// Compares code that may change with what is kept of it.
+    fn renew(&mut self, ip: u64, space: &dyn AddressSpace) {
+        if space.changes(ip) {
+            let range = ip.saturating_sub(COMPARED)..ip.saturating_add(COMPARED);
+            if !self.code.is_current(range.clone(), space) {
+                self.forget(range);
+            }
+        }
+    }
+}
+
+fn site(sites: &mut AddressMap<Arc<Site>>, at: u64, code: &mut Code, space: &dyn AddressSpace) -> Arc<Site> {
+    if let Some(known) = sites.get(&at) {
+        return known.clone();
+    }
+    let found = Arc::new(Site::new(at, code, space));
+    if sites.len() >= MAX_SITES {
+        sites.clear();
+    }
+    if found.at.is_some() {
+        sites.insert(at, found.clone());
+    }
+    found
+}
