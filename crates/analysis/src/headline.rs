@@ -67,7 +67,12 @@ fn untold(facts: &Facts<'_>) -> Vec<Untold> {
 /// Why the samples of a program that ran are too few to say whether its memory is far. Counters of the machine would tell it
 /// without them.
 fn too_few(facts: &Facts<'_>) -> Option<String> {
-    let ran = facts.rate("task_cpu", Instance::Machine).is_some_and(|cpus| cpus >= IDLE);
+    // Of a short time its CPU time may not be known; what was sampled ran.
+    let was_sampled = || {
+        let found = |events| facts.sum(events, Instance::Machine).is_some_and(|found| found > 0.0);
+        found("uses") || found("used_pages")
+    };
+    let ran = facts.rate("task_cpu", Instance::Machine).map_or_else(was_sampled, |cpus| cpus >= IDLE);
     let is_counted = facts.rate("remote_share", Instance::Machine).is_some();
     far_use::too_few(facts).filter(|_| ran && !is_counted && facts.node_count() != Some(1))
 }

@@ -303,6 +303,9 @@ fn too_few_samples_of_a_busy_program_tell_nothing() {
     );
     assert!(few.problems.is_empty() && few.untold.iter().any(|untold| untold.what == "use of far memory"));
     assert!(verdict(&pages(30.0, 0.0)).starts_with("Nothing is wrong"), "{}", verdict(&pages(30.0, 0.0)));
+    // Its CPU time was read once only.
+    let short = pages(1.4, 5.2).replace("task.cpu 200\n", "");
+    assert!(verdict(&short).starts_with("Cannot tell yet"), "{}", verdict(&short));
     // One that sleeps, and one that hardly uses memory.
     let sleeps = pages(1.4, 0.2).replace("task.cpu 200", "task.cpu 1");
     assert!(verdict(&sleeps).starts_with("Nothing is wrong"), "{}", verdict(&sleeps));
