@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// How often samples are taken from the ring buffers.
 const DRAIN: Duration = Duration::from_millis(5);
-/// How long a process is observed without another wish.
+/// How long a running process is observed if the user does not say it.
 const OBSERVED: Duration = Duration::from_secs(10);
 
 /// What is sampled, and how.

@@ -47,7 +47,7 @@ impl fmt::Display for Closed {
             Self::Refused(refusal) => write!(f, "{}", refusal.refuser),
             Self::Preload(obstacle) => write!(f, "{obstacle}"),
             Self::Running => f.write_str("only for a command that is started for it"),
-            Self::NotAsked => f.write_str("another one was asked for"),
+            Self::NotAsked => f.write_str("the user chose another one"),
         }
     }
 }

@@ -58,7 +58,7 @@ pub enum RoadEvent<'a> {
         /// The thread.
         thread: u32,
     },
-    /// A process executed a program: its memory is another one.
+    /// A process executed another program, which replaced all of its memory.
     Executed {
         /// The process.
         process: u32,

@@ -239,10 +239,10 @@ fn notes(report: &ExplainReport) -> String {
     let missing = report.missing;
     for (count, what) in [
         (missing.lost, "lost"),
-        (missing.allocations, "allocations are not known"),
-        (missing.faults, "page faults are not known"),
-        (missing.late, "of code that had gone"),
-        (missing.thinned, "skipped, those that are left count more"),
+        (missing.allocations, "allocations were not seen"),
+        (missing.faults, "page faults were not seen"),
+        (missing.late, "samples in code that was unmapped before it could be read"),
+        (missing.thinned, "samples skipped to save time; the others count for them"),
     ] {
         if count > 0 {
             _ = write!(out, "; {} {what}", grouped(count as f64));
@@ -250,7 +250,7 @@ fn notes(report: &ExplainReport) -> String {
     }
     if missing.without_faults > 0 {
         let share = missing.without_faults as f64 / 1e9 / report.seconds.max(1e-9);
-        _ = write!(out, "; page faults of {} of the time left out", percent(share.min(1.0)));
+        _ = write!(out, "; page faults were not seen for {} of the time", percent(share.min(1.0)));
     }
     out.push('\n');
     if missing.threads > 0 {

@@ -92,11 +92,11 @@ pub struct ExplainArgs {
     /// both are coloured by the node of the memory.
     #[arg(long, value_name = "PREFIX")]
     flame: Option<PathBuf>,
-    /// Say too what it would be on this machine, as in 'package:2 node:2 core:4', or in a .json file: threads placed by
-    /// 'numa plan --policy balanced', pages by their first touch; with its caches, if they are described
+    /// Also estimate the same program on another machine, such as 'package:2 node:2 core:4' or a .json file: its threads are
+    /// placed by 'numa plan --policy balanced', its pages by their first touch; with the caches that the description has
     #[arg(long = "as", value_name = "DESCRIPTION|FILE")]
     projected: Option<String>,
-    /// Say too which nodes use each page, by faults of the kernel's NUMA balancing (root)
+    /// Also find out which nodes use each page, by faults of the kernel's NUMA balancing (root)
     ///
     /// Switches kernel.numa_balancing on for 3 to 15 of every 30 seconds: a setting of the whole machine, which is restored afterwards.
     /// The kernel marks pages, and the next use of each is a fault. Meanwhile it moves pages to the nodes that use them; those of

@@ -6,8 +6,9 @@ use super::Region;
 const LINE: usize = 64;
 /// Lines between two looks at whether to stop.
 const STOPS: usize = 1 << 14;
-/// Bytes of a small page, and the distance of two lines of large pages in such.
+/// Bytes of a small page.
 const SMALL_PAGE: usize = 4096;
+/// In large pages, lines with consecutive numbers are this many small pages apart.
 const SPREAD: usize = 479;
 /// Loads between two tests of the loop.
 const UNROLLED: usize = 16;
