@@ -54,6 +54,13 @@ fn trees() {
     golden("hybrid.tree", &plain(&from_file("hybrid.json")));
 }
 
+/// Two packages whose CPUs list different caches, L1, L2 or both, though they share them.
+#[test]
+fn every_cache_that_a_cpu_lists_is_in_the_tree() {
+    let Some(archive) = numakit_captures::case("sound-asymcaches.tar.bz2") else { return };
+    golden("uneven-caches.tree", &plain(&numakit_topology::read(&SysRoot::open(&archive).unwrap()).unwrap()));
+}
+
 #[test]
 fn trees_fit_the_screen() {
     for description in [SOCKETS, DIES, BOARDS, FAR, UNITS, LARGE, RING] {

@@ -9,54 +9,17 @@ use numakit_model::topology::{Cache, CacheKind};
 use std::collections::HashMap;
 
 /// Reads the caches of all CPUs.
-///
-/// A CPU that shares all caches of a CPU read before, as hardware threads of a core do, is skipped.
-/// All others are read, because a CPU may have more or fewer caches than the rest.
 pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, siblings: &Siblings<'_>) -> Vec<Cache> {
-    let mut scan = CacheScan { caches: Vec::new(), covered: HashMap::new(), indexes: 0, online, siblings };
-    let mut done = CpuSet::new();
-    for cpu in reader.with_directory(online).iter() {
-        if done.contains(cpu) {
-            continue;
-        }
-        if let Some(shared) = scan.read_cpu(reader, cpu) {
-            done.insert_all(&shared);
-        }
-    }
-    let mut caches = scan.caches;
-    caches.sort_by_key(|c| (c.level, c.kind as u8, c.cpus.first()));
-    caches.dedup();
-    caches
+    CacheScan::new(online, siblings).run(reader)
 }
 
-/// Which CPUs share the caches beyond the first level, without the caches' other properties. Level
-/// and kind of each index are read from the first CPU that has caches; CPUs of a cache that is
-/// known already are skipped.
+/// Which CPUs share the caches beyond the first level, without the caches' other properties.
 pub(crate) fn read_for_placement(
     reader: &mut Reader<'_>,
     online: &CpuSet,
     siblings: &Siblings<'_>,
 ) -> Vec<Cache> {
-    let present = reader.with_directory(online);
-    let mut indexes = |cpu: u32| -> Vec<((u32, CacheKind), u32)> {
-        (0..).map_while(|index| Some((identify(reader, cpu, index)?, index))).collect()
-    };
-    let known = present.iter().map(&mut indexes).find(|known| !known.is_empty()).unwrap_or_default();
-    let mut caches = Vec::new();
-    for (id, index) in known.into_iter().filter(|((level, _), _)| *level > 1) {
-        let mut covered = CpuSet::new();
-        for cpu in present.iter() {
-            if covered.contains(cpu) {
-                continue;
-            }
-            let Some(mut cpus) = shared(reader, cpu, index, online, siblings) else { continue };
-            cpus = cpus.minus(&covered);
-            covered.insert_all(&cpus);
-            caches.push(Cache { level: id.0, kind: id.1, cpus, ..Cache::default() });
-        }
-    }
-    caches.sort_by_key(|c| (c.level, c.kind as u8, c.cpus.first()));
-    caches
+    CacheScan { lowest: 2, with_properties: false, ..CacheScan::new(online, siblings) }.run(reader)
 }
 
 /// The CPUs that share a cache of a CPU; `None` if the kernel lists it under other CPUs only,
@@ -82,64 +45,89 @@ fn shared(
     Some(map.and(online))
 }
 
+/// One pass over the directories of all CPUs.
+///
+/// A CPU may list more or fewer caches than the rest, and than those that share a cache with it. So every directory is
+/// listed; left out are only those caches in it that a CPU before has listed under the same number and shares.
 struct CacheScan<'a> {
     caches: Vec<Cache>,
+    /// By level and kind: the CPUs whose cache is known.
     covered: HashMap<(u32, CacheKind), CpuSet>,
-    /// One more than the highest index so far.
-    indexes: u32,
+    /// By number in the directory: the same.
+    listed: HashMap<u32, CpuSet>,
+    /// Caches below this level are left out.
+    lowest: u32,
+    with_properties: bool,
     online: &'a CpuSet,
     siblings: &'a Siblings<'a>,
 }
 
-impl CacheScan<'_> {
-    /// Reads the caches of a CPU; returns the CPUs that share all of them.
-    fn read_cpu(&mut self, reader: &mut Reader<'_>, cpu: u32) -> Option<CpuSet> {
-        let mut shared: Option<CpuSet> = None;
-        let mut index = 0;
-        // One index more than so far: a CPU may have more caches than those before.
-        while index <= self.indexes.max(1) {
-            if let Some((level, kind)) = identify(reader, cpu, index) {
-                self.indexes = self.indexes.max(index + 1);
-                let cpus = self.place(reader, cpu, index, (level, kind));
-                shared = Some(shared.map_or_else(|| cpus.clone(), |s| s.and(&cpus)));
-            }
-            index += 1;
+impl<'a> CacheScan<'a> {
+    /// For all caches with their properties.
+    fn new(online: &'a CpuSet, siblings: &'a Siblings<'a>) -> Self {
+        Self {
+            caches: Vec::new(),
+            covered: HashMap::new(),
+            listed: HashMap::new(),
+            lowest: 1,
+            with_properties: true,
+            online,
+            siblings,
         }
-        shared
     }
 
-    /// Adds the cache, unless this CPU has one of the same level and kind already; returns the CPUs
-    /// that share it.
-    fn place(&mut self, reader: &mut Reader<'_>, cpu: u32, index: u32, id: (u32, CacheKind)) -> CpuSet {
-        if self.covered.get(&id).is_some_and(|known| known.contains(cpu)) {
-            let shares = |c: &&Cache| (c.level, c.kind) == id && c.cpus.contains(cpu);
-            return self.caches.iter().rfind(shares).map(|c| c.cpus.clone()).unwrap_or_default();
+    fn run(mut self, reader: &mut Reader<'_>) -> Vec<Cache> {
+        for cpu in reader.with_directory(self.online).iter() {
+            let indexes = reader.numbered(&format!("{CPU}/cpu{cpu}/cache"), "index").unwrap_or_default();
+            for index in indexes.iter() {
+                if !self.listed.get(&index).is_some_and(|known| known.contains(cpu)) {
+                    self.read(reader, cpu, index);
+                }
+            }
         }
-        let mut value = |name: &str| {
-            let number = reader.number(format_args!("{CPU}/cpu{cpu}/cache/index{index}/{name}"));
-            number.and_then(|n| u32::try_from(n).ok())
-        };
-        let line_size = value("coherency_line_size").filter(|&n| n > 0);
-        let ways = value("ways_of_associativity");
-        let directory = format!("{CPU}/cpu{cpu}/cache/index{index}");
-        let size = reader.value(format_args!("{directory}/size"), values::size).filter(|&n| n > 0);
-        let Some(shared) = shared(reader, cpu, index, self.online, self.siblings) else {
-            return CpuSet::new();
-        };
+        self.caches.sort_by_key(|c| (c.level, c.kind as u8, c.cpus.first()));
+        self.caches
+    }
+
+    /// Adds a cache, unless this CPU has one of the same level and kind already.
+    fn read(&mut self, reader: &mut Reader<'_>, cpu: u32, index: u32) {
+        let Some(level) = level(reader, cpu, index).filter(|level| *level >= self.lowest) else { return };
+        let id = (level, kind(reader, cpu, index));
+        if self.covered.get(&id).is_some_and(|known| known.contains(cpu)) {
+            return;
+        }
+        let Some(shared) = shared(reader, cpu, index, self.online, self.siblings) else { return };
         // A CPU has one cache of a kind.
         let covered = self.covered.entry(id).or_default();
         let cpus = shared.minus(covered);
         covered.insert_all(&cpus);
-        self.caches.push(Cache { level: id.0, kind: id.1, size, line_size, ways, cpus: cpus.clone() });
-        cpus
+        self.listed.entry(index).or_default().insert_all(&cpus);
+        let mut cache = Cache { level, kind: id.1, cpus, ..Cache::default() };
+        if self.with_properties {
+            add_properties(reader, cpu, index, &mut cache);
+        }
+        self.caches.push(cache);
     }
 }
 
-fn identify(reader: &mut Reader<'_>, cpu: u32, index: u32) -> Option<(u32, CacheKind)> {
+fn add_properties(reader: &mut Reader<'_>, cpu: u32, index: u32, cache: &mut Cache) {
+    let directory = format!("{CPU}/cpu{cpu}/cache/index{index}");
+    let mut value = |name: &str| {
+        let number = reader.number(format_args!("{directory}/{name}"));
+        number.and_then(|n| u32::try_from(n).ok())
+    };
+    cache.line_size = value("coherency_line_size").filter(|&n| n > 0);
+    cache.ways = value("ways_of_associativity");
+    cache.size = reader.value(format_args!("{directory}/size"), values::size).filter(|&n| n > 0);
+}
+
+fn level(reader: &mut Reader<'_>, cpu: u32, index: u32) -> Option<u32> {
     let level = reader.number(format_args!("{CPU}/cpu{cpu}/cache/index{index}/level"))?;
-    let level = u32::try_from(level).ok().filter(|level| (1..=9).contains(level))?;
-    let kind = reader.bytes(format_args!("{CPU}/cpu{cpu}/cache/index{index}/type"));
-    Some((level, kind_of(kind.unwrap_or(b""))))
+    u32::try_from(level).ok().filter(|level| (1..=9).contains(level))
+}
+
+fn kind(reader: &mut Reader<'_>, cpu: u32, index: u32) -> CacheKind {
+    kind_of(reader.bytes(format_args!("{CPU}/cpu{cpu}/cache/index{index}/type")).unwrap_or(b""))
 }
 
 /// The kernel's name of a kind of cache; an unknown name counts as unified.

@@ -102,6 +102,36 @@ fn caches_that_are_listed_under_other_cpus_are_theirs() {
 }
 
 #[test]
+fn a_cpu_may_list_more_caches_than_those_that_share_one_with_it() {
+    // L2 is shared by CPUs 0 and 1, 2 and 3, ...
+    let all = machine("package:1 node:1 l2:4 core:2(l1=32K)");
+    let first = |t: &Topology| -> Vec<String> {
+        t.caches.iter().filter(|c| c.level == 1).map(|c| c.cpus.to_string()).collect()
+    };
+    let listed_by = |lists: fn(u32, u32) -> bool| {
+        let mut tree = all.clone();
+        for (cpu, index) in (0..8).flat_map(|cpu| (0..3).map(move |index| (cpu, index))) {
+            if !lists(cpu, index) {
+                tree.remove(&format!("{CPU}/cpu{cpu}/cache/index{index}"));
+            }
+        }
+        both(&tree)
+    };
+    let l2 = |t: &Topology| caches(t, 2);
+    // Even CPUs list L2 only: the others list all three.
+    let [full, placed] = listed_by(|cpu, index| cpu % 2 == 1 || index == 2);
+    assert_eq!(first(&full), ["1", "3", "5", "7", "1", "3", "5", "7"]);
+    assert_eq!([l2(&full), l2(&placed)], [["0-1", "2-3", "4-5", "6-7"]; 2]);
+    // The first CPU lists L1 only, and the last one alone lists L1 beside L2.
+    let [full, placed] = listed_by(|cpu, index| (cpu == 7 || index == 2) ^ (cpu == 0));
+    assert_eq!(first(&full), ["0", "7", "0", "7"]);
+    assert_eq!([l2(&full), l2(&placed)], [["0-1", "2-3", "4-5", "6-7"]; 2]);
+    // Nobody lists a cache that is not shown.
+    let [full, placed] = listed_by(|cpu, index| cpu == 5 && index == 1);
+    assert_eq!((first(&full), full.caches.len(), placed.caches.len()), (vec!["5".to_owned()], 1, 0));
+}
+
+#[test]
 fn a_core_that_does_not_list_itself_is_its_own() {
     let mut tree = machine("package:1 node:1 core:4");
     tree.file(&format!("{CPU}/cpu0/topology/core_cpus"), "2\n");

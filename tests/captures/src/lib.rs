@@ -28,6 +28,17 @@ pub fn further_archives() -> Vec<PathBuf> {
     })
 }
 
+/// The archive of a machine that is odd in one way, from the folder of such cases beside the captures; none, and a line that
+/// says so, where it is missing.
+pub fn case(name: &str) -> Option<PathBuf> {
+    let path = folder().join("../cases").join(name);
+    if path.is_file() {
+        return Some(path);
+    }
+    numakit_skips::CAPTURES.skip(format!("there is no {}", path.display()));
+    None
+}
+
 fn found() -> Result<Vec<PathBuf>, String> {
     let folder = folder();
     let none = || format!("no captures in {}; name their folder in NUMAKIT_CAPTURES", folder.display());
