@@ -2,6 +2,7 @@
 //! generated from this definition.
 
 pub mod by_use;
+mod calibrations;
 mod completion;
 mod files;
 mod flame_files;

@@ -1,6 +1,9 @@
 //! Where the samples of each road land on this machine: found out by sampling a known chain of loads, and kept in the
 //! user's cache for this processor, hypervisor and kernel.
 
+pub use crate::calibration_file::{CalibrationMoment, KeptCalibration, parse};
+
+use crate::calibration_file as file;
 use crate::landing::{Landing, LandingCounts, sentence};
 use crate::perf::PerfRoad;
 use crate::road::{Road, RoadError, RoadEvent, RoadKind};
@@ -9,7 +12,7 @@ use numakit_sys::chain::LoadChain;
 use numakit_sys::cpu_timer::CpuTimer;
 use numakit_sys::proc::{Processor, machine};
 use numakit_sys::ptrace::{Stop, Tracer};
-use numakit_sys::{SysRoot, cache, clock};
+use numakit_sys::{SysRoot, clock};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -33,11 +36,6 @@ const MAX_SAMPLED_TIME: Duration = Duration::from_secs(2);
 /// Calibrations until samples land in one place. Where others use the processor, they may land elsewhere for a while: on one
 /// virtual machine 70 to 100 % landed behind the load, within a minute.
 const ATTEMPTS: usize = 4;
-
-/// The name of the file in the user's cache.
-const FILE: &str = "landing";
-/// Lines of the file at most: the machines that share a home directory.
-const MAX_LINES: usize = 64;
 
 /// The result for a road.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,30 +98,52 @@ fn printed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The results that the cache has, by road; nothing is measured.
-pub fn known() -> Vec<Calibration> {
-    let machine = MachineKind::of(&SysRoot::host());
-    let find = |road| kept(&machine, road).map(|counts| Calibration { road, counts });
-    RoadKind::ALL.into_iter().filter_map(find).collect()
+/// The results that the cache has for this machine, by road; nothing is measured.
+pub fn known() -> Vec<KeptCalibration> {
+    let (folders, machine) = (file::folders(), MachineKind::of(&SysRoot::host()));
+    RoadKind::ALL.into_iter().filter_map(|road| file::find(&folders, &machine, road)).collect()
 }
 
-/// The result for a road: that in the cache, else it is measured on the calling thread, and kept if there were enough
-/// samples and the cache can be written to.
+/// The result for a road: that in the cache, else a new one.
 pub fn of_road(road: RoadKind) -> Result<Calibration, RoadError> {
     let machine = MachineKind::of(&SysRoot::host());
-    if let Some(counts) = kept(&machine, road) {
-        return Ok(Calibration { road, counts });
+    found(&file::folders(), &machine, road, || measured(road))
+}
+
+/// A new result for a road, measured on the calling thread. It takes the place of that in the cache if its samples landed
+/// in one place and the cache can be written to.
+pub fn again(road: RoadKind) -> Result<Calibration, RoadError> {
+    let machine = MachineKind::of(&SysRoot::host());
+    renewed(&file::folders(), &machine, || measured(road))
+}
+
+fn found(
+    folders: &[PathBuf],
+    machine: &MachineKind,
+    road: RoadKind,
+    measure: impl FnMut() -> Result<Calibration, RoadError>,
+) -> Result<Calibration, RoadError> {
+    match file::find(folders, machine, road) {
+        Some(kept) => Ok(kept.calibration),
+        None => renewed(folders, machine, measure),
     }
-    let mut calibration = measured(road)?;
+}
+
+/// Measures until samples land in one place, a few times at most.
+fn renewed(
+    folders: &[PathBuf],
+    machine: &MachineKind,
+    mut measure: impl FnMut() -> Result<Calibration, RoadError>,
+) -> Result<Calibration, RoadError> {
+    // Measuring is a load too.
+    let moment = CalibrationMoment::now(&SysRoot::host());
+    let mut calibration = measure()?;
     for _ in 1..ATTEMPTS {
         if calibration.landing() == Landing::Other {
-            calibration = measured(road)?;
+            calibration = measure()?;
         }
     }
-    // What was true for a moment is not kept.
-    if calibration.landing() != Landing::Other {
-        keep(&machine, &calibration);
-    }
+    file::keep(folders, &KeptCalibration { machine: machine.clone(), calibration, moment });
     Ok(calibration)
 }
 
@@ -212,66 +232,6 @@ fn trace_chain() -> io::Result<LandingCounts> {
     Ok(counts)
 }
 
-fn folders() -> Vec<PathBuf> {
-    cache::folders(FILE)
-}
-
-fn kept(machine: &MachineKind, road: RoadKind) -> Option<LandingCounts> {
-    let find = |text: String| text.lines().filter_map(parse).find(|(m, r, _)| m == machine && *r == road);
-    let counts = folders().iter().find_map(|folder| cache::load(folder, FILE).and_then(find))?.2;
-    counts.landing().map(|_| counts)
-}
-
-/// Writes it to the first directory where that is possible; nowhere is no error, as it can be measured again.
-fn keep(machine: &MachineKind, calibration: &Calibration) {
-    if calibration.counts.landing().is_none() {
-        return;
-    }
-    for folder in folders() {
-        let text = cache::load(&folder, FILE).unwrap_or_default();
-        let is_other =
-            |line: &&str| parse(line).is_some_and(|(m, road, _)| m != *machine || road != calibration.road);
-        let new = line(machine, calibration);
-        let lines = std::iter::once(new.as_str()).chain(text.lines().filter(is_other));
-        let content: String = lines.take(MAX_LINES).flat_map(|line| [line, "\n"]).collect();
-        if cache::store(&folder, FILE, &content).is_ok() {
-            return;
-        }
-    }
-}
-
-fn line(machine: &MachineKind, calibration: &Calibration) -> String {
-    let MachineKind { processor, product, kernel } = machine;
-    let LandingCounts { behind, one_further, block_start, at_load, elsewhere } = calibration.counts;
-    let road = calibration.road.word();
-    format!(
-        "{road}\t{processor}\t{product}\t{kernel}\t{behind} {one_further} {block_start} {at_load} {elsewhere}"
-    )
-}
-
-/// Parses a line of the file in the cache; `None` if it is none.
-pub fn parse(line: &str) -> Option<(MachineKind, RoadKind, LandingCounts)> {
-    let mut fields = line.split('\t');
-    let mut field = || fields.next();
-    let word = field()?;
-    let road = RoadKind::ALL.into_iter().find(|road| road.word() == word)?;
-    let [processor, product, kernel] = [field()?, field()?, field()?].map(str::to_owned);
-    let mut numbers = field()?.split(' ').map(|number| number.parse::<u16>().ok().map(u32::from));
-    let mut number = || numbers.next().flatten();
-    let counts = LandingCounts {
-        behind: number()?,
-        one_further: number()?,
-        block_start: number()?,
-        at_load: number()?,
-        elsewhere: number()?,
-    };
-    (fields.next().is_none() && numbers.next().is_none()).then_some((
-        MachineKind { processor, product, kernel },
-        road,
-        counts,
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,19 +251,49 @@ mod tests {
         let kind = MachineKind::of(&machine());
         assert_eq!((kind.processor.as_str(), kind.product.as_str()), ("Some CPU @ 2 GHz", "guest QEMU Q35"));
         let counts = LandingCounts { behind: 190, elsewhere: 3, ..LandingCounts::default() };
-        let calibration = Calibration { road: RoadKind::Perf, counts };
-        let line = line(&kind, &calibration);
-        assert_eq!(parse(&line), Some((kind, RoadKind::Perf, counts)));
-        for malformed in ["", "perf\ta\tb\tc\t1 2 3 4", "perf\ta\tb\t1 2 3 4 5", "other\ta\tb\tc\t1 2 3 4 5"]
-        {
-            assert_eq!(parse(malformed), None, "{malformed}");
-        }
-        assert_eq!(parse(&format!("{line} 1")), None);
         assert_eq!(
-            calibration.to_string(),
+            Calibration { road: RoadKind::Perf, counts }.to_string(),
             "performance events: samples land right behind the instruction that waited (190 behind, 0 one further, \
              0 at the start of the block, 0 at the load, 3 elsewhere)"
         );
+    }
+
+    /// What a calibration finds whose samples land behind the load, at it and elsewhere in these numbers.
+    fn script(behind: u32, at_load: u32, elsewhere: u32) -> Calibration {
+        let counts = LandingCounts { behind, at_load, elsewhere, ..LandingCounts::default() };
+        Calibration { road: RoadKind::InProcess, counts }
+    }
+
+    #[test]
+    fn samples_in_no_one_place_are_tried_again_and_never_kept() {
+        let folder = std::env::temp_dir().join(format!("numakit-calibration-{}", std::process::id()));
+        let (folders, kind) = ([folder.clone()], MachineKind::of(&machine()));
+        let (vague, clear) = (script(20, 3, 1), script(23, 0, 1));
+        // An earlier version kept it.
+        let old = format!("in-process\t{}\t{}\t{}\t20 0 0 3 1\n", kind.processor, kind.product, kind.kernel);
+        numakit_sys::cache::store(&folder, file::FILE, &old).unwrap();
+        let mut measurements = 0;
+        let mut find = |script: &[Calibration]| {
+            let mut script = script.iter().copied();
+            let measure = || {
+                measurements += 1;
+                script.next().ok_or_else(|| RoadError::InProcess(io::Error::other("the script has ended")))
+            };
+            let found = found(&folders, &kind, RoadKind::InProcess, measure).unwrap();
+            (found.counts, measurements)
+        };
+        assert_eq!(find(&[vague; 4]), (vague.counts, 4));
+        assert_eq!(find(&[vague, vague, clear]), (clear.counts, 7));
+        assert_eq!(find(&[]), (clear.counts, 7), "the kept one");
+        let kept = file::find(&folders, &kind, RoadKind::InProcess).unwrap();
+        assert!(kept.moment.is_some_and(|moment| moment.cpus > 0 && moment.time > 1_700_000_000), "{kept:?}");
+        // A new one that is vague replaces nothing; a clear one does.
+        let renew = |calibration| renewed(&folders, &kind, || Ok(calibration)).unwrap();
+        renew(vague);
+        assert_eq!(find(&[]).0, clear.counts);
+        let newest = renew(script(8, 0, 0));
+        assert_eq!(find(&[]).0, newest.counts);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

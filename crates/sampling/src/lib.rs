@@ -3,6 +3,7 @@
 //! and all deliver the same values.
 
 pub mod calibration;
+mod calibration_file;
 pub mod call_chains;
 pub mod choice;
 pub mod faults;

@@ -69,8 +69,10 @@ fn is_precise(landing: Landing) -> Result<bool, Unavailable> {
         Landing::Behind | Landing::OneFurther => Ok(true),
         Landing::BlockStart => Ok(false),
         Landing::Other => {
-            let fix =
-                Fix::OtherMachine("one where samples land behind the instruction that waited".to_owned());
+            // On a busy machine that is so for a while; where it stays so, only another machine helps.
+            let fix = Fix::Later(
+                "the machine is idle; 'numa doctor --calibrate' says whether that helps".to_owned(),
+            );
             Err(Unavailable::new(MISSING, landing::sentence(landing), fix))
         }
     }

@@ -227,7 +227,10 @@ fn notes(report: &ExplainReport) -> String {
     let regime = match report.regime {
         Regime::Precise => "precise: each names the instruction that waited",
         Regime::Block => "at starts of blocks: only traffic can be estimated",
-        Regime::Unknown => "landing elsewhere on this machine: time and traffic cannot be told",
+        Regime::Unknown => {
+            "landing elsewhere: time and traffic cannot be told; 'numa doctor --calibrate' says whether they do so on an idle \
+             machine too"
+        }
     };
     let mut out = format!(
         "\n{} samples {}, {regime}; {} of {} at memory have an address",

@@ -1,13 +1,11 @@
 //! `numa doctor`.
 
 use crate::GlobalArgs;
-use crate::files;
+use crate::{calibrations, files};
 use anyhow::Context;
 use clap::Args;
 use numakit_model::Fix;
 use numakit_registry::isolate;
-use numakit_sampling::choice::{self, SampledProgram};
-use numakit_sampling::{Landing, calibration, landing};
 use numakit_sensors::checkup::{self, CheckupItem, FindingState, ProcessRights};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
@@ -24,6 +22,9 @@ use std::process::ExitCode;
 /// The exit code is 0 if everything that this machine supports is available, and 1 if something
 /// is missing that the printed command enables. What needs another kernel or machine is a note.
 ///
+/// 'numa explain' has to know where samples land, which is measured once for a processor and a kernel,
+/// and kept. Kept calibrations are shown with their age and how busy the machine was.
+///
 /// --json writes {"missing": NUMBER, "findings": [{state, about, seen, fix}]}: state is "ok",
 /// "note" or "missing", and fix is empty if there is nothing to fix. On this machine (without
 /// --sysroot) it has two more members: surroundings, what this process runs in, and permissions
@@ -33,6 +34,9 @@ pub struct DoctorArgs {
     /// Write JSON
     #[arg(long)]
     json: bool,
+    /// Measure again where samples land
+    #[arg(long, conflicts_with = "sysroot")]
+    calibrate: bool,
 }
 
 impl DoctorArgs {
@@ -46,7 +50,7 @@ impl DoctorArgs {
         findings.push(web_page());
         if root.is_host() {
             findings.extend(placement());
-            findings.push(samples());
+            findings.extend(calibrations::check(self.calibrate));
             findings.extend(left_behind());
             let one_sided = files::one_sided(&root, &topology, None);
             findings.extend(
@@ -83,31 +87,6 @@ fn web_page() -> CheckupItem {
         Err(missing) => {
             let seen = format!("built without it: {}", missing.reason);
             CheckupItem::note(ABOUT, seen, Fix::Step(missing.fix.to_owned()))
-        }
-    }
-}
-
-/// How 'numa explain' takes samples, and where they land on this machine.
-fn samples() -> CheckupItem {
-    const ABOUT: &str = "samples for 'numa explain'";
-    // Of a program that can load the library, as most do.
-    let chosen = match choice::choose(Permissions::own(), SampledProgram::Command(None), None) {
-        Ok(chosen) => chosen,
-        Err(error) => return CheckupItem::lacking(ABOUT, "no samples can be taken", error.fix),
-    };
-    match calibration::of_road(chosen.road) {
-        Ok(calibration) if calibration.landing() != Landing::Other => {
-            let landing = landing::sentence(calibration.landing());
-            CheckupItem::ok(ABOUT, format!("{chosen}; {landing} ({})", calibration.counts))
-        }
-        Ok(calibration) => {
-            let fix = Fix::OtherMachine(
-                "a machine where samples land behind the instruction that waited".to_owned(),
-            );
-            CheckupItem::note(ABOUT, format!("{chosen}; {calibration}"), fix)
-        }
-        Err(error) => {
-            CheckupItem::note(ABOUT, error.to_string(), Fix::Step("try again on an idle machine".to_owned()))
         }
     }
 }

@@ -6,6 +6,7 @@ mod alloc_profile;
 mod alloc_stats;
 mod bench;
 mod bench_alloc;
+mod calibrations;
 mod cards;
 mod compared;
 mod compiler;
