@@ -1,11 +1,13 @@
 //! The time of a load by the size of the memory that is used: the caches as a curve.
 
+use crate::cache_reach;
 use crate::ground::Ground;
 use crate::latency::{chain, chase};
 use crate::placed::{self, Misplaced};
 use crate::results::{Axis, BenchResult, Curve, CurveMark};
 use crate::sampled;
 use numakit_model::Topology;
+use numakit_sys::proc::Processor;
 
 const FIRST: u64 = 4 << 10;
 const LAST: u64 = 1 << 30;
@@ -39,6 +41,9 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
                 break;
             }
         }
+    }
+    if !ground.is_stopped() {
+        result.remarks.extend(cache_reach::judge(&mut curve, Processor::read(&ground.root).is_virtual));
     }
     result.curves.push(curve);
 }

@@ -16,6 +16,7 @@ mod barrier;
 mod barriers;
 mod c2c;
 mod c2c_groups;
+mod cache_reach;
 mod coloring;
 pub mod compare;
 mod conditions;
