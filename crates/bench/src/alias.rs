@@ -1,10 +1,13 @@
 //! Loads that follow stores to other memory with the same low 12 bits of the address. Many CPUs compare only these at first, and
 //! let such a load wait for a store that it does not need.
+//!
+//! A load at offset 0 has the low bits of the store before it, one 8 bytes below a period those of the store before that one, and
+//! so on: with several stores on their way to the cache, a CPU that suffers is slower at several of these offsets, and at no other.
 
 use crate::ground::Ground;
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
-use crate::results::{Axis, BenchResult, Curve};
+use crate::results::{Axis, BenchResult, Curve, CurvePoint};
 use crate::sampled;
 use crate::short::{ShortRow, ShortTable, numbers, table};
 use numakit_sys::clock;
@@ -20,6 +23,8 @@ const NEAR: [usize; 5] = [8, 16, 24, 32, 48];
 const PASSES: usize = 8;
 /// A smaller factor is not worth a word.
 const WORTH: f64 = 1.05;
+/// Offsets that make a pattern.
+const SEVERAL: usize = 2;
 
 /// Measures it on the first CPU.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
@@ -86,28 +91,43 @@ pub(crate) fn short(curves: &[&Curve]) -> Option<ShortTable> {
     table(&curve.name, headings, curves, rows)
 }
 
-/// Whether an offset is slower than most, beyond noise.
+/// Whether a load at this offset has the low bits of a store that may still be on its way.
+fn is_aliased(offset: f64) -> bool {
+    offset == 0.0 || NEAR.iter().any(|near| offset == (PERIOD - near) as f64)
+}
+
+/// Whether the offsets that are slower than most, beyond noise, are those of aliasing. One of them alone, or another one, has
+/// another cause that these times do not tell.
 fn verdict(curve: &Curve) -> Option<String> {
     let usual = Quantiles::of(curve.points.iter().map(|point| point.value.median).collect())?.median;
     let highs = curve.points.iter().map(|point| point.value.high).collect();
     let noise = Quantiles::of(highs)?.median;
-    let slower = curve.points.iter().filter(|p| p.value.low > noise && p.value.median >= WORTH * usual);
-    let worst = slower.clone().max_by(|one, other| one.value.median.total_cmp(&other.value.median));
-    Some(match worst {
-        Some(worst) => format!(
-            "this CPU suffers from 4 KiB aliasing: a load {} bytes ahead of a store, modulo 4 KiB, takes {:.2} times as long as \
-             usual ({:.2} ns); {} of {} offsets are slower. Arrays that begin at different distances from 4 KiB avoid it, as \
-             large blocks of libnumalloc do",
-            worst.x,
-            worst.value.median / usual,
-            usual,
-            slower.count(),
-            curve.points.len()
-        ),
-        None => format!(
-            "no offset is slower than the others ({usual:.2} ns), beyond noise: this CPU does not suffer from 4 KiB aliasing"
-        ),
-    })
+    let is_slower = |p: &&CurvePoint| p.value.low > noise && p.value.median >= WORTH * usual;
+    let slower: Vec<&CurvePoint> = curve.points.iter().filter(is_slower).collect();
+    let aliased = slower.iter().filter(|point| is_aliased(point.x)).count();
+    let by_median =
+        |one: &&&CurvePoint, other: &&&CurvePoint| one.value.median.total_cmp(&other.value.median);
+    let Some(worst) = slower.iter().max_by(by_median) else {
+        return Some(format!(
+            "no sign of 4 KiB aliasing: no offset is slower than the others ({usual:.2} ns), beyond noise"
+        ));
+    };
+    let (factor, all) = (worst.value.median / usual, curve.points.len());
+    let worst = format!(
+        "a load {} bytes ahead of a store, modulo 4 KiB, takes {factor:.2} times as long as usual ({usual:.2} ns)",
+        worst.x
+    );
+    if aliased < SEVERAL || aliased < slower.len() {
+        return Some(format!(
+            "cannot tell whether this CPU suffers from 4 KiB aliasing: {worst}; {} of {all} offsets are slower, {aliased} of them at \
+             0 or right below 4 KiB, where aliasing makes several slower and no other",
+            slower.len()
+        ));
+    }
+    Some(format!(
+        "this CPU suffers from 4 KiB aliasing: {worst}; {aliased} of {all} offsets are slower, all at 0 or right below 4 KiB. \
+         Arrays that begin at different distances from 4 KiB avoid it, as large blocks of libnumalloc do"
+    ))
 }
 
 #[cfg(test)]
@@ -123,24 +143,47 @@ mod tests {
         assert!(offsets.is_sorted_by(|one, other| one < other));
     }
 
-    #[test]
-    fn an_offset_that_is_clearly_slower_is_named() {
+    /// Times of 1 ns at all offsets but these.
+    fn curve(slow: &[(f64, [f64; 3])]) -> Curve {
         let axis = Axis { name: "offset".to_owned(), unit: "bytes".to_owned(), logarithmic: false };
         let mut curve = Curve::new("it", "ns", true, axis);
-        assert_eq!(verdict(&curve), None);
-        let value = |low, median, high| Some(Quantiles { median, low, high, samples: 9 });
-        (0..5).for_each(|at| curve.add(f64::from(at) * 64.0, value(0.9, 1.0, 1.1)));
-        // Slow at times only, and slow by little.
-        curve.add(320.0, value(1.0, 5.0, 9.0));
-        curve.add(384.0, value(1.11, 1.04, 1.2));
-        assert!(verdict(&curve).unwrap().contains("does not suffer"));
-        curve.add(448.0, value(2.0, 3.0, 4.0));
+        for offset in offsets() {
+            let usual = [0.9, 1.0, 1.1];
+            let found = slow.iter().find(|(slow, _)| *slow == offset as f64);
+            let [low, median, high] = found.map_or(usual, |(_, times)| *times);
+            curve.add(offset as f64, Some(Quantiles { median, low, high, samples: 9 }));
+        }
+        curve
+    }
+
+    #[test]
+    fn aliasing_is_several_slow_offsets_where_stores_are_on_their_way() {
+        const SLOW: [f64; 3] = [2.0, 2.5, 3.0];
+        let of =
+            |slow: &[f64]| verdict(&curve(&slow.iter().map(|at| (*at, SLOW)).collect::<Vec<_>>())).unwrap();
+        for pattern in [&[0.0, 4088.0][..], &[4088.0, 4080.0, 4072.0], &[0.0, 4048.0]] {
+            let text = of(pattern);
+            assert!(text.starts_with("this CPU suffers") && text.contains("2.50 times"), "{text}");
+            assert!(text.contains(&format!("{} of 74 offsets", pattern.len())), "{text}");
+        }
+        // However slow, one offset is no pattern, and other offsets are another one.
+        for other in [&[4088.0][..], &[0.0], &[8.0, 16.0], &[0.0, 4088.0, 2048.0]] {
+            let text = of(other);
+            assert!(text.starts_with("cannot tell") && !text.contains("avoid it"), "{text}");
+        }
+        assert!(of(&[4088.0]).contains("1 of 74 offsets are slower, 1 of them at 0"), "{}", of(&[4088.0]));
+    }
+
+    #[test]
+    fn what_is_slow_at_times_or_by_little_is_no_sign() {
+        let curve = curve(&[(0.0, [1.0, 5.0, 9.0]), (4088.0, [1.11, 1.04, 1.2])]);
         let text = verdict(&curve).unwrap();
-        assert!(text.contains("a load 448 bytes ahead") && text.contains("3.00 times"), "{text}");
-        assert!(text.contains("1 of 8 offsets"), "{text}");
+        assert!(text.starts_with("no sign of 4 KiB aliasing"), "{text}");
         let short = short(&[&curve]).unwrap();
-        assert_eq!((short.rows[0].words[1].as_str(), &*short.rows[0].values), ("320", &[5.0, 1.0, 9.0][..]));
-        assert_eq!((&*short.rows[1].values, short.of), (&[1.0, 0.9, 1.1][..], 8));
+        assert_eq!((short.rows[0].words[1].as_str(), &*short.rows[0].values), ("0", &[5.0, 1.0, 9.0][..]));
+        assert_eq!((&*short.rows[1].values, short.of), (&[1.0, 0.9, 1.1][..], 74));
+        let axis = Axis { name: "offset".to_owned(), unit: "bytes".to_owned(), logarithmic: false };
+        assert_eq!(verdict(&Curve::new("it", "ns", true, axis)), None);
     }
 
     #[test]
