@@ -31,6 +31,7 @@ pub(crate) struct Level {
 
 /// Levels, nearest first, of costs by ascending numbers of pages.
 pub(crate) fn levels(costs: &[Cost]) -> Vec<Level> {
+    let costs = &rising(costs);
     let mut levels: Vec<Level> = Vec::new();
     let mut first = 0;
     while first < costs.len() {
@@ -48,6 +49,16 @@ pub(crate) fn levels(costs: &[Cost]) -> Vec<Level> {
         }
     }
     levels
+}
+
+/// The same without costs that are more than with more pages: what else runs makes loads slower, never faster, so a rise that
+/// does not hold was a disturbance.
+fn rising(costs: &[Cost]) -> Vec<Cost> {
+    let mut costs = costs.to_vec();
+    for at in (1..costs.len()).rev() {
+        costs[at - 1].more = costs[at - 1].more.min(costs[at].more);
+    }
+    costs
 }
 
 /// Where costs rise most from this one on, as long as that is one jump; none after the last.
@@ -128,6 +139,40 @@ mod tests {
                 "{costs:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_rise_that_does_not_hold_is_no_level() {
+        // As measured beside others: the costs of two numbers of pages at the end are again those of fewer.
+        let measured = [
+            (8, 0.0),
+            (64, 0.0),
+            (72, 0.1),
+            (76, 1.9),
+            (96, 1.9),
+            (512, 2.0),
+            (2304, 2.4),
+            (2688, 9.8),
+            (2944, 3.3),
+            (3200, 6.5),
+            (4096, 15.5),
+            (8192, 25.4),
+            (16384, 37.7),
+            (23552, 37.1),
+            (24576, 35.9),
+            (32768, 42.2),
+            (36864, 113.2),
+            (40960, 182.0),
+            (49152, 44.9),
+            (65536, 51.4),
+        ];
+        let costs: Vec<Cost> =
+            measured.iter().map(|&(pages, more)| Cost { pages, more, hit: 1.09 }).collect();
+        let reaches: Vec<usize> = levels(&costs).iter().map(|level| level.reach).collect();
+        assert_eq!(reaches, [72, 3200]);
+        // The same rise holds where no cost is less again.
+        let reaches: Vec<usize> = levels(&costs[..18]).iter().map(|level| level.reach).collect();
+        assert_eq!(reaches, [72, 3200, 32768]);
     }
 
     #[test]
