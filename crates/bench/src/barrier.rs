@@ -88,14 +88,25 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     result.warnings.extend(more_than(ground.topology.limits.cpus, threads.len()));
 }
 
-/// Which kind is the fastest with all threads.
+/// Which kind is the fastest with all threads, and which may be as fast: their intervals from the 10 % to the 90 % quantile
+/// overlap.
 fn fastest(curves: &[Curve]) -> Option<String> {
     let most = curves.iter().filter_map(|curve| Some(curve.points.last()?.x)).fold(0.0, f64::max);
-    let last =
-        |curve: &Curve| curve.points.last().filter(|point| point.x == most).map(|point| point.value.median);
-    let times = curves.iter().filter_map(|curve| Some((last(curve)?, &curve.name)));
-    let (time, name) = times.min_by(|one, other| one.0.total_cmp(&other.0))?;
-    Some(format!("the fastest with {most} threads: {name}, {time:.0} ns"))
+    let last = |curve: &Curve| curve.points.last().filter(|point| point.x == most).map(|point| point.value);
+    let mut times: Vec<(Quantiles, &str)> =
+        curves.iter().filter_map(|curve| Some((last(curve)?, curve.name.as_str()))).collect();
+    times.sort_by(|one, other| one.0.median.total_cmp(&other.0.median));
+    let ((time, name), others) = times.split_first()?;
+    let near: Vec<String> = others
+        .iter()
+        .filter(|(other, _)| other.low <= time.high)
+        .map(|(other, name)| format!("{name}, {:.0} ns", other.median))
+        .collect();
+    let best = format!("{name}, {:.0} ns", time.median);
+    Some(match near.is_empty() {
+        true => format!("the fastest with {most} threads: {best}"),
+        false => format!("the fastest with {most} threads, within noise: {best}; {}", near.join("; ")),
+    })
 }
 
 /// Threads that may not run at the same time.
@@ -272,6 +283,15 @@ mod tests {
         ];
         assert_eq!(fastest(&curves).as_deref(), Some("the fastest with 4 threads: two, 200 ns"));
         assert_eq!(fastest(&[]), None);
+        let wide = |low, median, high| Some(Quantiles { median, low, high, samples: 9 });
+        let [mut near, mut far] = [curve("near", &[]), curve("far", &[])];
+        near.add(4.0, wide(190.0, 220.0, 250.0));
+        far.add(4.0, wide(210.0, 215.0, 250.0));
+        let all = [curves[1].clone(), near, far];
+        assert_eq!(
+            fastest(&all).as_deref(),
+            Some("the fastest with 4 threads, within noise: two, 200 ns; near, 220 ns")
+        );
     }
 
     #[test]

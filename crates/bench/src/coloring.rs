@@ -2,7 +2,7 @@
 //! takes any pages; where more of them than the cache has ways compete for the same sets, the cache does not hold them.
 
 use crate::ground::Ground;
-use crate::latency::chase;
+use crate::latency::{chain, chase};
 use crate::placed::{self, Misplaced};
 use crate::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve};
@@ -24,11 +24,14 @@ const SEED: u64 = 0xb529_7a4d_9f3b_1c63;
 const SHARES: usize = 10;
 /// A smaller factor between the slowest and the fastest tenth is not worth a word.
 const WORTH: f64 = 1.1;
+/// The share of the time of a load from memory that is more than any cache takes.
+const MISSES: f64 = 0.5;
 
 const PAGES: [(&str, Advice); 2] = [("small pages", Advice::Small), ("huge pages", Advice::Huge)];
 
 /// Measures it for each cache from the second on.
 pub(crate) fn measure(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut BenchResult) {
+    let memory = memory_time(ground, node, cpu);
     for level in 2..=4 {
         let cache = ground.topology.caches_of_level(level).find(|cache| cache.cpus.contains(cpu));
         let Some((size, cpus)) = cache.and_then(|cache| Some((cache.size?, &cache.cpus))) else { continue };
@@ -46,12 +49,24 @@ pub(crate) fn measure(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut Ben
             ground.now(format!("assoc: {what} in {pages}"));
             let (runs, refused) = runs(ground, node, cpu, bytes as usize, advice);
             let count = runs.len();
-            add(&format!("{what}, in fresh {pages}"), runs, result);
+            add(&format!("{what}, in fresh {pages}"), runs, memory, result);
             if let Some(Misplaced(why)) = refused {
                 result.leave_out(format!("more than {} of {what} in {pages}", counted(count, "run")), why);
             }
         }
     }
+}
+
+/// The time of a load from memory, in ns; none where little memory is to be used.
+fn memory_time(ground: &Ground<'_>, node: u32, cpu: u32) -> Option<f64> {
+    let (size, cache) = (ground.size_beyond(ground.last_level_cache()), ground.last_level_cache());
+    if size < 2 * cache || ground.is_stopped() {
+        return None;
+    }
+    ground.now("assoc: a load from memory".to_owned());
+    let chain = chain(ground, node, size).ok()?;
+    let loads = placed::on_cpu(cpu, || chase(ground, &chain, ground.time() / 10)).ok()?;
+    sampled::quantiles(&loads, |load| load.ns).map(|value| value.median)
 }
 
 /// The part of a cache that is used: less of one that others use as well.
@@ -107,8 +122,9 @@ pub(crate) fn short(curves: &[&Curve]) -> Option<ShortTable> {
     table("load latency of runs", vec!["", "fastest", "median", "slowest"], curves, rows)
 }
 
-/// The distribution of runs as a curve, and what it says.
-fn add(name: &str, mut runs: Vec<Quantiles>, result: &mut BenchResult) {
+/// The distribution of runs as a curve, and what it says. Where even fast runs take as long as memory does, the cache does not
+/// hold what is used, wherever its pages lie.
+fn add(name: &str, mut runs: Vec<Quantiles>, memory: Option<f64>, result: &mut BenchResult) {
     runs.sort_by(|one, other| one.median.total_cmp(&other.median));
     let Some(all) = Quantiles::of(runs.iter().map(|run| run.median).collect()) else { return };
     let axis = Axis { name: SHARE.to_owned(), unit: "%".to_owned(), logarithmic: false };
@@ -119,9 +135,15 @@ fn add(name: &str, mut runs: Vec<Quantiles>, result: &mut BenchResult) {
     }
     result.curves.push(curve);
     let factor = all.high / all.low;
-    let about = match factor >= WORTH {
-        true => format!("where its pages lie, or what else ran, makes a factor of {factor:.2}"),
-        false => "it does not matter where its pages lie".to_owned(),
+    let about = match memory.filter(|memory| all.low > MISSES * memory) {
+        Some(memory) => format!(
+            "cannot tell whether it matters where its pages lie: the cache holds less than that, as a load from memory takes \
+             {memory:.1} ns"
+        ),
+        None if factor >= WORTH => {
+            format!("where its pages lie, or what else ran, makes a factor of {factor:.2}")
+        }
+        None => "it does not matter where its pages lie".to_owned(),
     };
     result.remarks.push(format!(
         "{name}: of {} a tenth took less than {:.1} ns a load and a tenth more than {:.1}: {about}",
@@ -143,7 +165,8 @@ mod tests {
     #[test]
     fn runs_are_sorted_and_their_shares_are_points() {
         let mut result = BenchResult::default();
-        add("it", (0..11).rev().map(|at| run(f64::from(at) + 1.0)).collect(), &mut result);
+        let memory = Some(100.0);
+        add("it", (0..11).rev().map(|at| run(f64::from(at) + 1.0)).collect(), memory, &mut result);
         let points: Vec<_> = result.curves[0].points.iter().map(|p| (p.x, p.value.median)).collect();
         assert_eq!(points.len(), 11);
         assert!(points.iter().enumerate().all(|(at, point)| *point == (10.0 * at as f64, at as f64 + 1.0)));
@@ -155,10 +178,22 @@ mod tests {
         assert!(result.remarks[0].contains("a factor of 5.00"));
         let short = short(&[&result.curves[0]]).unwrap();
         assert_eq!((short.rows[0].words[0].as_str(), &*short.rows[0].values), ("it", &[1.0, 6.0, 11.0][..]));
-        add("two", vec![run(2.0); 2], &mut result);
+        add("two", vec![run(2.0); 2], None, &mut result);
         assert!(result.remarks[1].contains("it does not matter"));
-        add("none", Vec::new(), &mut result);
+        add("none", Vec::new(), memory, &mut result);
         assert_eq!(result.curves.len(), 2);
+    }
+
+    #[test]
+    fn loads_that_take_as_long_as_those_from_memory_say_nothing_about_pages() {
+        for runs in [[143.5, 150.0, 158.2], [134.5, 140.0, 145.8]] {
+            let mut result = BenchResult::default();
+            add("half of L3", runs.map(run).to_vec(), Some(151.0), &mut result);
+            let remark = &result.remarks[0];
+            assert!(remark.contains("cannot tell") && remark.contains("151.0 ns"), "{remark}");
+            assert!(!remark.contains("does not matter") && !remark.contains("factor"), "{remark}");
+            assert_eq!(result.curves.len(), 1, "what was measured is shown");
+        }
     }
 
     #[test]

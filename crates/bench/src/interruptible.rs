@@ -4,7 +4,7 @@ use crate::conditions::{BenchConditions, Noise, judge_spread};
 use crate::ground::Ground;
 use crate::results::{BenchResult, BenchResults, VERSION};
 use crate::settings::BenchSettings;
-use crate::{ALL, BENCHMARKS, BenchError, Benchmark, kept, runs};
+use crate::{ALL, BENCHMARKS, BenchError, Benchmark, agreement, kept, runs};
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use numakit_sys::permissions::{Permission, Permissions};
@@ -109,7 +109,8 @@ pub fn run(
         (work.join().unwrap_or_default(), interrupted)
     });
     let count = runs.len() as u32;
-    let benchmarks = in_one(runs);
+    let mut benchmarks = in_one(runs);
+    agreement::judge(&mut benchmarks);
     let complete = interrupted.is_none() && benchmarks.len() == chosen.len();
     (BenchResults { runs: count.max(1), ..whole(conditions, topology, benchmarks, complete) }, interrupted)
 }

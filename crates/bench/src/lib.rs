@@ -3,6 +3,7 @@
 //! A benchmark is a file and a line of [`BENCHMARKS`]. It measures on a ground, which selects nodes and CPUs, places
 //! memory and verifies where it is, and it returns matrices, tables, curves and values that any renderer can show.
 
+mod agreement;
 mod alias;
 mod alloc;
 mod alloc_child;

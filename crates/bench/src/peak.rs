@@ -13,7 +13,7 @@ const NANOSECONDS: &str = "ns";
 
 /// The matrices that others take from results, by their names.
 pub(crate) const IDLE_LATENCY: &str = "load latency, idle";
-const READ_BANDWIDTH: &str = "bandwidth, read";
+pub(crate) const READ_BANDWIDTH: &str = "bandwidth, read";
 
 impl BenchResults {
     /// The idle latency by pair of nodes.

@@ -142,6 +142,14 @@ fn curve(parts: &[Part<'_, Curve>]) -> Option<Curve> {
         };
         point.value = Quantiles::of_runs(parts.iter().filter_map(of)).unwrap_or(point.value);
     }
+    // As the value that has the same name.
+    for mark in &mut merged.marks {
+        let marks =
+            parts.iter().filter_map(|one| one.part.marks.iter().find(|other| other.name == mark.name));
+        let exact = marks.map(|other| Quantiles { median: other.x, low: other.x, high: other.x, samples: 1 });
+        mark.x = Quantiles::of_runs(exact).map_or(mark.x, |all| all.median);
+    }
+    merged.marks.sort_by(|one, other| one.x.total_cmp(&other.x));
     Some(merged)
 }
 
@@ -207,7 +215,7 @@ fn left_out(runs: &[BenchResult]) -> Vec<NotMeasured> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Axis;
+    use crate::results::{Axis, CurveMark};
 
     fn at(median: f64) -> Quantiles {
         Quantiles { median, low: median - 1.0, high: median + 1.0, samples: 3 }
@@ -291,6 +299,24 @@ mod tests {
         // Half way between 100 and 140 in the second run, and beyond it.
         assert_eq!((points[1].1.low, points[1].1.high), (109.0, 121.0));
         assert_eq!(points[2], (40.0, at(300.0)));
+    }
+
+    #[test]
+    fn a_mark_is_where_the_value_of_its_name_is() {
+        let of = |reach: f64| {
+            let mut curve = Curve::new("c", "ns", true, Axis::pages());
+            curve.add(8.0, Some(at(1.0)));
+            curve.marks = vec![CurveMark { x: reach, name: "the reach of level 1".into() }];
+            let value = NamedValue {
+                name: "reach of level 1".into(),
+                unit: "pages".into(),
+                value: at(reach),
+                best: None,
+            };
+            BenchResult { curves: vec![curve], values: vec![value], ..BenchResult::default() }
+        };
+        let whole = merged(&[of(96.0), of(64.0), of(72.0)]);
+        assert_eq!((whole.curves[0].marks[0].x, whole.values[0].value.median), (72.0, 72.0));
     }
 
     #[test]
