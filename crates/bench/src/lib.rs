@@ -26,7 +26,6 @@ mod curve_knee;
 pub mod distances;
 mod fastest;
 mod faults;
-mod faults_zeroing;
 mod generators;
 mod ground;
 mod interruptible;
