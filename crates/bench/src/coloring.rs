@@ -25,7 +25,7 @@ const SHARES: usize = 10;
 /// A smaller factor between the slowest and the fastest tenth is not worth a word.
 const WORTH: f64 = 1.1;
 /// The share of the time of a load from memory that is more than any cache takes.
-const MISSES: f64 = 0.5;
+const MISSES: f64 = 0.4;
 
 const PAGES: [(&str, Advice); 2] = [("small pages", Advice::Small), ("huge pages", Advice::Huge)];
 
