@@ -9,7 +9,7 @@ use crate::writer::append;
 use numakit_model::label::RecorderEvent;
 use numakit_sys::file::open_to_read;
 use numakit_sys::output::{Existing, OutputFile};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -52,9 +52,16 @@ pub enum RecoverError {
 /// recording, changes nothing.
 pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
     let fail = |error| RecoverError::Io { path: path.to_owned(), error };
-    let tail = open_to_read(&tail_of(path)).ok();
-    if tail.as_ref().is_some_and(|t| t.try_lock().is_err()) {
-        return Err(RecoverError::Busy(path.to_owned()));
+    let tail = match open_to_read(&tail_of(path)) {
+        Ok(tail) => Some(tail),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        // It has rows, and is removed at the end.
+        Err(error) => return Err(RecoverError::Io { path: tail_of(path), error }),
+    };
+    match tail.as_ref().map(File::try_lock) {
+        Some(Err(TryLockError::WouldBlock)) => return Err(RecoverError::Busy(path.to_owned())),
+        Some(Err(TryLockError::Error(error))) => return Err(fail(error)),
+        Some(Ok(())) | None => {}
     }
     let found = survey(path)?;
     let mut result = Recovered { rows: found.rows, added: 0, lost: found.lost, damaged: None };

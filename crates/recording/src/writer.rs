@@ -12,7 +12,7 @@ use numakit_sys::file::{NO_FOLLOW, is_at};
 use numakit_sys::output::{Existing, OutputFile};
 use sink::Sink;
 pub(crate) use sink::append;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -340,9 +340,10 @@ fn lock_tail(path: &Path, tail: &Path) -> Result<(File, bool), WriteError> {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             opened => opened.map_err(fail)?,
         };
-        if file.try_lock().is_err() {
-            return Err(WriteError::Busy(path.to_owned()));
-        }
+        file.try_lock().map_err(|refused| match refused {
+            TryLockError::WouldBlock => WriteError::Busy(path.to_owned()),
+            TryLockError::Error(error) => fail(error),
+        })?;
         // The process that held the lock may have replaced or removed the file.
         if is_at(&file, tail).map_err(fail)? {
             return Ok((file, created));

@@ -7,7 +7,8 @@ use crate::open::{Registry, read_header};
 use crate::record::{HEADER, LOCK_OWNER, LockOwner, MAGIC, header, lock_owner};
 use crate::reservation::process_id;
 use crate::scan::{ALLOCATION_LOCK, pid_namespace};
-use numakit_sys::{clock, lock};
+use numakit_sys::proc::TaskDir;
+use numakit_sys::{SysRoot, clock, lock};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -107,23 +108,30 @@ impl Registry {
 
     /// Which process does not release the lock, as far as that is known, and what to do. The kernel names the owner
     /// of a process's lock; otherwise only the signature does, if its process still lives.
+    /// Only a process that is not ours, and has been seen to keep the lock, is to be ended.
     fn warning(&self, signed: Option<LockOwner>, held_for: Option<Duration>) -> String {
         let path = self.path.display();
         let kernel_owner = lock::process_of(self.file.as_fd(), ALLOCATION_LOCK).ok().flatten();
         let lives = |owner: &LockOwner| process_id(owner.process.pid) == Some(owner.process);
+        let look = |pid: u32| format!("'ps -fp {pid}' shows what it does");
         let (owner, fix) = match (kernel_owner, signed) {
-            (Some(pid), _) => (
-                format!("process {pid}, which is not a 'numa run',"),
-                format!("end process {pid} with 'kill {pid}'"),
-            ),
+            (Some(pid), _) => {
+                let end = || format!("end process {pid} with 'kill {pid}'");
+                let fix = held_for.map_or_else(|| look(pid), |_| end());
+                (format!("process {pid}, which is not a 'numa run',"), fix)
+            }
             (None, Some(owner)) if owner.pid_namespace != pid_namespace() => {
                 let LockOwner { process, name, .. } = owner;
                 let text = format!("process {} ({name}) of another PID namespace", process.pid);
-                (text, "continue it there with 'kill -CONT', or end it".to_owned())
+                (text, "if it is stopped, continue it there with 'kill -CONT'".to_owned())
             }
             (None, Some(owner)) if lives(&owner) => {
                 let pid = owner.process.pid;
-                let fix = format!("if it is stopped, continue it with 'kill -CONT {pid}', or end it");
+                let stat = TaskDir::of(&SysRoot::host(), pid).stat();
+                let fix = match stat.is_ok_and(|stat| stat.stopped) {
+                    true => format!("it is stopped: continue it with 'kill -CONT {pid}'"),
+                    false => format!("it is not stopped: {}", look(pid)),
+                };
                 (format!("process {pid} ({})", owner.name), fix)
             }
             _ => (

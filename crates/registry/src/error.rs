@@ -1,9 +1,15 @@
 //! Errors, with their fixes.
 
+use crate::record::ANY_VERSION;
+use crate::reservation::MIN_DESCRIPTOR;
 use numakit_model::{CpuSet, Fix};
+use numakit_sys::{file, sched};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+
+/// The usual limit of open files.
+const ENOUGH_FILES: u64 = 1024;
 
 /// Why the file of the registry cannot be used.
 #[derive(Debug, Error)]
@@ -85,18 +91,55 @@ impl FileError {
                 "its directory does not exist".to_owned(),
                 "create the directory, or name another file in NUMAKIT_REGISTRY",
             ),
-            InvalidInput => (error.to_string(), "remove it, or name a regular file in NUMAKIT_REGISTRY"),
+            _ if file::is_at_open_files_limit(error) => return Self::of_open_files_limit(path, doing),
+            // The locks belong to the file behind the link.
+            InvalidInput if path.is_symlink() => {
+                (error.to_string(), "remove the link, or name a regular file in NUMAKIT_REGISTRY")
+            }
+            InvalidInput => (error.to_string(), "name a regular file in NUMAKIT_REGISTRY"),
             _ => (error.to_string(), "name another file in NUMAKIT_REGISTRY, or use --share"),
         };
-        let problem = format!("the registry of cores {} cannot be {doing}: {reason}", path.display());
-        Self { problem, fix: Fix::Step(fix.to_owned()) }
+        Self::cannot_be(path, doing, &reason, fix.to_owned())
     }
 
-    /// The file is something else; `start` are its first bytes.
+    fn cannot_be(path: &Path, doing: &str, reason: &str, fix: String) -> Self {
+        let problem = format!("the registry of cores {} cannot be {doing}: {reason}", path.display());
+        Self { problem, fix: Fix::Step(fix) }
+    }
+
+    /// The file is fine: this process may not open another one.
+    fn of_open_files_limit(path: &Path, doing: &str) -> Self {
+        let (limit, highest) = sched::open_files_limits();
+        let reason = format!(
+            "this process may have {limit} files open, and the descriptor of reserved cores has a number from {MIN_DESCRIPTOR} on"
+        );
+        let raise = format!("ulimit -n {ENOUGH_FILES}");
+        let fix = match highest >= ENOUGH_FILES {
+            true => format!("raise the limit with '{raise}', or use --share"),
+            false => format!(
+                "raise the limit: '{raise}' as root, or 'nofile' in /etc/security/limits.conf; or use --share"
+            ),
+        };
+        Self::cannot_be(path, doing, &reason, fix)
+    }
+
+    /// The file is something else; `start` are its first bytes. It may be precious to somebody: a letter, or the registry of
+    /// another numa whose programs hold cores.
     pub(crate) fn foreign(path: &Path, start: &[u8]) -> Self {
-        let found = String::from_utf8_lossy(start);
-        let problem = format!("{} is not a registry of cores: it begins with {found:?}", path.display());
-        Self { problem, fix: Fix::Step("remove it, or name another file in NUMAKIT_REGISTRY".to_owned()) }
+        let (found, file) = (String::from_utf8_lossy(start), path.display());
+        let (problem, fix) = match start.starts_with(ANY_VERSION) {
+            true => (
+                format!(
+                    "{file} is the registry of cores of another version of numa: it begins with {found:?}"
+                ),
+                "use the version whose programs hold cores, or name another file in NUMAKIT_REGISTRY",
+            ),
+            false => (
+                format!("{file} is not a registry of cores: it begins with {found:?}{}", owner(path)),
+                "name another file in NUMAKIT_REGISTRY, or let its owner move it away",
+            ),
+        };
+        Self { problem, fix: Fix::Step(fix.to_owned()) }
     }
 }
 

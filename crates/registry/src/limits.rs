@@ -12,7 +12,7 @@
 
 use crate::error::RegistryError;
 use crate::holding::Holding;
-use numakit_sys::user;
+use numakit_sys::{file, user};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -158,7 +158,16 @@ impl CoreLimits {
         let is_absent = matches!(reason.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         let warning = (!is_absent).then(|| {
             let file = file.display();
-            format!("the limits in {file} cannot be read ({reason}), so they are ignored; make the file readable for all, or remove it")
+            let fix = match reason.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    format!("make the file readable for all, as root: chmod a+r {file}")
+                }
+                _ if file::is_at_open_files_limit(reason) => {
+                    "raise the limit of open files: ulimit -n 1024".to_owned()
+                }
+                _ => "name a file that can be read in NUMAKIT_LIMITS".to_owned(),
+            };
+            format!("the limits in {file} cannot be read ({reason}), so they are ignored; {fix}")
         });
         Self { warning, ..Self::default() }
     }
@@ -233,6 +242,12 @@ mod tests {
         };
         let limits = CoreLimits::unlimited(&file, &reason);
         assert!(limits.warning().unwrap().contains("cannot be read (Is a directory"), "{limits:?}");
+        assert!(
+            limits.warning().unwrap().ends_with("name a file that can be read in NUMAKIT_LIMITS"),
+            "{limits:?}"
+        );
+        let closed = CoreLimits::unlimited(&file, &io::ErrorKind::PermissionDenied.into());
+        assert!(closed.warning().unwrap().ends_with(&format!("chmod a+r {}", file.display())), "{closed:?}");
         assert!(limits.check(&[], 1000).is_ok());
         let missing = CoreLimits::read(file.join("no-such-file")).unwrap_err();
         let LimitsError::Unreadable { reason, .. } = missing else { panic!("{missing}") };

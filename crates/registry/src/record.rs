@@ -15,6 +15,8 @@ pub const HEADER: usize = 4096;
 pub const MAX_SLOTS: u64 = 1 << 14;
 /// The first bytes of a registry; the number is the version of the format.
 pub const MAGIC: &[u8; 16] = b"NUMAKIT CORES 1\n";
+/// With these bytes a registry of any version begins.
+pub(crate) const ANY_VERSION: &[u8] = MAGIC.split_at(14).0;
 
 const START: &[u8; 8] = b"HOLDING1";
 const SUM: usize = 8;

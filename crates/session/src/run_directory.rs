@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,13 +43,17 @@ fn open_at(path: &Path) -> io::Result<()> {
     if user::owns_privately(path)? {
         return Ok(());
     }
-    Err(io::Error::new(
-        io::ErrorKind::PermissionDenied,
-        format!(
-            "{} belongs to another user or others may write to it; remove it, or set XDG_RUNTIME_DIR to your own directory",
-            path.display()
-        ),
-    ))
+    let there = std::fs::symlink_metadata(path)?;
+    let (owner, mode) = (there.uid(), there.mode() & 0o7777);
+    // What runs has its sockets in there, so it is not to be removed.
+    let problem = match () {
+        () if !there.is_dir() => "is not a directory; set XDG_RUNTIME_DIR to your own directory".to_owned(),
+        () if owner != user::id() => {
+            format!("belongs to user {owner}; set XDG_RUNTIME_DIR to your own directory")
+        }
+        () => format!("has mode {mode:o}, so others may write to it; run: chmod 700 {}", path.display()),
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {problem}", path.display())))
 }
 
 /// The FIFO of a process.
@@ -128,11 +132,17 @@ mod tests {
         open_at(&path).unwrap();
         open_at(&path).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).unwrap();
-        assert!(open_at(&path).unwrap_err().to_string().contains("others may write"));
+        let open = open_at(&path).unwrap_err().to_string();
+        let fix = format!("has mode 777, so others may write to it; run: chmod 700 {}", path.display());
+        assert!(open.ends_with(&fix), "{open}");
         std::fs::remove_dir(&path).unwrap();
         let link = path.with_extension("link");
         std::os::unix::fs::symlink("/tmp", &link).unwrap();
-        assert!(open_at(&link).is_err());
+        let linked = open_at(&link).unwrap_err().to_string();
+        assert!(
+            linked.ends_with("is not a directory; set XDG_RUNTIME_DIR to your own directory"),
+            "{linked}"
+        );
         std::fs::remove_file(&link).unwrap();
     }
 

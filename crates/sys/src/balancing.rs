@@ -2,8 +2,8 @@
 //! tells who used it. A setting of the whole machine, so it is restored on every way out. What was there before is in a
 //! file meanwhile, by which a later program finds what one that was killed has left on.
 
-use crate::SysRoot;
 use crate::proc::TaskDir;
+use crate::{SysRoot, shared_ring};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -140,13 +140,22 @@ impl BalancingFiles {
     pub fn left_behind(&self) -> Option<LeftBehind> {
         let record = self.top.join(BEFORE);
         let (process, start, before) = read(&record)?;
-        (started(process) != Some(start)).then_some(LeftBehind { process, before, record })
+        has_ended(&SysRoot::host(), process, start).then_some(LeftBehind { process, before, record })
     }
 }
 
 /// When a process was started, in ticks since the boot.
 fn started(process: u32) -> Option<u64> {
     Some(TaskDir::of(&SysRoot::host(), process).stat().ok()?.start)
+}
+
+/// Whether a process with this start has ended. One that cannot be looked at may still run: this process may have no descriptor
+/// left, or /proc may hide others' processes.
+fn has_ended(root: &SysRoot, process: u32, start: u64) -> bool {
+    match TaskDir::of(root, process).stat() {
+        Ok(stat) => stat.start != start,
+        Err(error) => error.is_missing() && !shared_ring::exists(process),
+    }
 }
 
 /// A record: the process, its start, and the files with what they contained before.
@@ -181,6 +190,7 @@ impl Drop for BalancingSwitch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::root::FileTree;
 
     /// A folder with files as the kernel has them.
     struct Machine(PathBuf);
@@ -259,6 +269,20 @@ mod tests {
             (machine.values(), files.left_behind()),
             (["0", "1000", "60000", "128"].map(str::to_owned), None)
         );
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_looked_at_has_not_ended() {
+        let this = std::process::id();
+        let start = started(this).unwrap();
+        let root = SysRoot::host();
+        assert!(!has_ended(&root, this, start) && has_ended(&root, this, start + 1));
+        assert!(has_ended(&root, 4_194_305, start));
+        // As /proc hides it, and as a read that fails.
+        let mut tree = FileTree::new();
+        assert!(!has_ended(&SysRoot::of_tree(tree.clone()), this, start));
+        tree.file(&format!("/proc/{this}/stat"), "");
+        assert!(!has_ended(&SysRoot::of_tree(tree), this, start));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Files that several users share: opened without creating them, created atomically.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags, linkat, openat};
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Write};
@@ -207,7 +207,16 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Duplicates the descriptor to the first free number from `minimum` on; closed at exec.
 pub fn duplicate_from(file: &File, minimum: RawFd) -> io::Result<File> {
-    Ok(fcntl_dupfd_cloexec(file, minimum)?.into())
+    match fcntl_dupfd_cloexec(file, minimum) {
+        // The kernel calls a minimum beyond the limit of open files an invalid argument.
+        Err(Errno::INVAL) => Err(Errno::MFILE.into()),
+        duplicated => Ok(duplicated?.into()),
+    }
+}
+
+/// Whether the limit of open files of this process is the reason.
+pub fn is_at_open_files_limit(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EMFILE)
 }
 
 /// A duplicate of a descriptor that this process inherited; none if that number is not open.
@@ -339,5 +348,6 @@ mod tests {
     fn a_copy_has_a_number_from_the_asked_one_on() {
         let file = File::open("/dev/null").unwrap();
         assert!(duplicate_from(&file, 100).unwrap().as_raw_fd() >= 100);
+        assert!(is_at_open_files_limit(&duplicate_from(&file, i32::MAX).unwrap_err()));
     }
 }

@@ -98,6 +98,12 @@ pub fn set_timer_slack() -> io::Result<()> {
     Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
 }
 
+/// The limit of open files of this process, and up to where it may be raised.
+pub fn open_files_limits() -> (u64, u64) {
+    let limit = getrlimit(Resource::Nofile);
+    (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+}
+
 /// Raises the limit of open files to the hard limit; returns the limit in force.
 pub fn raise_open_files() -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);

@@ -187,8 +187,8 @@ impl SharedRing {
     }
 }
 
-/// Whether there is a process of this number.
-fn exists(process: u32) -> bool {
+/// Whether there is a process of this number, also where /proc hides those of others.
+pub(crate) fn exists(process: u32) -> bool {
     let number = i32::try_from(process).ok().and_then(Pid::from_raw);
     number.is_some_and(|number| test_kill_process(number) != Err(Errno::SRCH))
 }

@@ -45,7 +45,8 @@ fn a_slow_owner_of_the_lock_takes_no_cores_that_others_took_meanwhile() {
     let expected =
         format!("has held the allocation lock of {} for more than 2 s", scene.registry().display());
     assert!(message.contains(&me) && message.contains(&expected), "{message}");
-    assert!(message.contains(&format!("continue it with 'kill -CONT {}'", std::process::id())), "{message}");
+    let look = format!("it is not stopped: 'ps -fp {}' shows what it does", std::process::id());
+    assert!(message.contains(&look) && !message.contains("kill"), "{message}");
     assert_eq!(held.cpus().to_string(), "1");
     held.release();
     let (mut run, pid) = other.unwrap();
@@ -69,6 +70,24 @@ fn an_unknown_owner_of_the_lock_is_not_mistaken_for_the_previous_one() {
     let signature = format!("{} 1 {} 5 numa\n", dead.id(), pid_namespace());
     std::os::unix::fs::FileExt::write_all_at(&file, signature.as_bytes(), 64).unwrap();
     assert!(warning(&scene).contains("an unknown process"));
+}
+
+#[test]
+fn a_stopped_owner_of_the_lock_is_to_be_continued() {
+    let scene = Scene::new("stopped-owner");
+    assert_eq!(warning(&scene), "");
+    let file = opened(&scene);
+    assert!(numakit_sys::lock::try_lock(file.as_fd(), ALLOCATION_LOCK..ALLOCATION_LOCK + 1).unwrap());
+    let owner = Started(Command::new("sleep").arg("1000").spawn().unwrap());
+    kill("STOP", owner.id());
+    until!(state(owner.id()) == 'T', "it is stopped");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", owner.id())).unwrap();
+    let start = stat.rsplit(") ").next().unwrap().split(' ').nth(19).unwrap();
+    let signature = format!("{} {start} {} 5 numa\n", owner.id(), pid_namespace());
+    std::os::unix::fs::FileExt::write_all_at(&file, signature.as_bytes(), 64).unwrap();
+    let message = warning(&scene);
+    let expected = format!("it is stopped: continue it with 'kill -CONT {}'", owner.id());
+    assert!(message.contains(&expected), "{message}");
 }
 
 fn pid_namespace() -> u64 {

@@ -19,10 +19,33 @@ fn a_file_that_is_something_else_is_left_alone() {
     fs::write(scene.registry(), "a letter to somebody").unwrap();
     let message = refusal(&mut scene.hold(&["0", "true"]));
     assert!(message.contains("is not a registry of cores: it begins with \"a letter to some\""), "{message}");
+    assert!(
+        message.contains("name another file in NUMAKIT_REGISTRY, or let its owner move it away"),
+        "{message}"
+    );
     assert_eq!(fs::read_to_string(scene.registry()).unwrap(), "a letter to somebody");
+    fs::write(scene.registry(), "NUMAKIT CORES 2\n").unwrap();
+    let message = refusal(&mut scene.hold(&["0", "true"]));
+    assert!(message.contains("of another version of numa") && !message.contains("remove"), "{message}");
     fs::remove_file(scene.registry()).unwrap();
     symlink("/dev/null", scene.registry()).unwrap();
-    assert!(refusal(&mut scene.hold(&["0", "true"])).contains("it is a symbolic link; remove it, or name"));
+    assert!(refusal(&mut scene.hold(&["0", "true"])).contains("it is a symbolic link; remove the link"));
+    fs::remove_file(scene.registry()).unwrap();
+    assert!(Command::new("mkfifo").arg(scene.registry()).status().unwrap().success());
+    let message = refusal(&mut scene.hold(&["0", "true"]));
+    assert!(message.contains("not a regular file; name a regular file in NUMAKIT_REGISTRY"), "{message}");
+}
+
+#[test]
+fn the_limit_of_open_files_is_no_reason_to_remove_the_registry() {
+    let scene = Scene::new("descriptors");
+    let script = format!("ulimit -n 100; exec {} 0 true", env!("CARGO_BIN_EXE_hold"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).env("NUMAKIT_REGISTRY", scene.registry());
+    let message = refusal(&mut command);
+    let limit = "cannot be opened: this process may have 100 files open";
+    assert!(message.contains(limit) && message.contains("'ulimit -n 1024'"), "{message}");
+    assert!(!message.contains("remove"), "{message}");
 }
 
 #[test]

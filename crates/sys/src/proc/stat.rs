@@ -10,6 +10,8 @@ pub struct TaskStat {
     pub command: Vec<u8>,
     /// It is running or runnable.
     pub runnable: bool,
+    /// A signal or a debugger has stopped it.
+    pub stopped: bool,
     /// It is a zombie: it has exited, and its parent has not waited for it.
     pub exited: bool,
     /// It is dead: its parent has waited for it and has its counts.
@@ -71,6 +73,7 @@ impl TaskStat {
         Some(Self {
             command,
             runnable: state == b'R',
+            stopped: matches!(state, b'T' | b't'),
             exited: matches!(state, b'Z' | b'X' | b'x'),
             reaped: matches!(state, b'X' | b'x'),
             exiting: flags & EXITING != 0,
