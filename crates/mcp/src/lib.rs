@@ -7,12 +7,14 @@ mod answers;
 mod arguments;
 mod directory;
 mod error;
+mod lines;
 mod tools;
 
 pub use directory::{SharedDirectory, SharedDirectoryError};
 pub use tools::guide;
 
 use error::ToolError;
+use lines::Lines;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
@@ -41,7 +43,7 @@ pub fn serve(directory: SharedDirectory) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let server = Server { directory: Arc::new(directory) };
     let served = runtime.block_on(async {
-        match server.serve(rmcp::transport::stdio()).await {
+        match server.serve(Lines::new(tokio::io::stdin(), tokio::io::stdout())).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
             // Closed before the first request.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),

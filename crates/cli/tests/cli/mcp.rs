@@ -63,3 +63,20 @@ fn it_ends_with_its_input_and_refuses_what_is_no_directory() {
     assert_eq!(missing.code, 2);
     assert!(missing.err.contains("nowhere") && missing.err.contains("give the directory"), "{}", missing.err);
 }
+
+#[test]
+fn a_line_that_is_not_json_is_answered() {
+    let folder = recordings("mcp-broken");
+    let mut numa = folder.numa("mcp in");
+    let piped = Stdio::piped;
+    let mut started = Started::of(numa.stdin(piped()).stdout(piped()).stderr(piped()));
+    started.child().stdin.take().unwrap().write_all(b"{\"jsonrpc\":\n").unwrap();
+    let done = started.end();
+    let answer: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert!(
+        done.code == 0 && answer["id"].is_null() && answer["error"]["code"] == -32700,
+        "{} {}",
+        done.out,
+        done.err
+    );
+}
