@@ -79,9 +79,15 @@ fn the_loader_here_replaces_its_part_of_the_path() {
 fn a_damaged_library_is_replaced() {
     let top = Folder::new("damaged");
     let path = top.cache(&["cache"]).extract(Library::Place).unwrap();
-    fs::write(&files(&path)[0], &library().content[..100]).unwrap();
-    top.cache(&["cache"]).extract(Library::Place).unwrap();
-    assert!(is_complete(&path));
+    let content = library().content;
+    let mut flipped = content.to_vec();
+    *flipped.last_mut().unwrap() ^= 1;
+    let (zeros, longer) = (vec![0; content.len()], [content, b"\0"].concat());
+    for damaged in [&content[..100], &zeros[..], &flipped[..], &longer[..], b""] {
+        fs::write(&files(&path)[0], damaged).unwrap();
+        top.cache(&["cache"]).extract(Library::Place).unwrap();
+        assert!(is_complete(&path));
+    }
 }
 
 #[test]
