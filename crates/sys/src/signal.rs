@@ -90,6 +90,9 @@ pub const CHILD: i32 = libc::SIGCHLD;
 pub const STOP: i32 = libc::SIGTSTP;
 /// The process continues after a stop.
 pub const CONTINUE: i32 = libc::SIGCONT;
+/// Signals beside the usual ones that end a process which does not handle them, and that others send: Ctrl-\ makes the first,
+/// a limit of CPU time the last.
+pub const OTHER_ENDS: [i32; 5] = [libc::SIGQUIT, libc::SIGALRM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGXCPU];
 
 /// Sends a signal to this process.
 pub fn send_to_self(signal: i32) {

@@ -159,14 +159,16 @@ pub fn read_keys(to: Sender<ScreenEvent>) -> io::Result<()> {
     Ok(())
 }
 
-/// Signals that stop and continue the process. Collect them before any other thread exists.
+/// Signals before which the terminal has to be given back: those that stop and continue the process, and those that end it
+/// unless they are handled. Collect them before any other thread exists.
 #[derive(Debug)]
 pub struct Stops(Signals);
 
 impl Stops {
-    /// From now on they do not stop the process.
+    /// From now on they neither stop nor end the process.
     pub fn collect() -> io::Result<Self> {
-        Signals::collect(&[signal::STOP, signal::CONTINUE]).map(Self)
+        let all = [&[signal::STOP, signal::CONTINUE][..], &signal::OTHER_ENDS].concat();
+        Signals::collect(&all).map(Self)
     }
 
     /// Passes them on, in a thread of its own.
@@ -174,10 +176,10 @@ impl Stops {
         std::thread::Builder::new().name("stops".into()).spawn(move || {
             while poll::readable(&[self.0.as_fd()], None).is_ok() {
                 while let Some(signal) = self.0.next() {
-                    let event = if signal.number == signal::STOP {
-                        ScreenEvent::Stop
-                    } else {
-                        ScreenEvent::Continued
+                    let event = match signal.number {
+                        signal::STOP => ScreenEvent::Stop,
+                        signal::CONTINUE => ScreenEvent::Continued,
+                        _ => ScreenEvent::End,
                     };
                     if to.send(event).is_err() {
                         return;

@@ -131,7 +131,7 @@ fn findings_nodes_the_map_and_processes_are_on_80_by_24() {
 #[test]
 fn every_way_out_gives_the_terminal_back() {
     let folder = Folder::new("top-ends");
-    for end in ["q", "\x03", "-TERM", "-INT", "-HUP"] {
+    for end in ["q", "\x03", "-TERM", "-INT", "-HUP", "-QUIT", "-USR1", "-ALRM"] {
         let mut top = AtTerminal::start(&folder, 80, 24, "top", &[]);
         top.shows("CPU time");
         if end.starts_with('-') {
