@@ -9,6 +9,7 @@ use numakit_model::plan::{Memory, Mode};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::lists::KnownNumbers;
 use numakit_placement::{ListError, MemoryRequest, NumberList};
+use numakit_sensors::glob;
 use numakit_sensors::task::access::TaskAccess;
 use numakit_sys::permissions::{Permission, Permissions, Surroundings};
 use numakit_sys::policy::MemoryPolicy;
@@ -18,6 +19,9 @@ use numakit_terminal::files::{ChangedFiles, Deed, ShownFiles};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::PathBuf;
+
+/// The longest path that the kernel opens, in bytes.
+const MAX_PATH: usize = 4096;
 
 /// Files, and the machine.
 pub struct Found<'a> {
@@ -191,6 +195,7 @@ impl<'a> Found<'a> {
 
 /// Reads the files that match a pattern and spreads them over nodes: before a program starts that will map them.
 pub fn spread_before_start(pattern: &OsStr, nodes: &CpuSet) -> anyhow::Result<()> {
+    glob::check(&pattern.to_string_lossy(), MAX_PATH).context("--spread-files takes a pattern of paths")?;
     let paths = file::matching(pattern).with_context(|| format!("--spread-files {}", pattern.display()))?;
     if paths.is_empty() {
         bail!(

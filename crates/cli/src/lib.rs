@@ -27,6 +27,7 @@ pub mod verbs;
 
 pub use global::GlobalArgs;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use numakit_sys::stdio::{self, OutputError};
 use originals::ORIGINALS;
@@ -147,7 +148,7 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let definition = named.map_or_else(command, |name| definition(|verb| name == verb.name));
     let matches = match definition.try_get_matches_from(words) {
         Ok(matches) => matches,
-        Err(other) => return answer(&other),
+        Err(other) => return answer(other),
     };
     let global = GlobalArgs::from_arg_matches(&matches)?;
     stdio::let_styles_pass(global.color());
@@ -158,8 +159,18 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints clap's message: the requested help or version, or an error of the command line.
-fn answer(answer: &clap::Error) -> anyhow::Result<ExitCode> {
+/// How much of a wrong value is printed.
+const SHOWN_VALUE: usize = 80;
+
+/// Prints clap's message: the requested help or version, or an error of the command line. An error says what is wrong with a
+/// long value, which need not be repeated.
+fn answer(mut answer: clap::Error) -> anyhow::Result<ExitCode> {
+    if let Some(ContextValue::String(value)) = answer.get(ContextKind::InvalidValue)
+        && let Some((end, _)) = value.char_indices().nth(SHOWN_VALUE)
+    {
+        let start = format!("{}...", &value[..end]);
+        answer.insert(ContextKind::InvalidValue, ContextValue::String(start));
+    }
     if answer.use_stderr() {
         let _ = answer.print();
         return Ok(ExitCode::from(2));

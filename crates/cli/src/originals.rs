@@ -43,7 +43,7 @@ impl Original {
                 }
                 crate::run(&line.words)
             }
-            Err(other) => answer(&other),
+            Err(other) => answer(other),
         }
     }
 }

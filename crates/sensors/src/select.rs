@@ -11,7 +11,7 @@
 //! `default` means what each sensor samples by default. It is implied if all items exclude: `!node` is
 //! the default without `node`, and `default,perf` adds the sensor `perf`.
 
-use crate::glob::Pattern;
+use crate::glob::{self, Pattern, PatternError};
 use crate::{Probe, SENSORS, Scene, Sensor, SensorEntry};
 use numakit_model::{Fix, Instance, Metric, Scope, Series, Unavailable, suggest};
 use std::collections::HashSet;
@@ -50,6 +50,9 @@ pub enum SelectError {
         "the list of events '{0}' has an empty item; give comma-separated names or patterns, for instance 'pgfault,numa_*'"
     )]
     Empty(String),
+    /// An item is too long.
+    #[error("an event is no name or pattern: {0}")]
+    Pattern(#[from] PatternError),
     /// No such name.
     #[error("unknown event '{item}'; {}", where_to_look(.nearest))]
     Unknown {
@@ -92,6 +95,7 @@ impl FromStr for Selection {
             if item.is_empty() {
                 return Err(SelectError::Empty(text.to_owned()));
             }
+            glob::check(item, glob::MAX_BYTES)?;
             list.push(item.to_owned());
         }
         Ok(selection)

@@ -5,7 +5,7 @@ use crate::formulas::FormulaArgs;
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::select::where_to_look;
-use numakit_sensors::{Probe, Scene};
+use numakit_sensors::{Probe, Scene, glob};
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::list::Listing;
 use std::process::ExitCode;
@@ -41,6 +41,9 @@ pub struct ListArgs {
 impl ListArgs {
     /// Prints the list.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        if let Some(pattern) = &self.pattern {
+            glob::check(pattern, glob::MAX_BYTES).context("PATTERN cannot be searched for")?;
+        }
         let formulas = self.formulas.load()?;
         let root = global.root()?;
         // If the limit cannot be raised, it is sufficient for most machines.

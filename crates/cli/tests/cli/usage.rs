@@ -146,3 +146,23 @@ fn options_for_new_programs_are_refused_with_pid() {
         folder.run(&format!("run --pid 1 -c 1 {option}")).says(2, "cannot be used with");
     }
 }
+
+#[test]
+fn long_patterns_are_refused_in_a_few_words() {
+    let folder = Folder::new("patterns");
+    for pattern in ["*".repeat(100_000), "?".repeat(300), "[a]".repeat(50), "a".repeat(300)] {
+        for line in
+            ["record -o x.arrows -e", "stat -e", "live --no-open -e", "top -e", "list", "run --spread-files"]
+        {
+            // Paths may be long.
+            if line.starts_with("run") && !pattern.starts_with('*') {
+                continue;
+            }
+            let mut numa = folder.numa(line);
+            numa.arg(&pattern).args(if line == "list" { &[][..] } else { &["--", "true"] });
+            let done = Done::of(numa.output().unwrap());
+            done.says(2, "; give at most ");
+            assert!(done.err.len() < 1000, "{}", done.err);
+        }
+    }
+}
