@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The programs that have completions.
-const COMPLETED: [&str; 2] = ["numa", "numaplace"];
+const COMPLETED: [&str; 3] = ["numa", "numakit", "numaplace"];
+/// Links to the program: its second name, as programs of others are called numa too, and those of the programs that it replaces.
+pub const OTHER_NAMES: [&str; 3] = ["numakit", "numascope", "numaplace"];
 
 /// Builds, and prints where the results are.
 pub fn run(words: &[String]) -> Result<ExitCode> {
@@ -25,7 +27,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
 pub fn everything() -> Result<()> {
     let numa = numa()?;
     documents(&numa, &share())?;
-    for name in ["numascope", "numaplace"] {
+    for name in OTHER_NAMES {
         link("numa", &workspace::built().join(name))?;
     }
     Ok(())

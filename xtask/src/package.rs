@@ -4,6 +4,7 @@ mod built;
 mod deb;
 mod licences;
 mod platform;
+mod sbom;
 mod tree;
 
 use crate::{install, process, workspace};
@@ -14,6 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
+use tree::AboutThirdParties;
 
 /// The profile of packages: with the long link.
 const PROFILE: &str = "dist";
@@ -54,7 +56,6 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     let platform = Platform::of(options.target.as_deref())?;
     platform.check()?;
     install::need_c()?;
-    install::need(&["xz", "--version"], &["xz-utils"])?;
     install::need(&["readelf", "--version"], &["binutils"])?;
     fs::create_dir_all(&options.out)?;
     let begin = Instant::now();
@@ -68,25 +69,48 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     println!("{}: built in {:.0} s", platform.triple, begin.elapsed().as_secs_f64());
     let name = format!("numakit-{VERSION}-{}-linux", platform.machine);
     let top = options.out.join(&name);
-    tree::lay_out(&top, &built)?;
+    let crates = licences::linked(&platform)?;
+    let about = AboutThirdParties {
+        licences: licences::of_all(&crates, &built.page_packages)?,
+        sbom: sbom::of(&platform, &crates)?,
+    };
+    tree::lay_out(&top, &built, &about)?;
+    fs::write(options.out.join(format!("{name}.cdx.json")), &about.sbom)?;
     // A profile without link-time optimisation is for quick builds.
-    let level = if options.profile == PROFILE { 6 } else { 0 };
-    report(&tarball(&options.out, &name, level)?)?;
+    let is_quick = options.profile != PROFILE;
+    report(&tarball(&options.out, &name, is_quick)?)?;
     match install::need(&["dpkg-deb", "--version"], &["dpkg"]) {
-        Ok(()) => report(&deb::make(&options.out, &top, &platform, level)?)?,
+        Ok(()) => report(&deb::make(&options.out, &top, &platform, is_quick)?)?,
         Err(error) => println!("no Debian package: {error:#}"),
     }
+    checksums(&options.out)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Packs the folder as a reproducible tarball.
-fn tarball(out: &Path, name: &str, level: u8) -> Result<PathBuf> {
-    let path = out.join(format!("{name}.tar.xz"));
+/// Packs the folder as a reproducible tarball. Gzip is on every machine, where xz may be missing.
+fn tarball(out: &Path, name: &str, is_quick: bool) -> Result<PathBuf> {
+    let path = out.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u+rwX,go+rX,go-w"]);
-    tar.arg(format!("--mtime=@{}", date()?)).arg(format!("--use-compress-program=xz -{level}"));
+    let level = if is_quick { 1 } else { 9 };
+    tar.arg(format!("--mtime=@{}", date()?)).arg(format!("--use-compress-program=gzip --no-name -{level}"));
     process::run(tar.arg("-cf").arg(&path).arg("-C").arg(out).arg(name))?;
     Ok(path)
+}
+
+/// Writes the checksums of all packages of this version, of all platforms, for `sha256sum --check`.
+fn checksums(out: &Path) -> Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(out)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let is_file = [".tar.gz", ".deb", ".cdx.json"].iter().any(|ending| name.ends_with(ending));
+        if is_file && name.starts_with("numakit") && name.contains(VERSION) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    let sums = process::read(Command::new("sha256sum").args(&names).current_dir(out))?;
+    Ok(fs::write(out.join("SHA256SUMS"), sums)?)
 }
 
 /// The date of all files in packages, in seconds since 1970: SOURCE_DATE_EPOCH, or that of the last

@@ -15,8 +15,12 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-const COMPLETIONS: [&str; 3] =
-    ["bash-completion/completions/numa", "zsh/site-functions/_numa", "fish/vendor_completions.d/numa.fish"];
+const COMPLETIONS: [&str; 4] = [
+    "bash-completion/completions/numa",
+    "bash-completion/completions/numakit",
+    "zsh/site-functions/_numa",
+    "fish/vendor_completions.d/numa.fish",
+];
 /// Prints a program's mappings with shell built-ins.
 const MAPS: &str = "while read -r line; do echo \"$line\"; done < /proc/self/maps";
 
@@ -62,7 +66,9 @@ fn ending(folder: &Path, end: &str) -> Option<PathBuf> {
 
 /// Checks programs, library, man pages, completions and the page in this folder of the root.
 fn works(root: &Root, usr: &str, library: &str, man: &str) {
-    assert!(root.sh(&format!("{usr}/bin/numa topo")).contains("node 0"));
+    for name in ["numa", "numakit"] {
+        assert!(root.sh(&format!("{usr}/bin/{name} topo")).contains("node 0"));
+    }
     let maps = root.sh(&format!("{usr}/bin/numa run -c 1 --busy off -- /bin/sh -c '{MAPS}'"));
     assert!(maps.contains("/var/cache/numakit/") && maps.contains("libnumaplace.so"), "{maps}");
     let maps = root.sh(&format!("LD_PRELOAD={library} /bin/sh -c '{MAPS}'"));
@@ -71,7 +77,7 @@ fn works(root: &Root, usr: &str, library: &str, man: &str) {
     assert!(root.sh(&format!("{usr}/bin/numascope -help")).contains("numascope"));
     let page = root.sh(&format!("{usr}/bin/numa man run"));
     assert!(page.contains(".TH numa-run 1"), "{page}");
-    for name in ["numa", "numa-run", "numaplace"] {
+    for name in ["numa", "numa-run", "numakit", "numaplace"] {
         let there = |ending: &str| root.path(man).join(format!("{name}.{ending}")).is_file();
         assert!(there("1") || there("1.gz"), "{name}");
     }
@@ -119,7 +125,7 @@ fn serves_its_page(root: &Root, usr: &str) {
 #[ignore = "thorough: it builds the packages, 3 minutes"]
 fn the_tarball_works_in_a_clean_root() {
     let Some(out) = packages() else { return };
-    let tarball = ending(out, "-linux.tar.xz").unwrap();
+    let tarball = ending(out, "-linux.tar.gz").unwrap();
     let Some(root) = Root::new("tarball") else { return };
     fs::create_dir_all(root.path("/opt/numakit")).unwrap();
     let mut tar = Command::new("tar");
@@ -128,12 +134,73 @@ fn the_tarball_works_in_a_clean_root() {
     for completion in COMPLETIONS {
         assert!(root.path("/opt/numakit/share").join(completion).is_file(), "{completion}");
     }
-    let licences = root.path("/opt/numakit/share/doc/numakit/THIRD-PARTY-LICENSES");
-    let licences = fs::read_to_string(licences).unwrap();
-    for linked in ["\nring 0.", "uPlot:\n", "\nclap 4.", "Permission is hereby granted", "Apache License"] {
+    let documents = root.path("/opt/numakit/share/doc/numakit");
+    links_work(&documents);
+    let licences = fs::read_to_string(documents.join("THIRD-PARTY-LICENSES")).unwrap();
+    for linked in ["\nring 0.", "uplot:\n", "\nclap 4.", "Permission is hereby granted", "Apache License"] {
         assert!(licences.contains(linked), "{linked}");
     }
     works(&root, "/opt/numakit", "/opt/numakit/lib/libnumaplace.so", "/opt/numakit/share/man/man1");
+}
+
+/// Checks that README and guide, and all that they link to, are there.
+fn links_work(documents: &Path) {
+    let (mut checked, mut pages) = (0, vec![documents.join("README.md")]);
+    let guide = fs::read_dir(documents.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
+    pages.extend(guide.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.contains([':', ' '])) {
+            assert!(page.parent().unwrap().join(link).exists(), "{} links to {link}", page.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "{checked}");
+}
+
+#[test]
+#[ignore = "thorough: it builds the packages, 3 minutes"]
+fn checksums_and_the_bill_of_materials_are_beside_the_packages() {
+    let Some(out) = packages() else { return };
+    let mut check = Command::new("sha256sum");
+    let checked = good(&check.args(["--check", "SHA256SUMS"]).current_dir(out).output().unwrap());
+    for end in ["-linux.tar.gz: OK\n", ".cdx.json: OK\n"] {
+        assert!(checked.contains(end), "{checked}");
+    }
+    let sbom = fs::read(ending(out, ".cdx.json").unwrap()).unwrap();
+    let folder = ending(out, "-linux").unwrap().join("share/doc/numakit");
+    assert_eq!(fs::read(folder.join("sbom.cdx.json")).unwrap(), sbom);
+    let sbom: serde_json::Value = serde_json::from_slice(&sbom).unwrap();
+    assert_eq!((&sbom["bomFormat"], &sbom["specVersion"]), (&"CycloneDX".into(), &"1.6".into()));
+    let parts = sbom["components"].as_array().unwrap();
+    let has = |start: &str| parts.iter().any(|part| part["purl"].as_str().unwrap().starts_with(start));
+    for part in [
+        "npm/uplot@",
+        "generic/glibc@2.",
+        "generic/zstd@1.",
+        "generic/libnumaplace.so@",
+        "generic/rust-std@1.",
+    ] {
+        assert!(has(&format!("pkg:{part}")), "{part}");
+    }
+    let licences = fs::read_to_string(folder.join("THIRD-PARTY-LICENSES")).unwrap();
+    let crates = licences.split("\n\n").nth(1).unwrap().lines();
+    for (name, version) in crates.map(|line| line.split_once(": ").unwrap().0.split_once(' ').unwrap()) {
+        let part = parts.iter().find(|part| part["name"] == name && part["version"] == version);
+        assert_eq!(part.unwrap()["hashes"][0]["content"].as_str().unwrap().len(), 64, "{name} {version}");
+    }
+}
+
+#[test]
+#[ignore = "thorough: it builds the packages, 3 minutes"]
+fn the_same_commit_gives_the_same_packages() {
+    let Some(out) = packages() else { return };
+    let again = out.with_file_name("package-again");
+    let _ = fs::remove_dir_all(&again);
+    good(&xtask(&["package", "--profile", "dev", "--out", again.to_str().unwrap()]));
+    let sums = |folder: &Path| fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
+    assert_eq!(sums(&again), sums(out));
 }
 
 #[test]
@@ -170,10 +237,67 @@ fn the_debian_package_installs_and_works_in_a_clean_root() {
     let allocator = library.replace("libnumaplace", "libnumalloc");
     let maps = root.sh(&format!("LD_PRELOAD={allocator} /bin/sh -c '{MAPS}'"));
     assert!(maps.contains(&allocator), "{maps}");
+    take_essential(&root);
     dpkg(&["--remove", "numakit"]);
-    for file in ["/usr/bin/numa", "/usr/bin/numaplace", &library, "/usr/share/man/man1"] {
+    for file in ["/usr/bin/numa", "/usr/bin/numakit", "/usr/bin/numaplace", &library, "/usr/share/man/man1"] {
         assert!(!root.path(file).exists(), "{file}");
     }
+}
+
+/// What a script of a package may use in any Debian.
+fn take_essential(root: &Root) {
+    for program in ["rm", "stat", "grep"] {
+        root.take_program(&Path::new("/usr/bin").join(program));
+    }
+}
+
+/// While a program holds cores, its registry and the libraries that its children load stay.
+const REMOVALS: &str = r#"
+set -e
+numa() { chroot "$0" /usr/bin/numa "$@"; }
+package() { dpkg --root="$0" --force-not-root "$@"; }
+registry="$0/dev/shm/numakit-cores"
+cache="$0/var/cache/numakit"
+until_free() { while grep -q ":$(stat -c %i "$registry") " /proc/locks; do sleep 0.1; done; }
+
+package --install "$1"
+mkfifo "$0/tmp/held" "$0/tmp/end"
+numa run -c 1 --busy off -- /bin/sh -c 'echo >/tmp/held; read -r line </tmp/end' &
+read -r line <"$0/tmp/held"
+package --remove numakit
+test -f "$registry"
+test -d "$cache"
+echo >"$0/tmp/end"
+wait
+until_free
+package --purge numakit
+test ! -e "$registry"
+test ! -e "$cache"
+
+package --install "$1"
+numa run -c 1 --busy off -- /bin/sh -c :
+until_free
+test -f "$registry"
+test -d "$cache"
+package --remove numakit
+test ! -e "$registry"
+test ! -e "$cache"
+"#;
+
+#[test]
+#[ignore = "thorough: it builds the packages, 3 minutes"]
+fn removing_the_debian_package_leaves_only_what_programs_use() {
+    let Some(out) = packages() else { return };
+    let Some(package) = ending(out, ".deb") else {
+        return numakit_skips::TOOLS.skip("dpkg-deb is not installed");
+    };
+    let Some(root) = Root::new("removed") else { return };
+    root.know("libc6", "2.36");
+    take_essential(&root);
+    let done = limited(&root.beside(REMOVALS, &[package.to_str().unwrap()])).output().unwrap();
+    let said = good(&done);
+    assert_eq!(said.matches("programs hold cores").count(), 1, "{said}");
+    assert_eq!(said.matches("~/.cache/numakit stays").count(), 3, "{said}");
 }
 
 #[test]
@@ -200,8 +324,8 @@ fn cargo_install_includes_the_page_man_pages_and_completions() {
     let top = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
     let _ = fs::remove_dir_all(&top);
     let mut install = Command::new("cargo");
-    install.args(["install", "--locked", "--offline", "--profile", "dev", "--path", "crates/cli", "--root"]);
-    install.arg(&top).current_dir(TOP);
+    install.args(["install", "--locked", "--offline", "--profile", "dev", "--path", "crates/cli"]);
+    install.args(["--features", "numakit", "--root"]).arg(&top).current_dir(TOP);
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(name)) {
         install.env_remove(name);
     }
@@ -215,6 +339,8 @@ fn cargo_install_includes_the_page_man_pages_and_completions() {
     let found: serde_json::Value = serde_json::from_str(&numa("doctor --json")).unwrap();
     let page = found["findings"].as_array().unwrap().iter().find(|finding| finding["about"] == "web page");
     assert_eq!(page.unwrap()["state"], "ok", "{page:?}");
+    let version = Command::new(top.join("bin/numakit")).arg("--version").output().unwrap();
+    assert_eq!(good(&version), numa("--version"));
     numa("man --dir man1");
     assert!(top.join("man1/numa.1").is_file() && top.join("man1/numa-run.1").is_file());
     for shell in ["bash", "zsh", "fish"] {

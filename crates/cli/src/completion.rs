@@ -1,7 +1,7 @@
 //! Shell completions: the definition of the command line, with suggestions for options that also
 //! accept other values.
 
-use crate::{Group, VERBS, Verb, definition, manual, programs};
+use crate::{Group, SECOND_NAME, VERBS, Verb, definition, manual, programs};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgGroup, Command};
@@ -13,11 +13,15 @@ use numakit_session::control_command::CONTROL_COMMANDS;
 
 /// The completion script of a program.
 pub fn script(shell: Shell, program: &str) -> anyhow::Result<String> {
+    let name = if program == SECOND_NAME { "numa" } else { program };
     let mut definition =
-        definitions().find(|definition| definition.get_name() == program).with_context(|| {
+        definitions().find(|definition| definition.get_name() == name).with_context(|| {
             let names: Vec<String> =
                 definitions().map(|definition| definition.get_name().to_owned()).collect();
-            format!("there are no completions for '{program}'; there are: {}", names.join(", "))
+            format!(
+                "there are no completions for '{program}'; there are: {SECOND_NAME}, {}",
+                names.join(", ")
+            )
         })?;
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut definition, program, &mut script);

@@ -15,7 +15,9 @@ pub const LONG_ABOUT: &str = "\
 Observe NUMA machines and place programs on them
 
 The verbs show the topology of a machine, sample and record counters of the kernel and of the \
-hardware, and start programs with one thread per core and the memory of each thread on its node.";
+hardware, and start programs with one thread per core and the memory of each thread on its node.
+
+The program has a second name, numakit, for machines where another one is called numa.";
 
 /// The verbs of a group with the first line of their help, from the complete definition.
 pub fn verbs(numa: &Command, group: Group) -> Vec<(&'static str, String)> {

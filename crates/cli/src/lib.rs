@@ -18,6 +18,7 @@ mod page;
 mod peaks;
 mod placement;
 mod processes;
+pub mod program;
 mod progress;
 mod projection;
 mod registry;
@@ -119,6 +120,9 @@ pub fn command() -> Command {
     let template = help::template(&numa);
     numa.help_template(template)
 }
+
+/// The second name of `numa`, on machines where another program has that name.
+pub const SECOND_NAME: &str = "numakit";
 
 /// The definitions of all programs that this binary is, depending on its name.
 pub fn programs() -> Vec<Command> {

@@ -1,6 +1,6 @@
 //! The man pages of each program, each verb and each task of a verb, generated from the definitions of their command lines.
 
-use crate::help;
+use crate::{SECOND_NAME, help};
 use anyhow::Context;
 use clap::Command;
 use clap_mangen::Man;
@@ -31,7 +31,14 @@ pub fn pages(programs: Vec<Command>) -> anyhow::Result<Vec<Page>> {
             pages.push(page(command.clone())?);
         }
     }
+    pages.push(second_name());
     Ok(pages)
+}
+
+/// A page that man(1) replaces by that of `numa`.
+fn second_name() -> Page {
+    let name = SECOND_NAME.to_owned();
+    Page { file: format!("{name}.1"), name, source: ".so man1/numa.1\n".to_owned() }
 }
 
 fn page(command: Command) -> anyhow::Result<Page> {
@@ -45,6 +52,7 @@ fn page(command: Command) -> anyhow::Result<Page> {
 
 /// The page with this name, or of this verb.
 pub fn find<'a>(pages: &'a [Page], name: &str) -> anyhow::Result<&'a Page> {
+    let name = if name == SECOND_NAME { "numa" } else { name };
     let page = pages.iter().find(|page| page.name == name || page.name.strip_prefix("numa-") == Some(name));
     page.with_context(|| {
         let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();

@@ -12,6 +12,8 @@ pub const OLDEST_GLIBC: (u32, u32) = (2, 28);
 
 /// The libraries for programs that are packaged.
 pub const LIBRARIES: [&str; 2] = ["libnumaplace.so", "libnumalloc.so"];
+/// The libraries that are in the program only.
+pub const EMBEDDED: [&str; 2] = ["libnumaexplain.so", "libnumacount.so"];
 
 /// Linked without shared libraries and without symbols. The crates below are the same as in any
 /// build of this profile.
@@ -50,7 +52,7 @@ impl Built {
         }
         let native = folder(&messages, "numakit-launch")?.join("native");
         let libraries = LIBRARIES.map(|name| native.join(name)).to_vec();
-        let embedded = ["libnumaexplain.so", "libnumacount.so"].map(|name| native.join(name));
+        let embedded = EMBEDDED.map(|name| native.join(name));
         for library in libraries.iter().chain(&embedded) {
             check_glibc(library)?;
         }

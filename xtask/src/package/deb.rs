@@ -6,10 +6,14 @@ use super::{VERSION, date, tree};
 use crate::{process, workspace};
 use anyhow::Result;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const MAINTAINER: &str = "The numakit developers <numakit@localhost>";
+
+/// What dpkg runs when the files of the package are gone.
+const AFTER_REMOVAL: &str = include_str!("postrm");
 
 /// Files with other paths in Debian than in the tarball.
 const MOVED: [(&str, &str); 4] = [
@@ -20,7 +24,7 @@ const MOVED: [(&str, &str); 4] = [
 ];
 
 /// Builds it from the folder of the tarball.
-pub fn make(out: &Path, top: &Path, platform: &Platform, level: u8) -> Result<PathBuf> {
+pub fn make(out: &Path, top: &Path, platform: &Platform, is_quick: bool) -> Result<PathBuf> {
     let name = format!("numakit_{VERSION}_{}", platform.debian);
     let root = out.join(&name);
     if root.exists() {
@@ -48,9 +52,13 @@ pub fn make(out: &Path, top: &Path, platform: &Platform, level: u8) -> Result<Pa
     write(&root.join("DEBIAN/control"), &control(&usr, platform)?)?;
     // The library is in a folder of the loader, so the loader's cache must be updated.
     write(&root.join("DEBIAN/triggers"), "activate-noawait ldconfig\n")?;
+    let after_removal = root.join("DEBIAN/postrm");
+    write(&after_removal, AFTER_REMOVAL)?;
+    fs::set_permissions(&after_removal, fs::Permissions::from_mode(0o755))?;
     write(&root.join("DEBIAN/md5sums"), &sums(&root)?)?;
     tree::readable(&root)?;
     let path = out.join(format!("{name}.deb"));
+    let level = if is_quick { 0 } else { 6 };
     let mut deb = Command::new("dpkg-deb");
     deb.args(["--root-owner-group", "-Zxz"]).arg(format!("-z{level}")).arg("--build").arg(&root).arg(&path);
     process::read(deb.env("SOURCE_DATE_EPOCH", date()?.to_string()))?;
@@ -90,9 +98,9 @@ fn control(usr: &Path, platform: &Platform) -> Result<String> {
          Description: see, record and place programs on NUMA machines\n \
          numa shows what a NUMA machine does, records it, and runs programs on the\n \
          nearest free cores with their memory on the same nodes. The package also has\n \
-         the names numascope and numaplace, and the libraries libnumaplace.so (threads)\n \
-         and libnumalloc.so (malloc), which load into programs with glibc {major}.{minor} and\n \
-         later.\n",
+         the names numakit, where another program is called numa, numascope and\n \
+         numaplace, and the libraries libnumaplace.so (threads) and libnumalloc.so\n \
+         (malloc), which load into programs with glibc {major}.{minor} and later.\n",
         platform.debian
     ))
 }

@@ -85,6 +85,11 @@ impl Platform {
         format!("{}-gcc", self.gnu)
     }
 
+    /// The compiler of C for it.
+    pub fn c_compiler(&self) -> Result<String> {
+        Ok(if self.is_here()? { "gcc".to_owned() } else { self.gcc() })
+    }
+
     /// Removes symbols that the loader does not need from its programs and libraries.
     pub fn strip(&self) -> String {
         format!("{}-strip", self.gnu)
@@ -96,7 +101,8 @@ impl Platform {
     }
 }
 
-fn rustc() -> std::ffi::OsString {
+/// The compiler of Rust.
+pub fn rustc() -> std::ffi::OsString {
     std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }
 

@@ -1,6 +1,6 @@
 //! The content of the packages, as a folder like /usr.
 
-use super::{built::Built, licences};
+use super::built::Built;
 use crate::{build, process, workspace};
 use anyhow::{Context, Result};
 use std::fs;
@@ -8,19 +8,31 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// Documents, with their paths in the repository.
-const DOCUMENTS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs/guide/install.md"];
+/// Documents and folders of documents, with their paths in the repository: links between them work in packages too.
+const DOCUMENTS: [&str; 8] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "corpus/bench/README.md",
+    "docs",
+];
 
-/// Links to the program.
-const NAMES: [&str; 2] = ["numascope", "numaplace"];
+/// What is written for a package: about the third-party code in it.
+pub struct AboutThirdParties {
+    pub licences: String,
+    pub sbom: String,
+}
 
 /// Creates the folder.
-pub fn lay_out(top: &Path, built: &Built) -> Result<()> {
+pub fn lay_out(top: &Path, built: &Built, about: &AboutThirdParties) -> Result<()> {
     if top.exists() {
         fs::remove_dir_all(top)?;
     }
     place(&built.numa, &top.join("bin/numa"), 0o755)?;
-    for name in NAMES {
+    for name in build::OTHER_NAMES {
         symlink("numa", top.join("bin").join(name))?;
     }
     for library in &built.libraries {
@@ -31,14 +43,13 @@ pub fn lay_out(top: &Path, built: &Built) -> Result<()> {
         place(&from, &top.join("include").join(header), 0o644)?;
     }
     build::documents(&built.runs_here, &top.join("share"))?;
-    for document in DOCUMENTS.map(Path::new) {
-        let name = document.file_name().unwrap_or_default();
-        place(&workspace::root().join(document), &top.join("share/doc/numakit").join(name), 0o644)?;
-    }
-    fs::write(
-        top.join("share/doc/numakit/THIRD-PARTY-LICENSES"),
-        licences::of_all(&built.page_packages.join("uplot"))?,
-    )?;
+    let documents = top.join("share/doc/numakit");
+    fs::create_dir_all(&documents)?;
+    let mut copy = Command::new("cp");
+    copy.args(["-R", "--parents"]).args(DOCUMENTS).arg(&documents).current_dir(workspace::root());
+    process::run(&mut copy)?;
+    fs::write(documents.join("THIRD-PARTY-LICENSES"), &about.licences)?;
+    fs::write(documents.join("sbom.cdx.json"), &about.sbom)?;
     readable(top)
 }
 

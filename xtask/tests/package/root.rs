@@ -5,10 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Mounts /proc, /sys and /dev in the root, in a separate namespace that ends with the program, and
-/// changes to it.
-const ENTER: &str = "for name in proc sys dev; do mount --rbind /$name \"$0/$name\" || exit 125; done; \
-                     exec chroot \"$0\" \"$@\"";
+/// Mounts /proc, /sys and /dev in the root, in a separate namespace that ends with the program.
+const MOUNT: &str = "for name in proc sys dev; do mount --rbind /$name \"$0/$name\" || exit 125; done;";
 
 pub struct Root(PathBuf);
 
@@ -52,7 +50,8 @@ impl Root {
     /// A program in the root.
     pub fn program(&self, program: &str, words: &[&str]) -> Command {
         let mut command = self.as_root("sh");
-        command.args(["-c", ENTER]).arg(&self.0).arg(program).args(words);
+        command.args(["-c", &format!("{MOUNT} exec chroot \"$0\" \"$@\"")]);
+        command.arg(&self.0).arg(program).args(words);
         command.env("NUMAKIT_REGISTRY", "/tmp/cores").env("XDG_RUNTIME_DIR", "/run");
         command
     }
@@ -70,8 +69,17 @@ impl Root {
         text(&output.stdout)
     }
 
+    /// A script of this machine's shell, outside of the root, which is $0. The registry of cores is at its usual place in the
+    /// root, which no other program sees.
+    pub fn beside(&self, script: &str, words: &[&str]) -> Command {
+        let mut command = self.as_root("sh");
+        let shared = "mount -t tmpfs none \"$0/dev/shm\" || exit 125;";
+        command.args(["-c", &format!("{MOUNT} {shared} {script}")]).arg(&self.0).args(words);
+        command
+    }
+
     /// Copies a program of this machine and its libraries.
-    fn take_program(&self, program: &Path) {
+    pub fn take_program(&self, program: &Path) {
         let ldd = Command::new("ldd").arg(program).output().unwrap();
         let text = String::from_utf8(ldd.stdout).unwrap();
         let libraries = text.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);

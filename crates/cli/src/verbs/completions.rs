@@ -19,7 +19,7 @@ use std::process::ExitCode;
 pub struct Completions {
     /// The shell
     shell: Shell,
-    /// The program whose command line is completed: numa, numascope or numaplace
+    /// The program whose command line is completed: numa, numakit, numascope or numaplace
     #[arg(default_value = "numa")]
     program: String,
 }
