@@ -28,7 +28,7 @@ pub fn check(prefix: &Path) -> anyhow::Result<()> {
 /// Writes the graphs that there are, and says why one is missing.
 pub fn write(prefix: &Path, graphs: &FlameGraphs) -> anyhow::Result<()> {
     let time = "samples of this machine do not tell time";
-    let resident = "no page faults were seen; that needs performance events (--road perf) from the start of the program on";
+    let resident = "no page faults were seen; that needs performance events (--method perf) from the start of the program on";
     for (graph, name, why) in [(&graphs.time, TIME, time), (&graphs.resident, RESIDENT, resident)] {
         match graph {
             Some(graph) => both(prefix, name, graph)?,

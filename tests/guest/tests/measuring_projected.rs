@@ -153,7 +153,7 @@ struct Projected {
 
 /// Whether this machine permits performance events, without which nobody sees who touches pages first.
 fn has_events(numa: &Path) -> bool {
-    let done = Command::new(numa).args(["explain", "--road", "perf", "--", "true"]).output().unwrap();
+    let done = Command::new(numa).args(["explain", "--method", "perf", "--", "true"]).output().unwrap();
     done.status.success()
 }
 
@@ -189,7 +189,7 @@ fn what_would_be_far_is_what_the_simulated_machine_counts() {
     let numa = programs::numa().unwrap();
     if !has_events(&numa) {
         return numakit_skips::PRIVILEGES
-            .skip("performance events are refused: numa explain --road perf -- true");
+            .skip("performance events are refused: numa explain --method perf -- true");
     }
     let folder = std::env::temp_dir().join(format!("numakit-projected-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -68,8 +68,8 @@ pub struct ExplainArgs {
     /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = interval::parse)]
     duration: Option<Duration>,
-    /// Take samples by this road instead of the best one that is permitted: perf, in-process or ptrace
-    #[arg(long, value_name = "ROAD", value_parser = road())]
+    /// Take samples by this method instead of the best one that is permitted: perf, in-process or ptrace
+    #[arg(long = "method", alias = "road", value_name = "METHOD", value_parser = road())]
     road: Option<RoadKind>,
     /// Blocks and mappings of this many bytes and more are objects of their own, named by the code that allocates them
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = min_size)]

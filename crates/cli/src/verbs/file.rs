@@ -74,8 +74,8 @@ pub struct FileArgs {
     /// With --by-use: samples in a second of CPU time of a thread [default: 997]
     #[arg(short = 'F', long, value_name = "HZ", requires = "by_use", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: Option<u32>,
-    /// With --by-use: take samples by this road instead of the best one that is permitted: perf, in-process or ptrace
-    #[arg(long, value_name = "ROAD", requires = "by_use", value_parser = road())]
+    /// With --by-use: take samples by this method instead of the best one that is permitted: perf, in-process or ptrace
+    #[arg(long = "method", alias = "road", value_name = "METHOD", requires = "by_use", value_parser = road())]
     road: Option<RoadKind>,
     /// With --by-use: write the plan to this file
     #[arg(long, value_name = "FILE", requires = "by_use")]

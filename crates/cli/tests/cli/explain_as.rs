@@ -70,7 +70,7 @@ fn measuring_what_fits_the_caches_of_the_other_machine_is_not_far_there() {
 fn a_road_without_page_faults_says_that_it_cannot_be_told() {
     let folder = Folder::new("explain-as-in-process");
     let Some(program) = program(&folder, "cc", "parts.c") else { return };
-    let options = "--road in-process --as node:4";
+    let options = "--method in-process --as node:4";
     let Some(result) = explained_with(&folder, options, &format!("{} own", program.display())) else {
         return;
     };

@@ -16,7 +16,7 @@ fn measuring_the_faults_of_samples_name_who_touched_an_array_first() {
     {
         for road in ROADS {
             let command = format!("{} {who}", program.display());
-            let Some(result) = explained_with(&folder, &format!("--road {road}"), &command) else { return };
+            let Some(result) = explained_with(&folder, &format!("--method {road}"), &command) else { return };
             let object = first(&result);
             let touches = object["first_touch"].as_array().unwrap();
             println!("{road} {who}: {touches:?}");

@@ -142,7 +142,7 @@ impl Explainer {
             return Projection::impossible(&machine.name, "samples of this machine do not tell time");
         }
         if !self.residence.touched.has_any() {
-            let why = "no page faults were seen; that needs performance events (--road perf) from the start of \
+            let why = "no page faults were seen; that needs performance events (--method perf) from the start of \
                        the program on";
             return Projection::impossible(&machine.name, why);
         }
