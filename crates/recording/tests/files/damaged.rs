@@ -59,6 +59,21 @@ fn every_whole_batch_before_a_cut_is_read() {
     assert_eq!(counts.into_iter().collect::<Vec<_>>(), [0, 1001, 2001, 3001]);
 }
 
+/// It may have rows, and a recording is closed without them.
+#[test]
+fn a_tail_file_that_cannot_be_read_is_kept() {
+    let folder = Folder::new("kept");
+    let (bytes, starts) = recorded(&folder, 3000);
+    let path = put(&folder, &bytes[..starts[1]]);
+    let tail = tail_of(&path);
+    std::fs::create_dir(&tail).unwrap();
+    let error = recover(&path).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot recover {}: it is a folder", tail.display())), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes[..starts[1]]);
+    std::fs::remove_dir(&tail).unwrap();
+    assert!(recover(&path).is_ok());
+}
+
 /// One byte at a time: in the table, the buffers and the frame of a batch.
 #[test]
 fn one_flipped_byte_loses_one_batch_and_says_which() {
