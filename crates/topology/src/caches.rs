@@ -47,14 +47,13 @@ fn shared(
 
 /// One pass over the directories of all CPUs.
 ///
-/// A CPU may list more or fewer caches than the rest, and than those that share a cache with it. So every directory is
-/// listed; left out are only those caches in it that a CPU before has listed under the same number and shares.
+/// A CPU may list more or fewer caches than the rest, and than those that share a cache with it. So every directory is listed.
 struct CacheScan<'a> {
     caches: Vec<Cache>,
     /// By level and kind: the CPUs whose cache is known.
     covered: HashMap<(u32, CacheKind), CpuSet>,
-    /// By number in the directory: the same.
-    listed: HashMap<u32, CpuSet>,
+    /// By the numbers in a directory: CPUs that share a cache and list the same numbers list it under the same one.
+    listings: HashMap<CpuSet, Listing>,
     /// Caches below this level are left out.
     lowest: u32,
     with_properties: bool,
@@ -62,51 +61,64 @@ struct CacheScan<'a> {
     siblings: &'a Siblings<'a>,
 }
 
+/// What need not be read again of directories with the same numbers.
+#[derive(Default)]
+struct Listing {
+    /// Numbers of caches that are left out: a kernel counts from the first level on.
+    below: CpuSet,
+    /// By number: the CPUs that share a cache which one of them has listed.
+    known: HashMap<u32, CpuSet>,
+}
+
 impl<'a> CacheScan<'a> {
     /// For all caches with their properties.
     fn new(online: &'a CpuSet, siblings: &'a Siblings<'a>) -> Self {
-        Self {
-            caches: Vec::new(),
-            covered: HashMap::new(),
-            listed: HashMap::new(),
-            lowest: 1,
-            with_properties: true,
-            online,
-            siblings,
-        }
+        let (caches, covered, listings) = (Vec::new(), HashMap::new(), HashMap::new());
+        Self { caches, covered, listings, lowest: 1, with_properties: true, online, siblings }
     }
 
     fn run(mut self, reader: &mut Reader<'_>) -> Vec<Cache> {
         for cpu in reader.with_directory(self.online).iter() {
             let indexes = reader.numbered(&format!("{CPU}/cpu{cpu}/cache"), "index").unwrap_or_default();
-            for index in indexes.iter() {
-                if !self.listed.get(&index).is_some_and(|known| known.contains(cpu)) {
-                    self.read(reader, cpu, index);
+            let mut listing = self.listings.remove(&indexes).unwrap_or_default();
+            for index in indexes.minus(&listing.below).iter() {
+                if listing.known.get(&index).is_some_and(|known| known.contains(cpu)) {
+                    continue;
+                }
+                match level(reader, cpu, index) {
+                    Some(level) if level < self.lowest => listing.below.insert(index),
+                    Some(level) => {
+                        let shared = self.read(reader, cpu, index, level);
+                        listing.known.entry(index).or_default().insert_all(&shared);
+                    }
+                    None => {}
                 }
             }
+            self.listings.insert(indexes, listing);
         }
         self.caches.sort_by_key(|c| (c.level, c.kind as u8, c.cpus.first()));
         self.caches
     }
 
-    /// Adds a cache, unless this CPU has one of the same level and kind already.
-    fn read(&mut self, reader: &mut Reader<'_>, cpu: u32, index: u32) {
-        let Some(level) = level(reader, cpu, index).filter(|level| *level >= self.lowest) else { return };
-        let id = (level, kind(reader, cpu, index));
-        if self.covered.get(&id).is_some_and(|known| known.contains(cpu)) {
-            return;
+    /// Adds a cache, unless this CPU has one of the same level and kind already. Returns the CPUs that share a new one.
+    fn read(&mut self, reader: &mut Reader<'_>, cpu: u32, index: u32, level: u32) -> CpuSet {
+        let kind = kind(reader, cpu, index);
+        if self.covered.get(&(level, kind)).is_some_and(|known| known.contains(cpu)) {
+            return CpuSet::new();
         }
-        let Some(shared) = shared(reader, cpu, index, self.online, self.siblings) else { return };
+        let Some(shared) = shared(reader, cpu, index, self.online, self.siblings) else {
+            return CpuSet::new();
+        };
         // A CPU has one cache of a kind.
-        let covered = self.covered.entry(id).or_default();
+        let covered = self.covered.entry((level, kind)).or_default();
         let cpus = shared.minus(covered);
         covered.insert_all(&cpus);
-        self.listed.entry(index).or_default().insert_all(&cpus);
-        let mut cache = Cache { level, kind: id.1, cpus, ..Cache::default() };
+        let mut cache = Cache { level, kind, cpus: cpus.clone(), ..Cache::default() };
         if self.with_properties {
             add_properties(reader, cpu, index, &mut cache);
         }
         self.caches.push(cache);
+        cpus
     }
 }
 

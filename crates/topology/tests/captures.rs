@@ -197,6 +197,31 @@ fn a_cpu_has_one_cache_of_each_level_and_kind() {
     }
 }
 
+/// Of two packages with four cores each: some CPUs list L1 only, some L2 only, though they share it with others.
+#[test]
+fn a_machine_whose_cpus_list_different_caches() {
+    let Some(archive) = numakit_captures::case("sound-asymcaches.tar.bz2") else { return };
+    let root = SysRoot::open(&archive).unwrap();
+    let topology = numakit_topology::read(&root).unwrap();
+    let of = |topology: &Topology, level, kind| -> Vec<String> {
+        let caches = topology.caches_of_level(level).filter(|cache| cache.kind == kind);
+        caches.map(|cache| cache.cpus.to_string()).collect()
+    };
+    let first = |kind| {
+        let caches = topology.caches.iter().filter(|cache| cache.level == 1 && cache.kind == kind);
+        caches.map(|cache| cache.cpus.to_string()).collect::<Vec<_>>()
+    };
+    for kind in [CacheKind::Data, CacheKind::Instruction] {
+        assert_eq!(first(kind), ["0", "3", "4", "6", "7"]);
+    }
+    let placed = numakit_topology::read_for_placement(&root, false).unwrap();
+    for topology in [&topology, &placed] {
+        assert_eq!(of(topology, 2, CacheKind::Unified), ["1,5", "2,6", "3,7"]);
+    }
+    let copy = numakit_topology::read(&SysRoot::of_tree(numakit_testing::sysfs::tree(&topology))).unwrap();
+    assert_eq!(copy.caches, topology.caches);
+}
+
 #[test]
 fn a_generated_copy_reads_the_same() {
     for (topology, facts) in captures() {
