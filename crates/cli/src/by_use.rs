@@ -11,6 +11,7 @@ use numakit_model::{CpuSet, Topology};
 use numakit_sampling::choice::{self, SampledProgram};
 use numakit_sampling::{Road, RoadError, RoadKind, SampleSettings, open};
 use numakit_sys::command::{Running, quoted, start_failure_status};
+use numakit_sys::file::open_to_read;
 use numakit_sys::permissions::Permissions;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::signal::{self, Signals};
@@ -19,6 +20,7 @@ use numakit_sys::{SysRoot, file_pages, poll, sched};
 use numakit_terminal::files::{FileByUse, SamplesTaken};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -263,7 +265,10 @@ pub fn save(path: &Path, found: &Found<'_>, files: &[FileByUse]) -> anyhow::Resu
 /// The plans of a file for these files.
 pub fn saved(path: &Path, found: &Found<'_>) -> anyhow::Result<Vec<UsePlan>> {
     let shown = path.display();
-    let text = std::fs::read(path).with_context(|| format!("--plan {shown}"))?;
+    let mut text = Vec::new();
+    open_to_read(path)
+        .and_then(|mut file| file.read_to_end(&mut text))
+        .with_context(|| format!("--plan {shown}"))?;
     let plans: SavedPlans = serde_json::from_slice(&text)
         .with_context(|| format!("--plan {shown}: it is no plan; give a file that --save wrote"))?;
     let mut of_files = Vec::new();

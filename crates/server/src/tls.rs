@@ -1,9 +1,11 @@
 //! TLS with the user's certificate.
 
+use numakit_sys::file::open_to_read;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -55,11 +57,11 @@ impl Tls {
     pub fn read(cert: &Path, key: &Path) -> Result<Self, TlsError> {
         let of_cert = |error| refuse("--tls-cert", cert, "certificate", "CERTIFICATE", error);
         let of_key = |error| refuse("--tls-key", key, "private key", "PRIVATE KEY", error);
-        let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
-            .and_then(Iterator::collect)
+        let chain: Vec<_> = read_pem(cert)
+            .and_then(|text| CertificateDer::pem_slice_iter(&text).collect())
             .and_then(|all: Vec<_>| if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) })
             .map_err(of_cert)?;
-        let secret = PrivateKeyDer::from_pem_file(key).map_err(of_key)?;
+        let secret = read_pem(key).and_then(|text| PrivateKeyDer::from_pem_slice(&text)).map_err(of_key)?;
         let mismatch = |error| TlsError::Unfit { cert: cert.to_owned(), key: key.to_owned(), error };
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -70,6 +72,13 @@ impl Tls {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }
+}
+
+/// The content of a file; what is not a regular file is an error, so that this never waits.
+fn read_pem(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    let mut text = Vec::new();
+    open_to_read(path).and_then(|mut file| file.read_to_end(&mut text)).map_err(pem::Error::Io)?;
+    Ok(text)
 }
 
 fn refuse(
