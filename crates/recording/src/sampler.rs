@@ -8,6 +8,7 @@ use numakit_sensors::{Sensor, Tick};
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::sched;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -133,10 +134,18 @@ impl Sampler {
         let (commands, inbox) = channel();
         let (ready, started) = channel();
         let alarm = Arc::new(Alarm::new());
-        let slots: Vec<Slot> = sensors.into_iter().map(Slot::new).collect();
+        let mut slots: Vec<Slot> = Vec::with_capacity(sensors.len());
+        for sensor in sensors {
+            let first = slots.last().map_or(0, |slot| slot.columns.end);
+            slots.push(Slot::new(sensor, first));
+        }
+        // Those without a clock last, in their order.
+        let mut order: Vec<usize> = (0..slots.len()).collect();
+        order.sort_by_key(|&at| slots[at].sensor.clock_resolution().unwrap_or(Duration::MAX));
         let state = Arc::new(SamplerState::new(&slots, settings.interval));
         let mut run = Run {
             slots,
+            order,
             outputs: rings.into_iter().map(Output::new).collect(),
             inbox,
             alarm: Arc::clone(&alarm),
@@ -255,6 +264,7 @@ impl Time {
 struct Slot {
     sensor: Box<dyn Sensor>,
     name: String,
+    columns: Range<usize>,
     on: bool,
     period: u64,
     next: u64,
@@ -263,10 +273,12 @@ struct Slot {
 }
 
 impl Slot {
-    fn new(sensor: Box<dyn Sensor>) -> Self {
+    /// A sensor whose part of the row begins at a column.
+    fn new(sensor: Box<dyn Sensor>, first: usize) -> Self {
         let period = u64::try_from(sensor.period().as_nanos()).unwrap_or(u64::MAX);
         let name = sensor.series().first().map_or("", |s| s.metric.sensor()).to_owned();
-        Self { sensor, name, on: true, period, next: 0, failing: false, last_event: 0 }
+        let columns = first..first + sensor.series().len();
+        Self { sensor, name, columns, on: true, period, next: 0, failing: false, last_event: 0 }
     }
 
     /// Switches it on or off. Returns the event for a label.
@@ -340,6 +352,8 @@ impl Output {
 
 struct Run {
     slots: Vec<Slot>,
+    /// In which order the slots are read.
+    order: Vec<usize>,
     outputs: Vec<Output>,
     inbox: Receiver<Command>,
     alarm: Arc<Alarm>,
@@ -350,7 +364,7 @@ struct Run {
 
 impl Run {
     fn run(&mut self) {
-        let columns = self.slots.iter().map(|s| s.sensor.series().len()).sum();
+        let columns = self.slots.last().map_or(0, |slot| slot.columns.end);
         let mut values: Vec<Option<u64>> = vec![None; columns];
         let mut due = clock::monotonic();
         loop {
@@ -371,16 +385,14 @@ impl Run {
 
     fn sample(&mut self, tick: &Tick, values: &mut [Option<u64>]) {
         values.fill(None);
-        let mut rest = &mut *values;
         let mut changed = None;
-        for slot in &mut self.slots {
-            let (mine, others) = rest.split_at_mut(slot.sensor.series().len());
-            rest = others;
+        for &at in &self.order {
+            let slot = &mut self.slots[at];
             if !slot.on || tick.due < slot.next {
                 continue;
             }
             slot.next = tick.due + slot.period;
-            slot.sensor.read(tick, mine);
+            slot.sensor.read(tick, &mut values[slot.columns.clone()]);
             changed = changed.or_else(|| slot.change(tick.woke));
         }
         let end = clock::monotonic();
@@ -438,7 +450,11 @@ impl Run {
                 Command::Sample => {
                     self.slots.iter_mut().for_each(|s| s.next = 0);
                     self.slots.iter_mut().filter(|s| s.on).for_each(|s| s.sensor.settle());
+                    // The row is of the time at which its values are read.
+                    let now = clock::monotonic();
                     self.sample(&Tick { due: now, woke: now, lost: self.lost }, values);
+                    // The next tick may have been due before that.
+                    self.slots.iter_mut().for_each(|s| s.next = 0);
                 }
                 Command::Attach(ring) => self.outputs.push(Output::new(ring)),
                 Command::Detach(ring) => {

@@ -158,6 +158,10 @@ impl Sensor for Stat {
         if self.cpus.is_empty() { Duration::ZERO } else { TICK }
     }
 
+    fn clock_resolution(&self) -> Option<Duration> {
+        Some(TICK)
+    }
+
     fn files(&self) -> usize {
         1
     }

@@ -41,8 +41,7 @@ pub use sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, nar
 pub use summed::summed;
 pub use switches::COUNT_ALLOCATIONS;
 
-/// Every sensor. A sensor is its own file and one line here. The last one is read last, so that its
-/// values include the cost of all others.
+/// Every sensor. A sensor is its own file and one line here. The columns of a row have this order.
 pub static SENSORS: &[SensorEntry] = &[
     vmstat::ENTRY,
     node::ENTRY,

@@ -169,6 +169,10 @@ impl Sensor for Pressure {
         self.files.retain(|f| !f.lines.is_empty());
     }
 
+    fn clock_resolution(&self) -> Option<Duration> {
+        Some(Duration::from_micros(1))
+    }
+
     fn files(&self) -> usize {
         self.files.len()
     }

@@ -1,5 +1,5 @@
-//! `self`: the cost of sampling. It is the last sensor of the table, so that its values include
-//! the reads of all others.
+//! `self`: the cost of sampling. It is read first, so that its CPU time is that at the time of the row: what a row takes is in
+//! the next one. Read last, a tick of 4 ms was 413 % of the 1 ms since the row before it.
 
 use crate::Scene;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
@@ -103,6 +103,10 @@ impl Sensor for SelfCost {
 
     fn absent(&self) -> &[Absent] {
         &self.absent
+    }
+
+    fn clock_resolution(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(1))
     }
 
     fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {

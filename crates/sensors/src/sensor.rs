@@ -24,6 +24,13 @@ pub trait Sensor: Send {
         Duration::ZERO
     }
 
+    /// Of a sensor whose values are times, how fine these are. Such values make shares of the time between two rows, so these sensors
+    /// are read before all others, the finest first, right at the time of the row: what one row or the other waited for others
+    /// would be part of the share.
+    fn clock_resolution(&self) -> Option<Duration> {
+        None
+    }
+
     /// Number of files or descriptors that it keeps open.
     fn files(&self) -> usize {
         0

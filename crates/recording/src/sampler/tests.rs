@@ -193,3 +193,73 @@ fn a_clock_step_is_reported_once() {
     assert!((step - 3_600_000_000_000).unsigned_abs() < Time::STEP);
     assert_eq!(time.stepped(now + 4_000_000_000), None);
 }
+
+/// Its value is the CPU time of the thread that reads it.
+struct OwnCpu(Counting);
+
+impl Sensor for OwnCpu {
+    fn series(&self) -> &[Series] {
+        &self.0.series
+    }
+    fn keep(&mut self, _: &dyn Fn(&Series) -> bool) {}
+    fn clock_resolution(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(1))
+    }
+    fn read(&mut self, _: &Tick, out: &mut [Option<u64>]) {
+        out[0] = Some(clock::thread_cpu());
+    }
+}
+
+/// Each eighth read takes this CPU time, and so does what it does at the end of an observation.
+struct Slow(Counting);
+
+const READING: u64 = 5_000_000;
+
+fn work() {
+    let until = clock::thread_cpu() + READING;
+    while clock::thread_cpu() < until {}
+}
+
+impl Sensor for Slow {
+    fn series(&self) -> &[Series] {
+        &self.0.series
+    }
+    fn keep(&mut self, _: &dyn Fn(&Series) -> bool) {}
+    fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
+        self.0.read(tick, out);
+        if self.0.reads.is_multiple_of(8) {
+            work();
+        }
+    }
+    fn settle(&mut self) {
+        work();
+    }
+}
+
+#[test]
+fn no_thread_uses_more_cpu_time_than_passes_between_two_rows() {
+    let ring = Arc::new(Ring::in_memory(2, 10_000).unwrap());
+    let sensors: Vec<Box<dyn Sensor>> =
+        vec![Box::new(Slow(counting(Duration::ZERO))), Box::new(OwnCpu(counting(Duration::ZERO)))];
+    let sampler = Sampler::start(sensors, settings(MILLISECOND), vec![Arc::clone(&ring)]).unwrap();
+    until!(sampler.state().samples() >= 40);
+    let samples = sampler.state().samples();
+    sampler.send(Command::Sample);
+    until!(sampler.state().samples() > samples);
+    sampler.stop();
+    let pending = ring.pending(usize::MAX >> 1);
+    let mut rows = Vec::new();
+    let mut values = [None; 2];
+    for entry in pending.entries() {
+        if let RingEntry::Row(sample) = entry {
+            sample.values(&mut values);
+            rows.push((sample.time(), values[1].unwrap()));
+        }
+    }
+    pending.release();
+    assert!(rows.len() >= 40);
+    for pair in rows.windows(2) {
+        let (passed, used) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+        assert!(used <= passed + READING / 10, "{used} ns of CPU time in {passed} ns");
+    }
+}
