@@ -18,7 +18,12 @@ const COLOURS: [Colour, string, string][] = [
   ["traffic", "Remote/s", "Allocations per second by CPUs of other nodes, relative to the highest node"],
 ];
 
-const MAX_CPU_SERIES = 256;
+const MAX_CPUS = 256;
+/** More series of CPUs would be much to fetch. */
+const MAX_CPU_SERIES = 768;
+/** Where the time of a CPU goes, the most telling first: time that is not busy, and other. */
+const IDLE = ["cpu.idle", "cpu.iowait"];
+const CPU_TIMES = ["cpu.idle", "cpu.user", "cpu.system", "cpu.nice", "cpu.steal", "cpu.iowait"];
 
 interface Drawn {
   node: NodeView;
@@ -85,8 +90,7 @@ class MachineDrawing implements SideView {
   /** The series that the current colouring needs. */
   series(): number[] {
     const numbers = this.needs(this.colour as Colour).concat(this.needs("memory"));
-    if (this.cpuCells()) numbers.push(...(this.catalog.entry("cpu.idle")?.series ?? []).map((s) => s.number));
-    return numbers;
+    return numbers.concat(this.cpuTimes().flatMap((name) => (this.catalog.entry(name)?.series ?? []).map((s) => s.number)));
   }
 
   private draw(): void {
@@ -142,9 +146,11 @@ class MachineDrawing implements SideView {
     this.context.changed();
   }
 
-  private cpuCells(): boolean {
+  /** The metrics by which the cells of CPUs are coloured; none for many CPUs. */
+  private cpuTimes(): string[] {
     const count = this.catalog.entry("cpu.idle")?.series.length ?? 0;
-    return count > 0 && count <= MAX_CPU_SERIES;
+    if (count === 0 || count > MAX_CPUS) return [];
+    return CPU_TIMES.filter((name) => this.catalog.entry(name)).slice(0, Math.floor(MAX_CPU_SERIES / count));
   }
 
   private needs(colour: Colour): number[] {
@@ -174,7 +180,7 @@ class MachineDrawing implements SideView {
   }
 
   private cpuBusy(slice: Slice, row: number, cpu: number): number {
-    return 1 - this.at(slice, row, "cpu.idle", `cpu${cpu}`) / 100;
+    return busyShare(this.cpuTimes().map((name) => [name, this.at(slice, row, name, `cpu${cpu}`)]));
   }
 
   private describe(node: NodeView, text: string, used: number): string {
@@ -242,4 +248,12 @@ class MachineDrawing implements SideView {
     });
     return Math.ceil(this.machine.nodes.length / columns) * (tall + gap);
   }
+}
+
+/** The busy share of a CPU from where its time goes, in percent; NaN if its clock stands still: then nothing is known of it. */
+export function busyShare(times: [string, number][]): number {
+  const known = times.filter(([, percent]) => Number.isFinite(percent));
+  const sum = (of: [string, number][]) => of.reduce((all, [, percent]) => all + percent, 0);
+  if (!known.some(([name]) => name === "cpu.idle") || sum(known) <= 0) return NaN;
+  return 1 - sum(known.filter(([name]) => IDLE.includes(name))) / 100;
 }
