@@ -81,7 +81,7 @@ export class Page {
         this.screen?.findings.take(message);
         return;
       case "reply":
-        if (this.screen?.findings.take(message)) return;
+        if (this.screen?.answered(message)) return;
         if (!message.ok) notify(message.text, true);
         else if (this.waiting.has(message.id) && message.text && message.text !== "done") notify(message.text);
         this.waiting.delete(message.id);

@@ -16,7 +16,11 @@ export interface Absent {
   why: string;
   /** Whether other series have values, so that only this one is missing. */
   onlyThis: boolean;
+  /** Whether its values are still awaited: nothing is said about them. */
+  loading: boolean;
 }
+
+const LOADING: Absent = { why: "Loading …", onlyThis: false, loading: true };
 
 export class Presence {
   private readonly resolutions: Map<string, number>;
@@ -25,21 +29,28 @@ export class Presence {
   constructor(
     private readonly catalog: Catalog,
     private readonly state: () => ObservationState | null,
+    /** Whether values of the visible range are still awaited. */
+    readonly loading: () => boolean,
   ) {
     this.resolutions = new Map(catalog.source.metrics.map((metric) => [metric.name, metric.resolution_ns / 1e6]));
   }
 
   /** Checks which of `series` have values in the visible range. */
   look(slice: Slice, from: number, to: number, series: number[]): void {
+    const loading = this.loading();
     this.reasons = new Map();
     const ends = new Map(series.map((number) => [number, lastTime(slice, number, from, to)]));
     const newest = [...ends.values()].reduce((most, time) => (time > most ? time : most), -Infinity);
     for (const [number, end] of ends) {
       const one = this.catalog.series[number];
       if (!one) continue;
+      if (loading) {
+        if (Number.isNaN(end)) this.reasons.set(number, LOADING);
+        continue;
+      }
       const patience = Math.max(PATIENCE_MS, slice.stepMs * PATIENCE_STEPS, 3 * (this.resolutions.get(one.name) ?? 0));
-      if (Number.isNaN(end)) this.reasons.set(number, { why: this.never(one, newest), onlyThis: newest > -Infinity && this.group(one) !== FORMULAS });
-      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `No data since ${clock(end)}${this.off(one)}.`, onlyThis: true });
+      if (Number.isNaN(end)) this.reasons.set(number, { why: this.never(one, newest), onlyThis: newest > -Infinity && this.group(one) !== FORMULAS, loading: false });
+      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `No data since ${clock(end)}${this.off(one)}.`, onlyThis: true, loading: false });
     }
   }
 

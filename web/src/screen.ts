@@ -28,7 +28,7 @@ import { Tree } from "./tree";
 import { timesOf } from "./units";
 import { Overview } from "./overview";
 import { writeView, freshView } from "./view";
-import type { WireLabel, SourceInfo } from "./wire";
+import type { FromServer, WireLabel, SourceInfo } from "./wire";
 
 const WATCH = 1;
 const ADDRESS_PAUSE_MS = 300;
@@ -86,7 +86,7 @@ export class Screen {
       kept: () => this.changed(),
       ownName: () => this.nameOf(source),
       otherName: () => this.comparing.name,
-    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share), tap: (at, pixels) => this.tapped(at, pixels) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged(), () => this.defaults());
+    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share), tap: (at, pixels) => this.tapped(at, pixels) }, new Presence(this.catalog, () => page.state, () => this.timeline.loading), () => this.panelsChanged(), () => this.defaults());
     this.tree = new Tree(this.catalog, {
       isOpen: (id) => this.board.has(id),
       choose: (id, join) => {
@@ -117,6 +117,12 @@ export class Screen {
     this.unfollow();
     this.timeline.stop();
     this.findings.stop();
+  }
+
+  /** Takes a reply that belongs to a request of a part of the screen: it was refused. */
+  answered(reply: Extract<FromServer, { type: "reply" }>): boolean {
+    if (!reply.ok) this.timeline.refused(reply.id);
+    return this.findings.take(reply);
   }
 
   /** Whether these sources equal the current ones, so that received data can be kept. */

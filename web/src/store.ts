@@ -158,6 +158,32 @@ export function rowAt(x: Float64Array, ms: number): number {
   return ms - (x[low] ?? 0) <= (x[high] ?? 0) - ms ? low : high;
 }
 
+/**
+ * The value at a row. Where nothing was measured in it, the nearer one of its measured neighbours, if these are at most `gapMs`
+ * apart: so there is a value wherever a line is drawn.
+ */
+export function valueNear(x: Float64Array, values: Float64Array, row: number, gapMs: number): number {
+  const here = values[row] ?? NaN;
+  if (here === here || row < 0) return here;
+  const time = x[row] as number;
+  const measured = (step: number) => {
+    for (let at = row + step; at >= 0 && at < x.length && Math.abs((x[at] as number) - time) <= gapMs; at += step) if (!Number.isNaN(values[at])) return at;
+    return -1;
+  };
+  const [before, after] = [measured(-1), measured(1)];
+  if (before < 0 || after < 0 || (x[after] as number) - (x[before] as number) > gapMs) return NaN;
+  return values[time - (x[before] as number) <= (x[after] as number) - time ? before : after] ?? NaN;
+}
+
+/** The last measured value at or before a row, and not before a time; NaN if there is none. */
+export function lastSince(x: Float64Array, values: Float64Array, row: number, from: number): number {
+  for (let at = row; at >= 0 && (x[at] as number) >= from; at--) {
+    const value = values[at] ?? NaN;
+    if (!Number.isNaN(value)) return value;
+  }
+  return NaN;
+}
+
 const MAX_ROWS_BACK = 50;
 
 /** The last measured value at or before a row; the newest bucket is empty until its first sample. */

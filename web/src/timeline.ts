@@ -47,6 +47,8 @@ export class Timeline {
   private begun = Infinity;
   private readonly coarse: Map<number, number>;
   private back: [number, number, boolean][] = [];
+  /** Whether values were requested and did not arrive yet. */
+  private waits = false;
 
   constructor(
     readonly source: SourceInfo,
@@ -94,6 +96,16 @@ export class Timeline {
     return Math.min(this.view.spanMs, Math.max(to - this.begun, FIRST_MS));
   }
 
+  /** Whether values of the range on screen are still awaited. Where there is no sample at all, nothing is. */
+  get loading(): boolean {
+    return this.waits && !(this.live && this.state?.history.to_ns === 0);
+  }
+
+  /** The request with this number was refused. */
+  refused(id: number): void {
+    if (id === this.asked || id === this.watchId) this.answered();
+  }
+
   /** The numbers of the requested series. */
   get shown(): readonly number[] {
     return this.series;
@@ -139,7 +151,10 @@ export class Timeline {
     const maxBuckets = Math.ceil((this.view.spanMs * 1.5) / stepMs) + 64;
     // Of a history that seems shorter than it is, as before the first state, a fine grid of all of it would be much.
     const from = Math.max(0, to - length * 1.15);
-    if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) this.grid = new Grid(stepMs, maxBuckets);
+    if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) {
+      this.grid = new Grid(stepMs, maxBuckets);
+      this.waits = true;
+    }
     [this.watchedSeries, this.watchedSpan] = [this.series.join(), this.view.spanMs];
     const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS_PER_MS), from_ns: Math.round(from * NS_PER_MS), partial: true } as const;
     if (this.connection.send(message)) this.watched = key;
@@ -147,13 +162,14 @@ export class Timeline {
 
   private ask(): void {
     window.clearTimeout(this.asking);
+    this.waits = true;
     this.asking = window.setTimeout(() => {
       const { from, to } = this.view;
       const margin = (to - from) / 2;
       const [low, high] = this.limits();
       const start = Math.max(low, from - margin);
       const end = Math.min(high, to + margin);
-      if (end <= start) return;
+      if (end <= start) return this.answered();
       this.asked = this.ids.next();
       this.connection.send({
         type: "fetch",
@@ -182,8 +198,13 @@ export class Timeline {
     if (id !== this.asked) return false;
     // A restarted server does not have the earlier samples; keep those that the page has.
     if (rows > 0) this.slice = known(sliceOf(frame), this.coarse);
-    this.changed();
+    this.answered();
     return true;
+  }
+
+  private answered(): void {
+    this.waits = false;
+    this.changed();
   }
 
   /** Frames were dropped because this page was too slow; request them again from the server's history. */
@@ -215,6 +236,7 @@ export class Timeline {
     if (!this.grid || this.grid.length === 0) return;
     this.slice = known(this.grid.slice(), this.coarse);
     this.shownEnd = this.grid.end;
+    this.waits = false;
   }
 
   // ---- moving ----

@@ -96,13 +96,18 @@ test("a series without values has a reason, one with values has none", () => {
   const gone = track(...x.map((at) => (at < 5000 ? 1 : NaN)));
   const tracks = new Map([[free.number, gone], [used.number, track(...x)], [idle.number, track(...x.map(() => NaN))]]);
   const state = { paused: false, sensors: [{ name: "node", on: false }] } as unknown as ObservationState;
-  const presence = new Presence(catalog, () => state);
+  let loading = false;
+  const presence = new Presence(catalog, () => state, () => loading);
   presence.look(sliceOf(x, tracks), 0, 20_000, [free.number, used.number, idle.number]);
   assert.equal(presence.why(used), null);
   assert.match(presence.why(free)?.why ?? "", /No data since .*‘node’ is off/);
-  assert.deepEqual(presence.why(idle), { why: "No data in this range; sensors off: node.", onlyThis: false });
+  assert.deepEqual(presence.why(idle), { why: "No data in this range; sensors off: node.", onlyThis: false, loading: false });
   presence.look(sliceOf(x, tracks), 0, 4000, [free.number, used.number]);
   assert.equal(presence.why(free), null, "it was there then");
   presence.look(sliceOf([], new Map()), 0, 1, [free.number]);
-  assert.deepEqual(presence.why(free), { why: "No samples in this range.", onlyThis: false });
+  assert.deepEqual(presence.why(free), { why: "No samples in this range.", onlyThis: false, loading: false });
+  // What is still awaited is not absent.
+  loading = true;
+  presence.look(sliceOf(x, tracks), 0, 20_000, [free.number, used.number, idle.number]);
+  assert.deepEqual([free, used, idle].map((one) => presence.why(one)?.loading ?? null), [null, null, true]);
 });

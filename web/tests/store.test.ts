@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Frame, Track } from "../src/frame";
-import { Grid, rowAt, sliceOf, statistics } from "../src/store";
+import { Grid, rowAt, sliceOf, statistics, lastSince, valueNear } from "../src/store";
 import type { FrameHeader } from "../src/wire";
 
 function track(values: number[]): Track {
@@ -110,4 +110,26 @@ test("old buckets are dropped several at a time, and those that are needed are k
     assert.deepEqual(kept, Array.from({ length: kept.length }, (_, row) => at - kept.length + 1 + row));
   }
   assert.deepEqual([Math.min(...lengths), Math.max(...lengths)], [80, 90]);
+});
+
+test("where a line is drawn there is a value, and elsewhere none", () => {
+  const x = Float64Array.from({ length: 12 }, (_, row) => row * 10);
+  // Measured at 0, 40 and 80; the next one would be at 120.
+  const values = Float64Array.from(x, (time) => (time % 40 === 0 && time < 90 ? time : NaN));
+  const at = (row: number, gap: number) => valueNear(x, values, row, gap);
+  assert.deepEqual([0, 1, 2, 3, 4, 5, 7].map((row) => at(row, 40)), [0, 0, 0, 40, 40, 40, 80]);
+  assert.ok(Number.isNaN(at(9, 40)), "behind the last one no line is drawn");
+  assert.ok(Number.isNaN(at(2, 30)), "the line is interrupted");
+  assert.equal(at(4, 0), 40);
+  assert.ok(Number.isNaN(at(-1, 40)) && Number.isNaN(valueNear(new Float64Array(0), new Float64Array(0), -1, 40)));
+});
+
+test("the last value of a range is as old as it is, but not older than the range", () => {
+  const x = Float64Array.from({ length: 200 }, (_, row) => row);
+  const values = Float64Array.from(x, (time) => (time === 20 ? 7 : NaN));
+  assert.equal(lastSince(x, values, 199, 0), 7);
+  assert.equal(lastSince(x, values, 199, 20), 7);
+  assert.ok(Number.isNaN(lastSince(x, values, 199, 21)));
+  assert.ok(Number.isNaN(lastSince(x, values, 19, 0)));
+  assert.ok(Number.isNaN(lastSince(x, values, -1, 0)));
 });

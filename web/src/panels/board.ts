@@ -31,7 +31,8 @@ export class Board {
   private marks: Mark[] = [];
   private compared: readonly [Other | undefined, number | null, boolean] = [undefined, null, false];
   private looked = 0;
-  private lookedAt: Slice | null = null;
+  private lookedAt: { slice: Slice; loading: boolean } | null = null;
+  private looking = 0;
 
   constructor(
     private readonly catalog: Catalog,
@@ -49,7 +50,9 @@ export class Board {
         const panel = this.panels.find((p) => p.element === entry.target);
         if (!panel || panel.visible === entry.isIntersecting) continue;
         panel.visible = entry.isIntersecting;
-        if (panel.visible && this.slice) panel.show(this.slice, ...this.range);
+        if (!panel.visible || !this.slice) continue;
+        panel.show(this.slice, ...this.range);
+        panel.look();
       }
     }, { rootMargin: "100px" });
   }
@@ -133,10 +136,21 @@ export class Board {
     this.slice = slice;
     this.range = [from, to];
     for (const panel of this.panels) panel.show(slice, from, to);
-    if (performance.now() - this.looked < LOOK_PAUSE_MS && this.lookedAt === slice) return;
+    const loading = this.presence.loading();
+    if (performance.now() - this.looked >= LOOK_PAUSE_MS || this.lookedAt?.slice !== slice || this.lookedAt.loading !== loading) return this.look();
+    // A range that nobody moves any more is not drawn again.
+    if (this.looking === 0) this.looking = window.setTimeout(() => this.look(), LOOK_PAUSE_MS);
+  }
+
+  /** Checks which lines have values. */
+  private look(): void {
+    window.clearTimeout(this.looking);
+    this.looking = 0;
+    const { slice, range, presence } = this;
+    if (!slice) return;
     this.looked = performance.now();
-    this.lookedAt = slice;
-    this.presence.look(slice, from, to, this.series());
+    this.lookedAt = { slice, loading: presence.loading() };
+    presence.look(slice, ...range, this.series());
     for (const panel of this.panels) panel.look();
     if (this.find()) this.fit();
   }

@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import { roundUp } from "../steps";
-import { rowAt, type Slice } from "../store";
+import { rowAt, valueNear, type Slice } from "../store";
 import type { Quantity } from "../units";
 import { timeAxis, valueAxis } from "./axes";
 import { besides, distanceOf, drawnOf, extremes, holes, rowsAround, stacked, totalOf, type Other } from "./columns";
@@ -91,7 +91,8 @@ export class Chart extends PlotView {
   private total: Drawn | undefined;
   private x: Float64Array = new Float64Array(0);
   private span: [number, number] = [0, 1];
-  private gapMs = 1;
+  /** Values that are farther apart are not joined. */
+  gapMs = 1;
   private quantities: Quantity[];
   private top: Record<string, number> = {};
   private bottom: Record<string, number> = {};
@@ -259,7 +260,8 @@ export class Chart extends PlotView {
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const row = rowAt(this.x, plot.posToVal(x, "x"));
     const heights = lines.flatMap((line, at) => {
-      const value = this.hidden.has(at) ? NaN : (this.drawn[at]?.mean[row] ?? NaN);
+      const drawn = this.hidden.has(at) ? undefined : this.drawn[at];
+      const value = drawn ? valueNear(this.x, drawn.mean, row, this.gapMs) : NaN;
       return Number.isNaN(value) ? [] : [{ at, top: plot.valToPos(value, this.scaleOf(line)) }];
     }).sort((a, b) => a.top - b.top);
     const distance = (one: { top: number }) => Math.abs(one.top - y);

@@ -24,6 +24,8 @@ export class HeatChart extends PlotView {
   readonly plot: uPlot;
   hidden = new Set<number>();
   marks: Mark[] = [];
+  /** A cell has the values of its own time only. */
+  readonly gapMs = 0;
   /** Whether lines are in the order of their worst values, instead of that of the machine. */
   sorted = false;
   /** The line that the others are faded for. */

@@ -52,12 +52,12 @@ export class Legend {
 
   /** `texts`: shown after each value; `absent`: why a line has no current value, if it has none. */
   show(values: number[], texts: string[], absent: (Absent | null)[]): void {
-    if (this.chips.length === 0) this.summarise(values);
+    if (this.chips.length === 0) this.summarise(values, absent.some((one) => one?.loading));
     this.chips.forEach((chip, at) => {
       const line = this.lines[at];
       if (!line) return;
       const missing = absent[at];
-      put(chip.value, missing?.onlyThis && Number.isNaN(values[at]) ? "no data" : format(values[at], line.quantity) + (texts[at] ?? ""));
+      put(chip.value, Number.isNaN(values[at]) && missing?.loading ? "…" : Number.isNaN(values[at]) && missing?.onlyThis ? "no data" : format(values[at], line.quantity) + (texts[at] ?? ""));
       chip.button.classList.toggle("gone", missing?.onlyThis === true);
       const title = missing ? `${titleOf(line)}\n${missing.why}` : titleOf(line);
       if (chip.button.title !== title) chip.button.title = title;
@@ -91,14 +91,14 @@ export class Legend {
     });
   }
 
-  private summarise(values: number[]): void {
+  private summarise(values: number[], loading: boolean): void {
     let [low, high] = [-1, -1];
     values.forEach((value, at) => {
       if (Number.isNaN(value)) return;
       if (low < 0 || value < (values[low] as number)) low = at;
       if (high < 0 || value > (values[high] as number)) high = at;
     });
-    put(this.summary, high < 0 ? "no data in this range" : extremes(this.lines, values, high, low, this.word));
+    put(this.summary, high < 0 ? (loading ? "loading …" : "no data in this range") : extremes(this.lines, values, high, low, this.word));
   }
 }
 

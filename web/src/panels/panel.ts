@@ -2,7 +2,7 @@
 
 import { h, ICONS, iconButton } from "../elements";
 import type { Absent } from "../presence";
-import { lastMeasured, rowAt, type Slice } from "../store";
+import { lastSince, rowAt, valueNear, type Slice } from "../store";
 import { format, timeText } from "../units";
 import { MAX_NAMES, type HiddenLines, type Mode } from "../view";
 import { Chart, type ChartEvents, type Picture } from "./chart";
@@ -222,10 +222,9 @@ export class Panel {
     this.cursor = ms;
     if (!this.visible) return;
     for (const chart of this.charts) chart.pointAt(ms);
-    // An old value is not a current one.
-    const values = this.valuesAt(ms).map((value, at) => (ms === null && this.absent[at]?.onlyThis ? NaN : value));
+    const values = this.valuesAt(ms);
     const { other } = this;
-    const texts = other ? this.spec.lines.map((line, at) => this.differenceAt(other, line, values[at] ?? NaN, ms)) : [];
+    const texts = other ? this.spec.lines.map((line, at) => this.differenceAt(other, line, at, values[at] ?? NaN, ms)) : [];
     this.legend.show(values, texts, this.absent);
     if (ms === null) this.near.hide();
     else this.listNear(values, ms);
@@ -244,6 +243,7 @@ export class Panel {
     const [only] = reasons;
     this.note.classList.toggle("over", this.valuesIn());
     this.say(reasons.has(null) ? null : reasons.size === 1 && only ? only : "No current data.");
+    this.pointAt(this.cursor);
   }
 
   /** Compares with another source, or with none. */
@@ -373,20 +373,25 @@ export class Panel {
   private valuesAt(ms: number | null): number[] {
     const { slice } = this;
     if (!slice || slice.x.length === 0) return this.spec.lines.map(() => NaN);
-    const row = rowAt(slice.x, ms ?? this.range[1]);
-    return this.spec.lines.map((line) => {
+    return this.spec.lines.map((line, at) => {
       const mean = slice.track(line.series.number)?.mean;
-      return mean ? line.offset + line.factor * (ms === null ? lastMeasured(mean, row) : (mean[row] ?? NaN)) : NaN;
+      return mean ? line.offset + line.factor * this.rawAt(slice, mean, ms, at) : NaN;
     });
   }
 
-  /** How much a value exceeds that of the second source. */
-  private differenceAt(other: Other, line: Line, value: number, ms: number | null): string {
+  /** The value of a line as it is drawn at a time; null: the last one of the range. */
+  private rawAt({ x }: Slice, values: Float64Array, ms: number | null, line: number): number {
+    const [from, to] = this.range;
+    const chart = this.charts[this.drawnMode === "multiples" ? line : 0];
+    return ms === null ? lastSince(x, values, rowAt(x, to), from) : valueNear(x, values, rowAt(x, ms), chart?.gapMs ?? 0);
+  }
+
+  /** How much the value of the second source, B, exceeds one. */
+  private differenceAt(other: Other, line: Line, at: number, value: number, ms: number | null): string {
     const mean = other(line.series.number)?.mean;
     if (!mean || !this.slice) return "";
-    const row = rowAt(this.slice.x, ms ?? this.range[1]);
-    const text = signed(value - (line.offset + line.factor * (ms === null ? lastMeasured(mean, row) : (mean[row] ?? NaN))), line);
-    return text === "–" ? "" : ` (${text})`;
+    const text = signed(line.offset + line.factor * this.rawAt(this.slice, mean, ms, at) - value, line);
+    return text === "–" ? "" : ` (B ${text})`;
   }
 
   private fillTable(): void {
