@@ -68,7 +68,7 @@ export class FakeServer {
     this.names = [...info.metrics.map((m) => ({ ...m, sensor: m.sensor as string | null })), ...info.formulas.map((f) => ({ ...f, sensor: null }))]
       .flatMap((m) => m.instances.map((at): [string, string, string | null] => [m.name, at, m.sensor]));
     this.state = {
-      interval_ns: INTERVAL_MS * 1e6, paused: false, recording: null, samples: 0, lost: 0, realtime: false, clients: 0,
+      interval_ns: INTERVAL_MS * 1e6, paused: false, ended: false, recording: null, samples: 0, lost: 0, realtime: false, clients: 0,
       sensors: [...new Set(info.metrics.map((metric) => metric.sensor))].map((name) => ({ name, on: true })),
       history: { from_ns: started * 1e6, to_ns: Date.now() * 1e6, full_from_ns: started * 1e6, bytes: 61e6, budget: 256 * 2 ** 20 },
     };

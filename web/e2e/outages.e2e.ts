@@ -171,18 +171,37 @@ test("a sampler that loses ticks is reported", async () => {
   await until("the warning", async () => /sampler behind: .* ticks lost/.test(await client.status()));
 });
 
-test("the observed command ends, and its samples stay", async () => {
-  const wait = "while kill -0 $PPID && ! test -e end; do sleep 0.1; done";
+test("the observed command ends: page, findings and samples stay until the last viewer leaves", async () => {
+  const wait = "while kill -0 $PPID && ! test -e end; do sleep 0.1; done; exit 3";
   const numa = await Numa.start({ args: ["-i", "50ms", "-e", "*"], command: ["sh", "-c", wait] });
-  const client = await Client.open(numa.controller, { ready: false });
-  lineMayBeLost(client);
-  await client.page.goto(`${numa.controller}`);
-  await client.ready();
+  const client = await Client.open(numa.controller);
   await until("samples", async () => (await measured(client)).length > 0);
   await writeFile(numa.file("end"), "");
-  await until("the end of the command", () => !numa.running);
-  await until("the end on the page", async () => /ended/.test(await client.status()));
-  assert.ok((await measured(client)).length > 0);
+  await client.notice(/the command ended with status 3/);
+  await until("the end on the page", async () => /sampling has ended/.test(await client.status()));
+  const samples = (await measured(client)).length;
+  assert.ok(samples > 0);
+  // It is served, also again and to others.
+  await client.page.reload();
+  await client.ready();
+  await until("its samples", async () => (await measured(client)).length >= samples / 2);
+  await until("findings", async () => !/^Looking/.test((await client.page.locator(".verdict").first().textContent()) ?? "Looking"));
+  const other = await Client.open(numa.viewer);
+  await client.close();
+  assert.ok(numa.running);
+  assert.ok((await measured(other)).length > 0);
+  await other.close();
+  await becomes("the exit status", () => numa.exitCode, 3);
+});
+
+test("after the end of the command, Ctrl-C ends the page too", async () => {
+  const numa = await Numa.start({ args: ["-i", "50ms", "-e", "pgfault"], command: ["sh", "-c", "while ! test -e end; do sleep 0.1; done"] });
+  const client = await Client.open(numa.controller);
+  await writeFile(numa.file("end"), "");
+  await client.notice(/the command ended with status 0/);
+  lineMayBeLost(client);
+  numa.signal("SIGINT");
+  await becomes("the exit status", () => numa.exitCode, 0);
 });
 
 test("an observed process ends: its memory becomes 0, and the page continues", async () => {

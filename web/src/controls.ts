@@ -92,6 +92,7 @@ export class Controls {
     if (this.status.textContent !== text) this.status.replaceChildren(h("i", {}), h("span", {}, text));
     this.status.title = state ? `${state.samples} samples, ${state.lost} ticks lost; history ${format(state.history.bytes, "bytes")} of ${format(state.history.budget, "bytes")}` : "";
     if (!state) return;
+    if (state.ended) for (const element of this.orders) element.hidden = true;
     this.fillInterval(state.interval_ns);
     this.pauseButton.dataset.paused = state.paused ? "1" : "0";
     relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume all sampling, for everyone" : "Pause all sampling, for everyone");
@@ -107,6 +108,7 @@ export class Controls {
     if (link.is === "ended") return ["bad", link.why];
     if (link.is === "standalone") return ["idle", this.standalone(link.steps)];
     if (this.source.kind === "recording") return ["idle", "recording"];
+    if (state?.ended) return ["idle", "sampling has ended"];
     if (!state || state.interval_ns === 0) return ["wait", "waiting for samples"];
     if (state.paused) return ["idle", "sampling paused"];
     const behind = this.losses.take(Date.now(), state.lost);

@@ -7,7 +7,7 @@ import type { Contents, FromServer, ObservationState, ToServer } from "./wire";
 const FORMAT = 1;
 const BLOCKS = 'script[type="application/octet-stream"]';
 
-const STATE: Omit<ObservationState, "history"> = { interval_ns: 0, paused: false, recording: null, samples: 0, lost: 0, realtime: false, clients: 1, sensors: [] };
+const STATE: Omit<ObservationState, "history"> = { interval_ns: 0, paused: false, ended: false, recording: null, samples: 0, lost: 0, realtime: false, clients: 1, sensors: [] };
 const LIMITS = { message_bytes: 0, series: 4096, values: 2_000_000, watches: 64, clients: 1, label_bytes: 0, recording_bytes: 0 };
 
 /** Decodes base64 and gzip. */

@@ -254,6 +254,10 @@ interval_ns: number,
  */
 paused: boolean, 
 /**
+ * Whether sampling has ended for good: the page stays as long as somebody looks at it.
+ */
+ended: boolean, 
+/**
  * The recording being written.
  */
 recording: RecordingState | null, 

@@ -5,11 +5,15 @@ use clap::Args;
 use numakit_server::key_file::Keys;
 use numakit_server::listen_options::{self, BasePath};
 use numakit_server::tls::Tls;
-use numakit_server::{BrowserFile, ListenOptions, Listener, Urls, page};
+use numakit_server::{BrowserFile, Hub, ListenOptions, Listener, Urls, page};
+use numakit_sys::poll;
 use numakit_sys::proc::machine;
+use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::{OutputError, note, print};
 use std::ops::RangeInclusive;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Options of the verbs that serve the web page.
 #[derive(Debug, Args)]
@@ -39,6 +43,33 @@ pub struct ServeArgs {
     /// Memory for the samples of each source
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = history)]
     pub history: usize,
+}
+
+/// How often it is checked whether somebody looks at the page.
+const LOOK: Duration = Duration::from_millis(250);
+/// A page that is reloaded is back sooner.
+const RELOAD: Duration = Duration::from_secs(3);
+
+/// Serves the page after its observation has ended, until the last viewer has left or a signal arrives. Without a viewer it ends
+/// at once, so that no script waits.
+pub fn stay(hub: &Hub, why: &str) -> anyhow::Result<()> {
+    if hub.clients() == 0 {
+        return Ok(());
+    }
+    let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
+        .context("cannot collect signals")?;
+    note(format_args!("{why}; the page stays until its last viewer leaves or Ctrl-C"));
+    hub.set_ended(format!(
+        "Nothing is sampled any more: {why}. The page stays until its last viewer leaves."
+    ));
+    let mut seen = Instant::now();
+    while signals.next().is_none() && seen.elapsed() < RELOAD {
+        poll::readable(&[signals.as_fd()], Some(LOOK)).context("cannot wait")?;
+        if hub.clients() > 0 {
+            seen = Instant::now();
+        }
+    }
+    Ok(())
 }
 
 impl ServeArgs {

@@ -161,6 +161,11 @@ impl Hub {
         if on { watch.look(queue) } else { watch.leave(queue) }
     }
 
+    /// The number of connected clients.
+    pub fn clients(&self) -> usize {
+        self.lock().clients.iter().filter(|client| !client.queue.closed()).count()
+    }
+
     /// Shows results of `numa explain`, in place of sources.
     pub fn show_results(&self, results: Vec<ShownResult>) {
         self.lock().results = results;
@@ -283,6 +288,15 @@ impl Hub {
         if !shared.state.is_similar(&before) || shared.sent.elapsed() >= REFRESH {
             shared.send_state();
         }
+    }
+
+    /// Says to all clients, also to those that come later, that nothing is sampled any more, and why.
+    pub fn set_ended(&self, why: String) {
+        let mut shared = self.lock();
+        (shared.state.ended, shared.state.recording) = (true, None);
+        shared.send_state();
+        drop(shared);
+        self.add_notice(why);
     }
 
     /// Sends a command to the observation.

@@ -228,6 +228,8 @@ pub struct ObservationState {
     pub interval_ns: u64,
     /// Whether sampling is paused.
     pub paused: bool,
+    /// Whether sampling has ended for good: the page stays as long as somebody looks at it.
+    pub ended: bool,
     /// The recording being written.
     pub recording: Option<RecordingState>,
     /// Samples taken.

@@ -71,6 +71,8 @@ pub struct Ended {
     /// The command's status, 128 + signal if it was killed; `None` without a command or
     /// if the observation ended before it.
     pub status: Option<i32>,
+    /// Whether it ended because the command did, and nobody asked for it.
+    pub by_command: bool,
     /// Recordings that were closed without an error.
     pub recorded: Vec<ClosedRecording>,
     /// Errors of others, which were also printed to standard error when they occurred.
@@ -492,6 +494,8 @@ impl Session {
             && let Ok(Some(status)) = command.ended()
         {
             self.command = None;
+            // A signal has set a status.
+            self.ended.by_command = self.ended.status.is_none();
             self.ended.status = Some(status);
             self.sample_end();
             self.send(Command::Note(RecorderEvent::CommandEnded(status)));

@@ -126,7 +126,7 @@ export class Flood {
   private state(): ObservationState {
     const [from, to] = [STARTED_MS * 1e6, this.newest * 1e6];
     return {
-      interval_ns: 1e6, paused: false, recording: null, samples: this.sent, lost: 0, realtime: false, clients: 1, sensors: [],
+      interval_ns: 1e6, paused: false, ended: false, recording: null, samples: this.sent, lost: 0, realtime: false, clients: 1, sensors: [],
       history: { from_ns: from, to_ns: to, full_from_ns: from, bytes: 0, budget: 1 },
     };
   }

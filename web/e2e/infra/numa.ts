@@ -136,6 +136,11 @@ export class Numa {
     return this.child !== null && this.child.exitCode === null && this.child.signalCode === null;
   }
 
+  /** Its exit status; null while it runs, and if a signal killed it. */
+  get exitCode(): number | null {
+    return this.child?.exitCode ?? null;
+  }
+
   /** Ends it and waits for that. */
   async end(how: NodeJS.Signals = "SIGTERM"): Promise<void> {
     this.signal(how);

@@ -20,7 +20,8 @@ use std::time::Duration;
 /// Show live statistics in a web page
 ///
 /// The page is served at 127.0.0.1:7077 until the command ends, a signal arrives or 'numa ctl
-/// stop' is run. Two addresses are printed. The control address can change the interval, pause
+/// stop' is run. If somebody looks at it when the command ends, it stays until the last viewer
+/// leaves or Ctrl-C. The exit status is the command's. Two addresses are printed. The control address can change the interval, pause
 /// and record; the view address is read-only. Both contain a secret token that is new at every
 /// start, unless --key-file keeps it. The page and 'numa ctl' can record only below one directory, see --recordings.
 #[derive(Debug, Args)]
@@ -77,6 +78,9 @@ impl LiveArgs {
         let ended = session.run(STATUS_PERIOD, |status| server.hub().set_status(status))?;
         // The last rows arrive before clients receive the end.
         let _ = ingest.join();
+        if let Some(status) = ended.status.filter(|_| ended.by_command) {
+            page::stay(server.hub(), &format!("the command ended with status {status}"))?;
+        }
         drop((server, launcher));
         Ok(observe::exit_code(&ended))
     }

@@ -84,6 +84,55 @@ fn the_status_is_that_of_the_command() {
     }
 }
 
+/// A viewer of the page.
+fn viewer(address: &Address) -> TcpStream {
+    let answer = address.ask("POST /session", &format!("{{\"token\":\"{}\"}}", address.key));
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let mut stream = TcpStream::connect(&address.at).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let head = format!(
+        "GET /stream HTTP/1.1\r\nHost: {at}\r\nOrigin: http://{at}\r\nCookie: {cookie}\r\nConnection: Upgrade\r\n\
+         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Sec-WebSocket-Protocol: numakit.1\r\n\r\n",
+        at = address.at
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
+}
+
+/// Reads until the text appears.
+fn read_until(stream: &mut TcpStream, text: &str) {
+    let (mut all, mut part) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&all).contains(text) {
+        let count = stream.read(&mut part).unwrap();
+        assert!(count > 0, "{text}: {}", String::from_utf8_lossy(&all));
+        all.extend_from_slice(&part[..count]);
+    }
+}
+
+#[test]
+fn after_its_command_a_page_stays_until_the_last_viewer_leaves() {
+    let folder = Folder::new("live-stays");
+    let script = folder.script("wait", "#!/bin/sh\nwhile ! test -e end; do sleep 0.05; done\nexit 3\n");
+    let line = format!("live --no-open --listen 127.0.0.1:0 -i 10ms -e pgfault -- {}", script.display());
+    let mut started = folder.spawn(&line);
+    let address = Address::of(started.child());
+    let mut page = viewer(&address);
+    read_until(&mut page, "\"type\":\"hello\"");
+    std::fs::write(folder.path("end"), "").unwrap();
+    read_until(&mut page, "the command ended with status 3");
+    assert!(address.ask("GET /", "").starts_with("HTTP/1.1 200"));
+    let mut other = viewer(&address);
+    read_until(&mut other, "\"ended\":true");
+    drop(page);
+    assert!(address.ask("GET /", "").starts_with("HTTP/1.1 200"));
+    drop(other);
+    let done = started.end();
+    assert_eq!(done.code, 3, "{}", done.err);
+    assert!(done.err.contains("the page stays until its last viewer leaves or Ctrl-C"), "{}", done.err);
+}
+
 #[test]
 fn numascope_live_serves_too() {
     let (folder, _fifo) = (Folder::new("live-original"), numascopes_fifo());

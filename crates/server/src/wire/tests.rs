@@ -128,5 +128,8 @@ fn times_are_whole_and_never_negative() {
 #[test]
 fn the_state_is_flat() {
     let text = FromServer::State(ObservationState::default()).text();
-    assert!(text.starts_with(r#"{"type":"state","interval_ns":0,"paused":false,"recording":null"#), "{text}");
+    assert!(
+        text.starts_with(r#"{"type":"state","interval_ns":0,"paused":false,"ended":false,"recording":null"#),
+        "{text}"
+    );
 }
