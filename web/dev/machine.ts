@@ -17,7 +17,7 @@ export function sourceInfo(nodes: number, startedMs: number, more = 0): SourceIn
   const pairs = nodes > 16 ? [] : at("", nodes).flatMap((cpus) => at("", nodes).map((memory) => `pair${cpus}.${memory}`));
   return {
     id: 0, kind: "live", name: "live", host: "quercus", kernel: "6.12.9", command: null, program: "numa 0.1",
-    started_ns: startedMs * 1e6, ended_ns: null, read_percent: null, interval_ns: 1e7, page_size: 4096, topology: topology(nodes),
+    started_ns: startedMs * 1e6, ended_ns: null, utc_offset_minutes: null, read_percent: null, interval_ns: 1e7, page_size: 4096, topology: topology(nodes),
     metrics: [
       metric("vmstat.nr_free_pages", "pages", "gauge", "machine", machine, "Free memory."),
       metric("vmstat.pgfault", "count", "counter", "machine", machine, "Page faults of both kinds."),

@@ -42,7 +42,7 @@ function measured(from: number, ms: number): Promise<boolean> {
   }, [from, ms] as const);
 }
 
-/** The times that labels name, in ms after midnight of local time. */
+/** The times that labels name, in ms after midnight of UTC: the source has no zone. */
 const named = (label: DrawnText) => {
   const [hours = 0, minutes = 0, seconds = 0] = label.text.split(":").map(Number);
   return ((hours * 60 + minutes) * 60 + seconds) * 1000;
@@ -55,7 +55,7 @@ test("a label stands at the time that it names, whatever fraction of a ms the ra
     const { times } = await held(from, 60_000);
     const [chart] = await charts(client, "faults");
     const over = await client.page.locator("[data-panel=faults] .u-over").evaluate((one) => ({ left: (one as HTMLElement).offsetLeft, width: one.clientWidth }));
-    const midnight = new Date(from).setHours(0, 0, 0, 0);
+    const midnight = new Date(from).setUTCHours(0, 0, 0, 0);
     for (const label of times) {
       const at = (chart?.from ?? NaN) + ((label.x - over.left) / over.width) * 60_000;
       const pixel = 60_000 / over.width;

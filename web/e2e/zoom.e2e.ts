@@ -227,3 +227,20 @@ thorough("a tap sets the cursor, another one moves it, and a tap at it removes i
   assert.equal(await cursor(), null);
   await phone.close();
 });
+
+test("the Back of the browser undoes a zoom, and Forward does it again, without leaving the page", async () => {
+  const { page } = s.one;
+  const before = await middle();
+  await until("its address", () => new URLSearchParams(new URL(page.url()).hash.slice(1)).get("from") === before[0].toFixed(3));
+  // Sooner, it would be part of the movement before.
+  await pause(1100);
+  await drag(0.3, 0.6);
+  const zoomed = await shows("a zoom", (now) => length(now) < 0.5 * length(before));
+  await until("its address", () => new URLSearchParams(new URL(page.url()).hash.slice(1)).get("from") === zoomed[0].toFixed(3));
+  const begun = await page.evaluate(() => performance.timeOrigin);
+  await page.evaluate(() => history.back());
+  await shows("the range before", (now) => alike(now, before, 1));
+  await page.evaluate(() => history.forward());
+  await shows("the zoom again", (now) => alike(now, zoomed, 1));
+  assert.equal(await page.evaluate(() => performance.timeOrigin), begun, "the page was not loaded again");
+});

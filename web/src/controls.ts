@@ -127,9 +127,9 @@ export class Controls {
     const key = all.map(Math.round).join();
     if (this.spans.dataset.key !== key) {
       this.spans.dataset.key = key;
-      this.spans.replaceChildren(...all.map((one) => h("option", { value: String(one) }, span(one))));
+      this.spans.replaceChildren(...all.map((one) => h("option", { value: String(Math.round(one)) }, span(one))));
     }
-    if (document.activeElement !== this.spans) this.spans.value = String(all.find((one) => Math.abs(one - ms) < 1) ?? ms);
+    if (document.activeElement !== this.spans) this.spans.value = String(Math.round(all.find((one) => Math.abs(one - ms) < 1) ?? ms));
   }
 
   private fillInterval(ns: number): void {

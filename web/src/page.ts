@@ -10,7 +10,7 @@ import { ResultScreen } from "./explained/screen";
 import { embeddedResults, servedResults } from "./explained/sources";
 import { ProcessFeed } from "./processes/feed";
 import type { Frame } from "./frame";
-import { Screen } from "./screen";
+import { OWN_ENTRY, Screen } from "./screen";
 import { applyTheme } from "./theme";
 import { readView, type View } from "./view";
 import type { FromServer, WireLabel, ClientLimits, OpeningInfo, Role, SourceInfo, ObservationState, ToServer } from "./wire";
@@ -54,14 +54,18 @@ export class Page {
   start(): void {
     const token = tokenIn(location.hash);
     // Remove the token from the address, so that it is not shared with it.
-    if (token !== null) history.replaceState(null, "", location.pathname);
+    history.replaceState(OWN_ENTRY, "", token === null ? location.href : location.pathname);
     document.body.replaceChildren(this.connection.served ? fullPage("Connecting", location.host) : fullPage("Opening", "All data is in this file."));
     void this.connection.start(token);
+    window.addEventListener("popstate", () => {
+      if (history.state === OWN_ENTRY) this.returnTo(readView(location.hash));
+    });
     // Pasting an address that differs only in its fragment does not reload the page.
     window.addEventListener("hashchange", () => {
+      if (history.state === OWN_ENTRY) return;
       const pasted = tokenIn(location.hash);
       if (pasted === null) return location.reload();
-      history.replaceState(null, "", location.pathname);
+      history.replaceState(OWN_ENTRY, "", location.pathname);
       void this.connection.start(pasted);
     });
   }
@@ -182,6 +186,17 @@ export class Page {
     if (view.beside === id) view.beside = view.source;
     Object.assign(view, { source: id, follow: source.kind === "live", from: 0, to: 0 });
     this.open(source);
+  }
+
+  /** Shows the view of an entry of the browser's history. */
+  private returnTo(next: View): void {
+    const { view, screen } = this;
+    next.theme = view.theme;
+    if (!screen || screen.returnTo(next)) return;
+    const shown = this.sources.find((one) => one.id === next.source);
+    if (!shown) return;
+    Object.assign(view, next);
+    this.open(shown);
   }
 
   /** Shows an uploaded recording as soon as the server announces it. */

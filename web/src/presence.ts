@@ -4,7 +4,7 @@
 import type { Catalog, Series } from "./series";
 import { FORMULAS } from "./series";
 import type { Slice } from "./store";
-import { clock } from "./units";
+import { moment } from "./units";
 import type { ObservationState } from "./wire";
 
 /** A series counts as missing when its last value is this much older than that of the others. */
@@ -50,7 +50,7 @@ export class Presence {
       }
       const patience = Math.max(PATIENCE_MS, slice.stepMs * PATIENCE_STEPS, 3 * (this.resolutions.get(one.name) ?? 0));
       if (Number.isNaN(end)) this.reasons.set(number, { why: this.never(one, newest), onlyThis: newest > -Infinity && this.group(one) !== FORMULAS, loading: false });
-      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `No data since ${clock(end)}${this.off(one)}.`, onlyThis: true, loading: false });
+      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `No data since ${moment(end)}${this.off(one)}.`, onlyThis: true, loading: false });
     }
   }
 

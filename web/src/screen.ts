@@ -25,13 +25,17 @@ import { readMachine } from "./topology";
 import { Timeline } from "./timeline";
 import { followSystem, switchTheme } from "./theme";
 import { Tree } from "./tree";
-import { timesOf } from "./units";
+import { timesOf, useZone } from "./units";
 import { Overview } from "./overview";
-import { writeView, freshView } from "./view";
+import { freshView, writeRange, writeView, type View } from "./view";
 import type { FromServer, WireLabel, SourceInfo } from "./wire";
 
 const WATCH = 1;
 const ADDRESS_PAUSE_MS = 300;
+/** Ranges that follow each other sooner are one entry in the history of the browser. */
+const ENTRY_PAUSE_MS = 1000;
+/** Marks entries of the page: the address of another one was typed or pasted. */
+export const OWN_ENTRY = "numakit";
 /** Half the width of a finger. */
 const FINGER_PIXELS = 12;
 
@@ -58,6 +62,9 @@ export class Screen {
   private marks: Mark[] = [];
   private dirty = false;
   private addressTimer = 0;
+  /** The range in the address; null: not written yet. */
+  private range: string | null = null;
+  private movedAt = -Infinity;
   private readonly onResize = () => this.resized();
   private readonly unfollow = followSystem(() => this.themeChanged());
 
@@ -68,6 +75,7 @@ export class Screen {
     private readonly source: SourceInfo,
   ) {
     const { view, connection, ids } = page;
+    useZone(source.utc_offset_minutes);
     this.catalog = new Catalog(source);
     this.timeline = new Timeline(source, view, connection, ids, WATCH, () => this.changed());
     this.timeline.state = page.state;
@@ -114,6 +122,7 @@ export class Screen {
 
   destroy(): void {
     window.removeEventListener("resize", this.onResize);
+    window.clearTimeout(this.addressTimer);
     this.unfollow();
     this.timeline.stop();
     this.findings.stop();
@@ -417,11 +426,30 @@ export class Screen {
     this.slider.show(this.overview.slice, this.overview.series, this.timeline.limits(), this.timeline.range(), this.marks);
   }
 
+  /** Keeps the view in the address. Another range is an entry of its own in the history of the browser, so that its Back undoes it. */
   private writeAddress(): void {
     window.clearTimeout(this.addressTimer);
     this.addressTimer = 0;
-    const text = writeView(this.page.view);
-    if (location.hash.slice(1) !== text) history.replaceState(null, "", text ? `#${text}` : location.pathname);
+    const { view } = this.page;
+    const [text, range, now] = [writeView(view), writeRange(view), performance.now()];
+    const isMoved = this.range !== null && range !== this.range;
+    // One movement of the wheel or of the slider is one entry.
+    const isOwn = isMoved && now - this.movedAt > ENTRY_PAUSE_MS;
+    if (isMoved) this.movedAt = now;
+    this.range = range;
+    if (location.hash.slice(1) === text) return;
+    history[isOwn ? "pushState" : "replaceState"](OWN_ENTRY, "", text ? `#${text}` : location.pathname);
+  }
+
+  /** Shows the view of an entry of the history; false if it differs in more than the range. */
+  returnTo(next: View): boolean {
+    const { view } = this.page;
+    const { follow, spanMs, from, to } = next;
+    if (writeView({ ...view, follow, spanMs, from, to }) !== writeView(next)) return false;
+    if (follow) this.timeline.follow(spanMs);
+    else this.timeline.showRange(from, to, false);
+    this.range = writeRange(view);
+    return true;
   }
 }
 

@@ -4,7 +4,7 @@ import { h } from "./elements";
 import { currentTheme } from "./panels/palette";
 import type { Mark } from "./panels/marks";
 import type { Slice } from "./store";
-import { clock, span } from "./units";
+import { clock, day, moment, span, timesOf, zoneName } from "./units";
 
 export interface SliderEvents {
   show(from: number, to: number): void;
@@ -76,9 +76,10 @@ export class Slider {
     const [from, to] = [share(this.range[0]), share(this.range[1])];
     this.window.style.left = `${from * 100}%`;
     this.window.style.width = `max(6px, ${(to - from) * 100}%)`;
-    this.left.textContent = clock(low);
-    this.right.textContent = clock(high);
-    const text = `${clock(this.range[0])} to ${clock(this.range[1])}, ${span(this.range[1] - this.range[0])}`;
+    this.left.textContent = `${day(low)} ${clock(low)}`;
+    this.right.textContent = day(low) === day(high) ? `${clock(high)} ${zoneName()}` : moment(high);
+    const text = `${timesOf(...this.range)}, ${span(this.range[1] - this.range[0])}`;
+    this.window.title = text;
     this.window.setAttribute("aria-valuetext", text);
     this.window.setAttribute("aria-valuenow", String(Math.round(from * 100)));
   }

@@ -1,5 +1,7 @@
 // The bucket length for a time range, and the ticks of axes.
 
+import { sinceMidnight } from "./units";
+
 const MULTIPLES = [1, 2, 5];
 
 /** The shortest round step (1, 2 or 5 times a power of ten ms) with at most `buckets` in the range. */
@@ -65,17 +67,11 @@ export function timeTicks(from: number, to: number, count: number): { times: num
   return { times: timesBetween(from, to, step), step };
 }
 
-/** The multiples of a step between two times, counted from midnight of local time. They are exact, also if `from` has a fraction. */
+/** The multiples of a step between two times, counted from midnight. They are exact, also if `from` has a fraction. */
 export function timesBetween(from: number, to: number, step: number): number[] {
-  const zone = (ms: number) => -60_000 * new Date(ms).getTimezoneOffset();
-  const first = zone(from);
-  const times: number[] = [];
-  for (let at = Math.ceil((from + first) / step); ; at++) {
-    // The clocks may change within the range.
-    const time = at * step - zone(at * step - first);
-    if (time > to) return times;
-    if (time >= from && time > (times[times.length - 1] ?? -Infinity)) times.push(time);
-  }
+  const ahead = sinceMidnight(0);
+  const first = Math.ceil((from + ahead) / step);
+  return Array.from({ length: Math.max(0, Math.floor((to + ahead) / step) - first + 1) }, (_, at) => (first + at) * step - ahead);
 }
 
 /** The multiples of a step between two times, counted from an origin. */

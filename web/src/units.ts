@@ -115,22 +115,51 @@ export function span(ms: number): string {
 
 const DAY_MS = 86_400_000;
 
-/** The date in local time, as `2026-11-24`. */
+/** How many ms the times of the shown source are ahead of UTC. */
+let zoneMs = 0;
+
+/** From now on, times are in the zone of a source: that of its machine, or UTC where nobody knows it. Every reader sees the same ones. */
+export function useZone(minutes: number | null): void {
+  zoneMs = 60_000 * (minutes ?? 0);
+}
+
+/** The zone of all times: `UTC`, `UTC+01:00`. */
+export function zoneName(): string {
+  const minutes = Math.abs(zoneMs) / 60_000;
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, "0"));
+  return `UTC${zoneMs === 0 ? "" : `${zoneMs < 0 ? "−" : "+"}${hours}:${rest}`}`;
+}
+
+/** How many ms after midnight of the zone a time is, beside whole days. */
+export function sinceMidnight(ms: number): number {
+  return ms + zoneMs;
+}
+
+/** A time whose UTC parts are those in the zone. Ticks of an axis are not exact; a Date would round them down. */
+function inZone(ms: number): Date {
+  return new Date(Math.round(ms) + zoneMs);
+}
+
+/** The date, as `2026-11-24`. */
 export function day(ms: number): string {
-  const date = new Date(Math.round(ms));
-  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+  const date = inZone(ms);
+  return [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()].map((part) => String(part).padStart(2, "0")).join("-");
 }
 
 /** The time of day, with as many digits of the second as `stepMs` needs; the date for steps of days. */
 export function clock(ms: number, stepMs = 1000): string {
   if (stepMs >= DAY_MS) return day(ms);
-  // Ticks of an axis are not exact; a Date would round them down.
-  const date = new Date(Math.round(ms));
+  const date = inZone(ms);
   const two = (n: number) => String(n).padStart(2, "0");
-  const text = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  const text = `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`;
   if (stepMs >= 1000) return text;
-  const millis = String(date.getMilliseconds()).padStart(3, "0");
+  const millis = String(date.getUTCMilliseconds()).padStart(3, "0");
   return `${text}.${stepMs >= 100 ? millis[0] : stepMs >= 10 ? millis.slice(0, 2) : millis}`;
+}
+
+/** Date, time and zone: `2026-11-24 10:00:00 UTC+01:00`. */
+export function moment(ms: number, stepMs = 1000): string {
+  return stepMs >= DAY_MS ? `${day(ms)} ${zoneName()}` : `${day(ms)} ${clock(ms, stepMs)} ${zoneName()}`;
 }
 
 /** A time as the distance from another: `+12 s`, `−1:30`, with as many digits of the second as `stepMs` needs. */
@@ -150,11 +179,14 @@ export function timeText(ms: number, stepMs: number | undefined, origin: number 
   return origin === null ? clock(ms, stepMs) : offset(ms - origin, stepMs);
 }
 
-/** A time range with its date and time zone: `2026-11-24 10:00:00 to 10:01:00 UTC+01:00`. */
+/** A time with its date and zone; with an origin, the distance from it. */
+export function fullTime(ms: number, stepMs: number | undefined, origin: number | null): string {
+  return origin === null ? moment(ms, stepMs) : offset(ms - origin, stepMs);
+}
+
+/** A time range with its date and zone: `2026-11-24 10:00:00 to 10:01:00 UTC+01:00`. */
 export function timesOf(from: number, to: number): string {
   const step = to - from < 10_000 ? 1 : 1000;
-  const zone = -new Date(from).getTimezoneOffset();
-  const [hours, minutes] = [Math.floor(Math.abs(zone) / 60), Math.abs(zone) % 60].map((part) => String(part).padStart(2, "0"));
   const end = day(from) === day(to) ? clock(to, step) : `${day(to)} ${clock(to, step)}`;
-  return `${day(from)} ${clock(from, step)} to ${end} UTC${zone === 0 ? "" : `${zone < 0 ? "−" : "+"}${hours}:${minutes}`}`;
+  return `${day(from)} ${clock(from, step)} to ${end} ${zoneName()}`;
 }

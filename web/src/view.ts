@@ -58,16 +58,22 @@ export function freshView(): View {
   return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, sizes: {}, colour: "cpu", nodes: "use", node: null, processes: { open: false, sort: "", filter: "" }, hidden: {}, tables: [], search: "", theme: "", source: 0, beside: null, columns: false, at: "" };
 }
 
+/** The range of a view, as in an address. */
+export function writeRange({ follow, from, to, spanMs }: View): string {
+  const out = new URLSearchParams();
+  if (!follow) {
+    out.set("from", from.toFixed(3));
+    out.set("to", to.toFixed(3));
+  } else if (spanMs !== freshView().spanMs) {
+    out.set("span", String(Math.round(spanMs)));
+  }
+  return out.toString();
+}
+
 /** The view as the fragment of an address. Default values are left out. */
 export function writeView(view: View): string {
-  const out = new URLSearchParams();
+  const out = new URLSearchParams(writeRange(view));
   const fresh = freshView();
-  if (!view.follow) {
-    out.set("from", view.from.toFixed(3));
-    out.set("to", view.to.toFixed(3));
-  } else if (view.spanMs !== fresh.spanMs) {
-    out.set("span", String(Math.round(view.spanMs)));
-  }
   if (view.panels.length > 0) out.set("panels", view.panels.join(","));
   const modes = Object.entries(view.modes);
   if (modes.length > 0) out.set("modes", modes.map(([id, mode]) => `${id}=${mode}`).join(","));

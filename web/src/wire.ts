@@ -145,6 +145,10 @@ program: string,
  */
 started_ns: Ns, 
 /**
+ * How many minutes the local time of the machine is ahead of UTC; `null`: unknown.
+ */
+utc_offset_minutes: number | null, 
+/**
  * Time of the last row of a recording; `null` for live samples.
  */
 ended_ns: Ns | null, 

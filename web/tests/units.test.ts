@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { digits, format, shownFormula, shownMetric, span } from "../src/units";
+import { multiplesBetween } from "../src/steps";
+import { clock, digits, format, moment, offset, shownFormula, shownMetric, span, timesOf, useZone } from "../src/units";
 
 test("numbers have three digits and the prefix of their unit", () => {
   assert.equal(format(12_345, "count/s"), "12.3k/s");
@@ -39,4 +40,31 @@ test("raw units are converted to shown units", () => {
 test("digits and spans", () => {
   assert.deepEqual([0.123, 1.239, 12.34, 123.4].map(digits), ["0.12", "1.24", "12.3", "123"]);
   assert.deepEqual([20, 1500, 60_000, 5_400_000].map(span), ["20 ms", "1.50 s", "1 min", "1.50 h"]);
+});
+
+test("times have a date and the zone of the source, which is the same for all readers", () => {
+  const zone = process.env.TZ;
+  const at = Date.UTC(2019, 7, 1, 0, 40);
+  try {
+    for (const reader of ["Asia/Kolkata", "America/St_Johns"]) {
+      process.env.TZ = reader;
+      useZone(null);
+      assert.deepEqual([clock(at), moment(at), timesOf(at, at + 60_000)], ["00:40:00", "2019-08-01 00:40:00 UTC", "2019-08-01 00:40:00 to 00:41:00 UTC"]);
+      useZone(120);
+      assert.equal(moment(at), "2019-08-01 02:40:00 UTC+02:00");
+      useZone(-210);
+      assert.equal(timesOf(at, at + 86_400_000), "2019-07-31 21:10:00 to 2019-08-01 21:10:00 UTC−03:30");
+    }
+  } finally {
+    useZone(null);
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  }
+});
+
+test("times while comparing are distances from where both are aligned", () => {
+  assert.deepEqual([0, 12_000, -500, 61_000, 3_725_000].map((ms) => offset(ms)), ["+0 s", "+12 s", "−1 s", "+1:01", "+1:02:05"]);
+  assert.deepEqual([offset(1500, 100), offset(-20, 10), offset(65_250, 100)], ["+1.5 s", "−0.02 s", "+1:05.3"]);
+  assert.deepEqual(multiplesBetween(1003, 1031, 10, 1000), [1010, 1020, 1030]);
+  assert.deepEqual(multiplesBetween(1000, 1020, 10, 1005), [1005, 1015]);
 });

@@ -20,6 +20,8 @@ pub struct Header {
     pub program: String,
     /// Start, ns since 1970 UTC.
     pub started: u64,
+    /// How many minutes the local time of the machine was ahead of UTC at the start; `None`: unknown.
+    pub utc_offset: Option<i32>,
     /// Interval at the start in ns; 0 if unknown.
     pub interval: u64,
     /// Base page size in bytes.

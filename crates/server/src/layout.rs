@@ -117,6 +117,7 @@ impl SeriesLayout {
             command: header.command.clone(),
             program: header.program.clone(),
             started_ns: Ns(header.started),
+            utc_offset_minutes: header.utc_offset,
             ended_ns: None,
             read_percent: None,
             interval_ns: header.interval,

@@ -155,6 +155,8 @@ pub struct SourceInfo {
     pub program: String,
     /// Start time.
     pub started_ns: Ns,
+    /// How many minutes the local time of the machine is ahead of UTC; `null`: unknown.
+    pub utc_offset_minutes: Option<i32>,
     /// Time of the last row of a recording; `null` for live samples.
     pub ended_ns: Option<Ns>,
     /// How much of a recording was read so far, while it is not all; the source is sent again as it grows.

@@ -39,6 +39,8 @@ impl Setup {
             command,
             program: concat!("numa ", env!("CARGO_PKG_VERSION")).to_owned(),
             started: clock::utc(),
+            // A capture does not say where its machine is.
+            utc_offset: scene.root.is_host().then(clock::utc_offset).flatten(),
             interval: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
             page_size: scene.topology.page_size,
             absent,

@@ -20,6 +20,20 @@ pub fn utc() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
+/// How many minutes local time is ahead of UTC now; `None` if the system does not say.
+pub fn utc_offset() -> Option<i32> {
+    let now = libc::time_t::try_from(utc() / 1_000_000_000).ok()?;
+    // SAFETY: all zero bytes are a valid value; both pointers are to live values.
+    let local = unsafe {
+        let mut local: libc::tm = std::mem::zeroed();
+        if libc::localtime_r(&now, &mut local).is_null() {
+            return None;
+        }
+        local
+    };
+    i32::try_from(local.tm_gmtoff / 60).ok()
+}
+
 /// Nanoseconds of CPU that the calling thread has used.
 pub fn thread_cpu() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -3,6 +3,8 @@
 
 import { notify } from "../dialogs";
 import { h, icon, ICONS, iconButton } from "../elements";
+import { NS_PER_MS } from "../store";
+import { moment } from "../units";
 import type { FindingInfo, RangeFindings, UntoldInfo } from "../wire-findings";
 import { actionWords, costOf, costWords, foldedOf, isCommand, lineOf, nameOf, stateOf, whenOf, type State } from "./words";
 
@@ -99,7 +101,7 @@ export class Strip {
     const says = lineOf(finding, pressed ? { ...found, verdict: chosen.says } : found);
     return h("button", { type: "button", class: "finding", "data-key": name, "data-rule": finding.rule, "aria-pressed": String(pressed), title: pressed ? "Back to what was on screen before" : `${finding.says}\nClick: show its time and its numbers`, click: () => this.choose(finding, pressed) },
       h("span", { class: "subject" }, finding.subject), h("span", { class: "says" }, says),
-      h("span", { class: "share", title: finding.cost }, costOf(finding)), h("span", { class: "certainty" }, finding.certainty), h("span", { class: "when" }, whenOf(finding, found)));
+      h("span", { class: "share", title: finding.cost }, costOf(finding)), h("span", { class: "certainty" }, finding.certainty), h("span", { class: "when", title: moment(finding.since_ns / NS_PER_MS) }, whenOf(finding, found)));
   }
 
   private choose(finding: FindingInfo, pressed: boolean): void {

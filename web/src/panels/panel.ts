@@ -3,7 +3,7 @@
 import { h, ICONS, iconButton } from "../elements";
 import type { Absent } from "../presence";
 import { lastSince, rowAt, valueNear, type Slice } from "../store";
-import { format, timeText } from "../units";
+import { format, fullTime } from "../units";
 import { MAX_NAMES, type HiddenLines, type Mode } from "../view";
 import { Chart, type ChartEvents, type Picture } from "./chart";
 import type { Other } from "./columns";
@@ -195,7 +195,7 @@ export class Panel {
       const line = this.spec.lines[at];
       return line ? [{ name: line.label, value: format(values[at], line.quantity), colour: this.drawnMode === "heat" ? null : this.colour(line), chosen: at === pointed.line }] : [];
     });
-    this.near.show(timeText(ms, slice?.stepMs, this.origin), shown, { ...pointed, x: pointed.x - box.left, y: pointed.y - box.top });
+    this.near.show(fullTime(ms, slice?.stepMs, this.origin), shown, { ...pointed, x: pointed.x - box.left, y: pointed.y - box.top });
   }
 
   private sort(): void {

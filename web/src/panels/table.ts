@@ -3,7 +3,7 @@
 import { h } from "../elements";
 import { statistics, type Slice } from "../store";
 import { changeOf, changeText } from "../compare/changes";
-import { format, timeText, totalOf } from "../units";
+import { format, timesOf, timeText, totalOf } from "../units";
 import type { Other } from "./columns";
 import type { Line } from "./lines";
 
@@ -43,7 +43,7 @@ export class ValueTable {
     const names = ["", ...(other ? ["mean", `of ${otherName}`, "difference", "in %", now, "min", "max"] : [now, "min", "mean", "max"]), ...(totals ? ["total"] : [])];
     const head = h("tr", {}, ...names.map((text) => (text === "" ? h("td", {}) : h("th", { scope: "col" }, text))));
     const rows = shown.map((line, at) => row(content, line, content.values[at], totals));
-    const caption = h("caption", {}, `${title}, ${timeText(range[0], slice.stepMs, content.origin)} to ${timeText(range[1], slice.stepMs, content.origin)}`);
+    const caption = h("caption", {}, `${title}, ${content.origin === null ? timesOf(...range) : `${timeText(range[0], slice.stepMs, content.origin)} to ${timeText(range[1], slice.stepMs, content.origin)}`}`);
     this.table.replaceChildren(caption, h("thead", {}, head), h("tbody", {}, ...rows));
     this.more.hidden = shown.length === lines.length;
     this.more.textContent = `${lines.length - shown.length} more`;

@@ -2,7 +2,7 @@
 
 import { ask } from "../dialogs";
 import { h, iconButton } from "../elements";
-import { clock } from "../units";
+import { clock, moment } from "../units";
 import type { WireLabel } from "../wire";
 import type { SideContext, SideView } from "./side-view";
 
@@ -40,7 +40,7 @@ class Labels implements SideView {
           h("button", { type: "button", class: "link", click: () => void this.edit(label) }, "edit"),
           h("button", { type: "button", class: "link", click: () => context.removeLabel(label) }, "remove"))
       : null;
-    return h("li", {}, h("button", { type: "button", class: "jump", title: "Go to this time", click: () => context.jump(time) }, h("time", {}, clock(time)), h("span", {}, label.text)), tools);
+    return h("li", {}, h("button", { type: "button", class: "jump", title: `${moment(time)}\nClick: go to this time`, click: () => context.jump(time) }, h("time", {}, clock(time)), h("span", {}, label.text)), tools);
   }
 
   private async edit(label: WireLabel): Promise<void> {

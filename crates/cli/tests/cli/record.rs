@@ -31,6 +31,16 @@ fn a_short_command_at_a_long_interval_has_a_row_at_both_ends() {
 }
 
 #[test]
+fn a_recording_has_the_zone_of_its_machine() {
+    let folder = Folder::new("zone");
+    for (zone, minutes) in [("XYZ-5:30", 330), ("ABC+3:30", -210), ("UTC0", 0)] {
+        let mut command = folder.numa("record -i 1h -e pgfault -o a.arrows --force -- true");
+        Done::of(command.env("TZ", zone).output().unwrap()).says(0, "2 samples");
+        assert_eq!(folder.read("a.arrows").header.utc_offset, Some(minutes), "{zone}");
+    }
+}
+
+#[test]
 fn the_status_is_that_of_the_command() {
     let folder = Folder::new("status");
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137), ("kill -TERM $$", 143)] {

@@ -56,6 +56,7 @@ pub fn header() -> Header {
         command: Some("sleep 1".into()),
         program: "numa test".into(),
         started: 7,
+        utc_offset: Some(330),
         interval: 1_000_000,
         page_size: 4096,
         absent: vec![AbsentMetric {
