@@ -23,7 +23,7 @@ function far(nodes: number, from: number, to: number): FindingInfo {
   return {
     rule: "far-use", subject: "program", says: `Threads on nodes 1-${nodes - 1} use memory of node 0: 31.4 % of their time at memory is far`,
     since_ns: from + (to - from) * 0.3, until_ns: null, cost: "18.6 % of the CPU time (15.2 % to 22.1 %)", percent: 18.6, certainty: "measured",
-    evidence: [{ series: "locality@node1", says: "31.4 % of the time at memory is far" }, { series: "link_util", says: "the links are 58 % full" }],
+    evidence: [{ series: "locality@node1", inputs: [], says: "31.4 % of the time at memory is far" }, { series: "link_util", inputs: [], says: "the links are 58 % full" }],
     remedy: "Give each thread a core, and its memory on that core's node", commands: ["numa run -- solver --steps 900"],
   };
 }
@@ -32,7 +32,7 @@ function faults(from: number, to: number): FindingInfo {
   return {
     rule: "page-faults", subject: "machine", says: "Memory is mapped and unmapped all the time: 6.1 % of the CPU time in page faults",
     since_ns: from + (to - from) * 0.1, until_ns: from + (to - from) * 0.6, cost: "6.1 % of the CPU time (3.0 % to 9.1 %)", percent: 6.1, certainty: "likely",
-    evidence: [{ series: "fault_rate", says: "48.2k page faults/s, about 1.2 us each" }],
+    evidence: [{ series: "fault_rate", inputs: [], says: "48.2k page faults/s, about 1.2 us each" }],
     remedy: "Reuse memory instead of returning it", commands: ["numa run --thp on -- solver --steps 900", "numa run -- env MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=4294967296 solver --steps 900"],
   };
 }
@@ -41,6 +41,6 @@ function threads(from: number): FindingInfo {
   return {
     rule: "too-many-threads", subject: "machine", says: "74 threads want to run on 64 CPUs: 13.5 % of them wait",
     since_ns: from, until_ns: null, cost: "cannot be told: no program is observed", percent: null, certainty: "possible",
-    evidence: [{ series: "stall_cpu", says: "a thread waited for a CPU 9.1 % of the time" }], remedy: "Start as many threads as there are CPUs", commands: [],
+    evidence: [{ series: "stall_cpu", inputs: [], says: "a thread waited for a CPU 9.1 % of the time" }], remedy: "Start as many threads as there are CPUs", commands: [],
   };
 }

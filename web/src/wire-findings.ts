@@ -98,6 +98,10 @@ export type EvidenceInfo = {
  */
 series: string, 
 /**
+ * The metrics that it is computed from, if it is not a series of the source.
+ */
+inputs: Array<string>, 
+/**
  * In words.
  */
 says: string, };

@@ -136,7 +136,27 @@ test("evidence is shown by open panels, else by new ones; unknown series by none
   const open = defaultPanels(catalog);
   assert.deepEqual(panelIds(far, catalog, open), ["locality", "links"]);
   assert.deepEqual(panelIds(far, catalog, []), ["m:locality@node1", "m:link_util"]);
-  const of = (...series: string[]) => ({ ...far, evidence: series.map((one) => ({ series: one, says: "" })) });
+  const of = (...series: string[]) => ({ ...far, evidence: series.map((one) => ({ series: one, inputs: [], says: "" })) });
   assert.deepEqual(panelIds(of("no.such", "idle@node9", "vmstat.nr_written"), catalog, open), ["m:vmstat.nr_written"]);
   assert.equal(panelIds(of("vmstat.pgfree", "vmstat.nr_written", "vmstat.nr_dirtied", "vmstat.compact_stall"), catalog, open).length, 3);
+});
+
+test("a number that is no series of the source is shown by what it is computed from", () => {
+  const catalog = new Catalog(sourceInfo(4, 0));
+  const [far] = foundIn({ nodes: 4, port: 0 }, 0, 60e9).problems;
+  const of = (series: string, inputs: string[]): FindingInfo => ({ ...(far as FindingInfo), evidence: [{ series, inputs, says: "" }] });
+  const ids = (series: string, inputs: string[]) => panelIds(of(series, inputs), catalog, defaultPanels(catalog));
+  assert.deepEqual(ids("interrupts@cpu3", ["cpu.idle@cpu3", "cpu.nothing@cpu3"]), ["m:cpu.idle@cpu3"]);
+  assert.deepEqual(ids("card_wait@card1", ["cpu.idle@cpu0", "cpu.idle@cpu1", "cpu.idle@cpu2", "cpu.idle@cpu3", "cpu.idle@cpu4"]), ["m:cpu.idle@cpu0+cpu.idle@cpu1+cpu.idle@cpu2+cpu.idle@cpu3"]);
+  assert.deepEqual(ids("locality@node1", ["cpu.idle@cpu0"]), ["locality"], "its own series is better");
+  assert.deepEqual(ids("card_wait@card1", []), []);
+});
+
+test("the range of a finding has samples enough to see it", () => {
+  const [far] = foundIn({ nodes: 4, port: 0 }, 0, 60e9).problems;
+  const found = foundIn({ nodes: 4, port: 0 }, 0, 60e9);
+  const short = { ...(far as FindingInfo), since_ns: 30e9, until_ns: 30e9 };
+  const length = ([from, to]: [number, number]) => Math.round(to - from);
+  assert.equal(length(rangeOf(short, found)), 1000);
+  assert.equal(length(rangeOf(short, found, 1e9)), 10_000);
 });

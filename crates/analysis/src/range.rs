@@ -5,10 +5,12 @@ use crate::course::{Watched, Watching};
 use crate::facts::Facts;
 use crate::findings::Findings;
 use crate::headline::{self, Extent};
+use crate::profile::{self, Profile};
 use crate::rules::{self, Rule};
 use crate::series;
 use crate::tally::{SLOT, Tally};
-use numakit_derived::Catalog;
+use numakit_derived::{BoundFormula, Catalog};
+use numakit_model::Instance;
 use numakit_recording::Header;
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,7 +57,41 @@ impl RangeRules {
         range: &RangeMeans<'_>,
         labels: impl IntoIterator<Item = (u64, &'a str)>,
     ) -> Findings {
+        let tally = self.tallied(header, range, labels, |_, _, _| ());
+        self.judged(header, &tally, |_, findings| findings)
+    }
+
+    /// The same range for [`compare`](crate::comparison::compare). How long a command ran is not told by a part of its time.
+    pub fn profile<'a>(
+        &self,
+        header: &Header,
+        range: &RangeMeans<'_>,
+        labels: impl IntoIterator<Item = (u64, &'a str)>,
+    ) -> Profile {
+        let tally = self.tallied(header, range, labels, Tally::block);
         let index = series::index(header);
+        let mut profile = self.judged(header, &tally, |facts, findings| {
+            profile::profile((header, &index, &self.formulas), facts, &tally, &findings)
+        });
+        profile.about.run = None;
+        profile
+    }
+
+    fn judged<T>(&self, header: &Header, tally: &Tally, with: impl FnOnce(&Facts<'_>, Findings) -> T) -> T {
+        let index = series::index(header);
+        let facts = Facts::new(header, &index, &self.formulas, &tally.phases[0]);
+        let findings = headline::findings(&facts, &index, tally, Extent::Range);
+        with(&facts, findings)
+    }
+
+    /// `also` gets each bucket too.
+    fn tallied<'a>(
+        &self,
+        header: &Header,
+        range: &RangeMeans<'_>,
+        labels: impl IntoIterator<Item = (u64, &'a str)>,
+        also: impl Fn(&mut Tally, u64, &[Option<f64>]),
+    ) -> Tally {
         let mut tally = Tally::new(header, None, Vec::new(), self.rules.clone());
         let mut labels = labels.into_iter().peekable();
         let buckets = range.means.iter().map(Vec::len).max().unwrap_or(0);
@@ -72,9 +108,24 @@ impl RangeRules {
                 *rate = mean.map(|&mean| f64::from(mean));
             }
             tally.bucket(from..to, &rates);
+            also(&mut tally, from, &rates);
         }
-        let facts = Facts::new(header, &index, &self.formulas, &tally.phases[0]);
-        headline::findings(&facts, &index, &tally, Extent::Range)
+        tally
+    }
+
+    /// The series of the header that a formula reads at a place, such as `card_wait@card1`; empty for what is no formula.
+    pub fn inputs(&self, header: &Header, name: &str) -> Vec<String> {
+        let (formula, place) = match name.split_once('@') {
+            None => (name, Some(Instance::Machine)),
+            Some((formula, place)) => (formula, Instance::parse(place)),
+        };
+        let index = series::index(header);
+        let bound = self.formulas.get(formula).zip(place);
+        let bound = bound.and_then(|(formula, place)| index.bind(&self.formulas, formula, place).ok());
+        let mut columns: Vec<usize> = bound.iter().flat_map(BoundFormula::columns).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns.into_iter().map(|at| header.series[at].name()).collect()
     }
 }
 
@@ -143,6 +194,33 @@ mod tests {
         let nothing = found(&[const { Vec::new() }; 4], &[]);
         assert!(nothing.headline.verdict.contains("too short"), "{}", nothing.headline.verdict);
         assert!(nothing.headline.action.contains("longer"), "{}", nothing.headline.action);
+    }
+
+    #[test]
+    fn ranges_are_compared_as_recordings_are() {
+        use crate::comparison::{ComparisonOutcome, compare};
+        let rules = RangeRules::new(&nodes(), Arc::new(Catalog::built_in().clone()));
+        let of = |since: usize| {
+            let means = remote(since, 40);
+            let labels = [(8 * SECOND, "numakit:command x"), (9 * SECOND, "numakit:exit 0")];
+            rules.profile(&nodes(), &RangeMeans { from: 7 * SECOND, step: SECOND / 4, means: &means }, labels)
+        };
+        let compared = compare(&of(0), &of(40));
+        assert_eq!(compared.outcome, ComparisonOutcome::Better, "{compared:?}");
+        assert_eq!(compared.run_time, None);
+        assert_eq!(compared.gone.len(), 1, "{compared:?}");
+        assert_eq!(compare(&of(40), &of(0)).outcome, ComparisonOutcome::Worse);
+        assert_eq!(compare(&of(40), &of(40)).outcome, ComparisonOutcome::Equal);
+    }
+
+    #[test]
+    fn the_inputs_of_a_formula_are_those_of_its_place() {
+        let rules = RangeRules::new(&nodes(), Arc::new(Catalog::built_in().clone()));
+        let inputs = |name: &str| rules.inputs(&nodes(), name);
+        assert_eq!(inputs("locality@node1"), ["node.local_node@node1", "node.other_node@node1"]);
+        assert_eq!(inputs("locality").len(), 4);
+        assert_eq!(inputs("node.local_node@node1"), Vec::<String>::new());
+        assert_eq!(inputs("locality@nonsense"), Vec::<String>::new());
     }
 
     #[test]

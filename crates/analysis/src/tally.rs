@@ -239,6 +239,16 @@ impl Tally {
         (self.last_time, self.end) = (Some(bucket.end), bucket.end);
     }
 
+    /// Keeps the means of a bucket that begins at this time for the noise of the mean of all.
+    pub(crate) fn block(&mut self, begins: u64, rates: &[Option<f64>]) {
+        self.blocks.reach(&[begins]);
+        for (at, rate) in rates.iter().enumerate() {
+            if let Some(rate) = *rate {
+                self.blocks.add(begins, at, rate);
+            }
+        }
+    }
+
     /// Share of the ticks that came too late, in percent.
     pub(crate) fn lost_percent(&self) -> f64 {
         let Notes { lost, dropped, damaged, .. } = self.notes;

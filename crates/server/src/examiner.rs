@@ -2,11 +2,13 @@
 
 use crate::layout::SeriesLayout;
 use crate::wire::{EvidenceInfo, FindingInfo, Ns, RangeFindings, UntoldInfo, VALUES};
-use numakit_analysis::findings::{Finding, Findings, Untold};
+use numakit_analysis::Profile;
+use numakit_analysis::findings::{Finding, FindingEvidence, Findings, Untold};
 use numakit_analysis::range::{RangeMeans, RangeRules, bucket_count};
 use numakit_derived::Catalog;
 use numakit_history::Source;
 use numakit_recording::Header;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Maximum number of buckets that a range is divided into.
@@ -17,6 +19,8 @@ pub struct Examiner {
     header: Header,
     /// The column of the header of each measured series.
     order: Vec<usize>,
+    /// The names of all series of the source.
+    names: HashSet<String>,
     rules: RangeRules,
 }
 
@@ -24,14 +28,35 @@ impl Examiner {
     /// For a source with this header, whose series are in this order.
     pub fn new(header: &Header, layout: &SeriesLayout, formulas: &Arc<Catalog>) -> Self {
         let rules = RangeRules::new(header, Arc::clone(formulas));
-        Self { header: header.clone(), order: layout.order().to_vec(), rules }
+        let names = layout.names().iter().cloned().collect();
+        Self { header: header.clone(), order: layout.order().to_vec(), names, rules }
     }
 
     /// What is found between these times, as far as there are samples.
     pub fn examine(&self, data: &dyn Source, from: u64, to: u64) -> RangeFindings {
-        let (first, last) = data.span().unwrap_or_default();
-        let (from, to) = (from.max(first), to.min(last.saturating_add(1)));
-        let to = to.max(from);
+        let (from, to) = within_samples(data, from, to);
+        let findings = self.of_means(data, from, to, |range, labels| {
+            self.rules.findings(&self.header, range, labels.iter().map(|(time, text)| (*time, text.as_str())))
+        });
+        self.shown(findings, from, to)
+    }
+
+    /// What is compared of these times, as far as there are samples.
+    pub fn profile(&self, data: &dyn Source, from: u64, to: u64) -> Profile {
+        let (from, to) = within_samples(data, from, to);
+        self.of_means(data, from, to, |range, labels| {
+            self.rules.profile(&self.header, range, labels.iter().map(|(time, text)| (*time, text.as_str())))
+        })
+    }
+
+    /// What `with` makes of the means of a range and of its labels.
+    fn of_means<T>(
+        &self,
+        data: &dyn Source,
+        from: u64,
+        to: u64,
+        with: impl FnOnce(&RangeMeans<'_>, &[(u64, String)]) -> T,
+    ) -> T {
         let most = (VALUES / self.order.len().max(1)).min(BUCKETS);
         let measured: Vec<usize> = (0..self.order.len()).collect();
         let buckets = data.buckets(&measured, from, to, bucket_count(from..to, most));
@@ -39,48 +64,59 @@ impl Examiner {
         for (column, bucketed) in self.order.iter().zip(buckets.columns) {
             means[*column] = bucketed.mean;
         }
-        let labels = data.labels();
-        let within = labels.iter().filter(|label| (from..to).contains(&label.time_ns));
-        let texts = within.map(|label| (label.time_ns, label.text.as_str()));
-        let range = RangeMeans { from: buckets.from_ns, step: buckets.step_ns, means: &means };
-        shown(self.rules.findings(&self.header, &range, texts), from, to)
+        let labels = data.labels().into_iter().filter(|label| (from..to).contains(&label.time_ns));
+        let labels: Vec<(u64, String)> = labels.map(|label| (label.time_ns, label.text)).collect();
+        with(&RangeMeans { from: buckets.from_ns, step: buckets.step_ns, means: &means }, &labels)
+    }
+
+    fn shown(&self, findings: Findings, from: u64, to: u64) -> RangeFindings {
+        let all = |found: Vec<Finding>| found.into_iter().map(|finding| self.info(finding, from)).collect();
+        let untold = |untold: Untold| UntoldInfo { what: untold.what.to_owned(), why: untold.why };
+        RangeFindings {
+            from_ns: Ns(from),
+            to_ns: Ns(to),
+            verdict: findings.headline.verdict,
+            cost: findings.headline.cost,
+            action: findings.headline.action,
+            problems: all(findings.problems),
+            remarks: all(findings.remarks),
+            untold: findings.untold.into_iter().map(untold).collect(),
+        }
+    }
+
+    fn info(&self, finding: Finding, from: u64) -> FindingInfo {
+        let at = |seconds: f64| Ns(from.saturating_add((seconds * 1e9) as u64));
+        FindingInfo {
+            rule: finding.rule.to_owned(),
+            subject: finding.subject.to_string(),
+            since_ns: at(finding.since_seconds),
+            until_ns: finding.until_seconds.map(at),
+            percent: finding.cost.percent(),
+            cost: finding.cost.words(),
+            certainty: finding.certainty.word().to_owned(),
+            says: finding.says,
+            evidence: finding.evidence.into_iter().map(|evidence| self.evidence(evidence)).collect(),
+            remedy: finding.remedy.words,
+            commands: finding.remedy.commands,
+        }
+    }
+
+    /// A formula at a place where the source does not have it is shown by what it is computed from.
+    fn evidence(&self, evidence: FindingEvidence) -> EvidenceInfo {
+        let FindingEvidence { series, says, .. } = evidence;
+        let inputs = match self.names.contains(&series) {
+            true => Vec::new(),
+            false => self.rules.inputs(&self.header, &series),
+        };
+        EvidenceInfo { series, inputs, says }
     }
 }
 
-fn shown(findings: Findings, from: u64, to: u64) -> RangeFindings {
-    let all = |found: Vec<Finding>| found.into_iter().map(|finding| info(finding, from)).collect();
-    let untold = |untold: Untold| UntoldInfo { what: untold.what.to_owned(), why: untold.why };
-    RangeFindings {
-        from_ns: Ns(from),
-        to_ns: Ns(to),
-        verdict: findings.headline.verdict,
-        cost: findings.headline.cost,
-        action: findings.headline.action,
-        problems: all(findings.problems),
-        remarks: all(findings.remarks),
-        untold: findings.untold.into_iter().map(untold).collect(),
-    }
-}
-
-fn info(finding: Finding, from: u64) -> FindingInfo {
-    let at = |seconds: f64| Ns(from.saturating_add((seconds * 1e9) as u64));
-    FindingInfo {
-        rule: finding.rule.to_owned(),
-        subject: finding.subject.to_string(),
-        since_ns: at(finding.since_seconds),
-        until_ns: finding.until_seconds.map(at),
-        percent: finding.cost.percent(),
-        cost: finding.cost.words(),
-        certainty: finding.certainty.word().to_owned(),
-        says: finding.says,
-        evidence: finding
-            .evidence
-            .into_iter()
-            .map(|evidence| EvidenceInfo { series: evidence.series, says: evidence.says })
-            .collect(),
-        remedy: finding.remedy.words,
-        commands: finding.remedy.commands,
-    }
+/// The part of a range in which there are samples.
+fn within_samples(data: &dyn Source, from: u64, to: u64) -> (u64, u64) {
+    let (first, last) = data.span().unwrap_or_default();
+    let (from, to) = (from.max(first), to.min(last.saturating_add(1)));
+    (from, to.max(from))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use numakit_analysis::series;
 use numakit_derived::{BoundFormula, Catalog, Formula, Index};
 use numakit_model::{Instance, Metric};
 use numakit_recording::Header;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 /// The order of a source's series, and how their values are computed from a row.
@@ -18,6 +18,12 @@ pub struct SeriesLayout {
     order: Vec<usize>,
     bound: Vec<BoundFormula>,
     names: Vec<String>,
+}
+
+/// The links and interconnect cards that have series, of which findings tell. Of CPUs and processes there may be thousands.
+fn links_and_cards(header: &Header) -> BTreeSet<Instance> {
+    let is_one = |place: &Instance| matches!(place, Instance::Link(..) | Instance::Device(_));
+    header.series.iter().map(|series| series.instance).filter(is_one).collect()
 }
 
 impl SeriesLayout {
@@ -33,7 +39,8 @@ impl SeriesLayout {
         layout.measured(header);
         let index = series::index(header);
         let nodes = header.topology.iter().flat_map(|t| t.nodes.iter().map(|n| Instance::Node(n.os_index)));
-        let places: Vec<Instance> = std::iter::once(Instance::Machine).chain(nodes).collect();
+        let own = std::iter::once(Instance::Machine).chain(nodes);
+        let places: Vec<Instance> = own.chain(links_and_cards(header)).collect();
         formulas.all().iter().for_each(|formula| layout.computed(&index, formulas, formula, &places));
         layout
     }
@@ -181,5 +188,18 @@ mod tests {
         let mut row = Vec::new();
         layout.row(&[Some(1.0), Some(2.0)], &mut row);
         assert_eq!(row, [Some(1.0), Some(2.0), Some(6.0)]);
+    }
+
+    #[test]
+    fn formulas_are_also_of_links_and_cards() {
+        let header = header(&["a.x@card0", "a.x@card1", "a.x@link0.1", "a.x@cpu3"]);
+        let mut catalog = Catalog::default();
+        if let Err(error) = catalog.add("twice: count = 2 * a.x\n", "test", &|_| None) {
+            panic!("{error}");
+        }
+        let layout = SeriesLayout::new(&header, &catalog);
+        let computed = |name: &&String| name.starts_with("twice@");
+        let names: Vec<&String> = layout.names().iter().filter(computed).collect();
+        assert_eq!(names, ["twice@link0.1", "twice@card0", "twice@card1"]);
     }
 }

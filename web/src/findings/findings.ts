@@ -1,6 +1,7 @@
 // The findings of the range on screen: requests them, shows them on the strip, and isolates the evidence of a chosen one.
 
 import type { Connection } from "../connection";
+import { notify } from "../dialogs";
 import type { Panel } from "../panels/panel";
 import type { Catalog } from "../series";
 import { NS_PER_MS } from "../store";
@@ -104,7 +105,9 @@ export class Findings {
     const added = this.isolated.filter((id) => !open.some((spec) => spec.id === id));
     if (added.length > 0) view.panels = [...added, ...open.map(({ id }) => id)];
     this.stage.arrange();
-    timeline.showRange(...rangeOf(finding, found), false);
+    // Without evidence on the page there is nothing to see in its time either.
+    if (this.isolated.length > 0) timeline.showRange(...rangeOf(finding, found, timeline.source.interval_ns), false);
+    else notify("This source has none of the numbers that support it.");
     this.fade();
     this.stage.panels().find(({ spec }) => spec.id === this.isolated[0])?.element.scrollIntoView({ block: "nearest" });
     this.show();

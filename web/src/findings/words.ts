@@ -11,8 +11,9 @@ export type State = "bad" | "aside" | "good" | "unknown";
 const GOOD = "Nothing is wrong";
 /** Times at both ends of a finding that are shown with it, as a share of its length. */
 const MARGIN = 0.08;
-/** Shorter ranges have too few samples to see what a finding is about. */
+/** Shorter ranges, and those of fewer samples, are too short to see what a finding is about. */
 const LEAST_MS = 1000;
+const LEAST_SAMPLES = 10;
 /** An end this near to that of the range is the end of the range. */
 const NEAR = 0.02;
 
@@ -55,10 +56,10 @@ export function lineOf(finding: FindingInfo, found: RangeFindings): string {
   return finding.says === found.verdict && first ? first.says : finding.says;
 }
 
-/** The range to show for a finding, in ms. */
-export function rangeOf({ since_ns, until_ns }: FindingInfo, found: RangeFindings): [number, number] {
+/** The range to show for a finding, in ms. `interval`: that of the samples, in ns. */
+export function rangeOf({ since_ns, until_ns }: FindingInfo, found: RangeFindings, interval = 0): [number, number] {
   const [from, to] = [since_ns / NS_PER_MS, (until_ns ?? found.to_ns) / NS_PER_MS];
-  const margin = Math.max((to - from) * MARGIN, (LEAST_MS - (to - from)) / 2);
+  const margin = Math.max((to - from) * MARGIN, (Math.max(LEAST_MS, (LEAST_SAMPLES * interval) / NS_PER_MS) - (to - from)) / 2);
   return [Math.max(from - margin, Math.min(from, found.from_ns / NS_PER_MS)), Math.min(to + margin, Math.max(to, found.to_ns / NS_PER_MS))];
 }
 

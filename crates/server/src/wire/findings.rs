@@ -61,6 +61,8 @@ pub struct FindingInfo {
 pub struct EvidenceInfo {
     /// Name of the metric or formula, with its place: `far_share@node2`.
     pub series: String,
+    /// The metrics that it is computed from, if it is not a series of the source.
+    pub inputs: Vec<String>,
     /// In words.
     pub says: String,
 }
