@@ -7,6 +7,7 @@ import { WebSocketServer, type WebSocket } from "ws";
 import type { FromServer, ObservationState, SourceInfo, ToServer, WireLabel } from "../src/wire";
 import { processList } from "./processes";
 import { encodeFrame, type Columns } from "./encode";
+import { comparedIn } from "./compared";
 import { foundIn } from "./findings";
 import { signal, sourceInfo } from "./machine";
 
@@ -162,6 +163,7 @@ export class FakeServer {
         this.grow(socket, seq, message.id, watch, watches.size);
       } else if (message.type === "unwatch") watches.delete(message.id);
       else if (message.type === "findings") send(socket, { type: "findings", id: message.id, source: message.source, found: foundIn(this.made, message.from_ns, Math.min(message.to_ns, Date.now() * 1e6)) });
+      else if (message.type === "compare") send(socket, { type: "compared", id: message.id, compared: comparedIn(message.first, message.second) });
       else if (message.type === "processes") {
         clearInterval(looking);
         const tell = () => send(socket, { type: "processes", list: processList(this.made.nodes, Date.now()) });

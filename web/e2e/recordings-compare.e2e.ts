@@ -39,7 +39,7 @@ describe("two recordings", () => {
   /** The text after `value` if the second recording is shifted by that number of samples. */
   const said = (row: number, earlier: number) => {
     const difference = (row % 1000) - ((row - earlier) % 1000);
-    return `${row % 1000} (${difference < 0 ? "−" : "+"}${Math.abs(difference)})`;
+    return `${row % 1000} (B ${difference > 0 ? "−" : "+"}${Math.abs(difference)})`;
   };
 
   before(async () => {
@@ -72,9 +72,26 @@ describe("two recordings", () => {
     await until("the table", async () => {
       const [head = [], line = []] = await rows().table();
       const cell = (name: string) => line[head.indexOf(name)];
-      return cell("mean") === "300" && cell(`of ${second.path}`) === "800" && cell("difference") === "−500";
+      return cell("mean") === "300" && cell(`of ${second.path}`) === "800" && cell("difference") === "+500";
     });
     await rows().press("Table");
+  });
+
+  test("say of all of both what numa report says of them, row by row", async () => {
+    const all = await Client.open(`${numa.controller}`);
+    await pick(all, "Compare with").selectOption({ label: second.path });
+    const said = all.page.getByRole("region", { name: "Comparison", exact: true });
+    const { out } = await numa.call("report", "--json", first.path, second.path);
+    const report = JSON.parse(out) as { headline: { verdict: string; change: string; action: string }; program: { name: string }[]; machine: { name: string }[] };
+    await becomes("the verdict", () => said.getByRole("status").textContent(), report.headline.verdict);
+    const about = await said.locator("p.quiet").first().locator("span").allTextContents();
+    assert.deepEqual(about.slice(0, 2), [`Change: ${report.headline.change}`, `Do: ${report.headline.action}`]);
+    assert.ok(about.some((text) => text.startsWith("All of both recordings: ")), about.join("; "));
+    const more = said.getByRole("button", { name: /^all \d/ });
+    if ((await more.count()) > 0) await more.click();
+    const names = await said.locator("tbody th").evaluateAll((cells) => cells.map((cell) => cell.querySelector("[title]")?.getAttribute("title")?.split("\n")[0]));
+    assert.deepEqual(names, [...report.program, ...report.machine].map(({ name }) => name));
+    await all.close();
   });
 
   test("the address contains the comparison", async () => {
@@ -178,6 +195,21 @@ describe("recordings of NUMAscope", () => {
       });
       // Relative to the maximum that the card can count in a second.
       assert.deepEqual([saved.columns[0]?.[250], saved.columns[1]?.[250]], [12.5, 25]);
+    });
+  });
+
+  test("a finding of a card opens its numbers, in a range with samples", async () => {
+    const wait = "wait cycles for requests from from SIU to RMPE";
+    const rows = samples((row) => [5e6, row > 60 ? 194e6 : 4e6]);
+    await shown("wait.json", `[["NumaConnect2",2,200000000],\n["${wait}:0","${wait}:1"],\n${rows.join(",\n")}]\n`, async (one) => {
+      const finding = one.page.locator('.finding[data-rule="saturated-card"]').first();
+      await until("the finding", async () => (await finding.count()) > 0);
+      await finding.click();
+      const id = "m:card_wait@card1";
+      await becomes("its panel", () => one.page.locator(".panel:not(.faded)").evaluateAll((all) => all.map((panel) => panel.getAttribute("data-panel"))), [id]);
+      await until("its values", async () => ((await charts(one, id))[0]?.lines[0]?.values ?? []).some((value) => Math.abs(value - 97) < 0.1));
+      const [from, to] = await range(one, id);
+      assert.ok(from > start * 1000 && to > start * 1000 + 59_000 && to - from > 50_000, `${from} to ${to}`);
     });
   });
 });

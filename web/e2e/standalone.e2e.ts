@@ -107,7 +107,16 @@ describe("every sample", () => {
     await client.page.getByLabel("Compare with", { exact: true }).selectOption({ label: "b.arrows" });
     const panel = new Panel(client, "m:test.row");
     await client.page.mouse.move(...(await panel.point(0.5)));
-    await until("no difference", async () => /\((±|\+|−)?0\)/.test((await panel.legend())[0]?.value ?? ""));
+    await until("no difference", async () => /\(B \+0\)/.test((await panel.legend())[0]?.value ?? ""));
+  });
+
+  test("the comparison of both recordings is the one of numa report, whatever is on screen", async () => {
+    const client = await open(`#from=${known.timeMs(0)}&to=${known.timeMs(200)}&${panels}&beside=1`);
+    const { out } = await runNuma(folder, ["report", "--json", "a.arrows", "b.arrows"]);
+    const { headline } = JSON.parse(out) as { headline: { verdict: string } };
+    const said = client.page.getByRole("region", { name: "Comparison", exact: true });
+    await becomes("the verdict", () => said.getByRole("status").textContent(), headline.verdict);
+    assert.match((await said.textContent()) ?? "", /All of both recordings: /);
   });
 
   test("a name is never markup", async () => {

@@ -56,6 +56,11 @@ export class Comparing {
     return this.beside?.source.name ?? "";
   }
 
+  /** The number of the second source and how many ms its times are later; null without one. */
+  get second(): { id: number; shift: number } | null {
+    return this.beside && { id: this.beside.source.id, shift: this.beside.shift };
+  }
+
   /** The time of the first source at which both are aligned. */
   get origin(): number {
     const { view, labelsOf } = this.around;

@@ -2,7 +2,7 @@
 
 import type { Connection, Listener } from "./connection";
 import { EmbeddedRecording, type Block } from "./embedded-recording";
-import type { Contents, FromServer, ObservationState, ToServer } from "./wire";
+import type { ContainedComparison, Contents, FromServer, ObservationState, ToServer } from "./wire";
 
 const FORMAT = 1;
 const BLOCKS = 'script[type="application/octet-stream"]';
@@ -33,6 +33,7 @@ export function embeddedIn(document: Document, listener: Listener): Embedded | n
 export class Embedded implements Connection {
   readonly served = false;
   private sources: EmbeddedRecording[] = [];
+  private comparisons: ContainedComparison[] = [];
 
   constructor(
     private readonly listener: Listener,
@@ -43,6 +44,7 @@ export class Embedded implements Connection {
     try {
       const contents = JSON.parse(new TextDecoder().decode(await this.block(0))) as Contents;
       if (contents.format !== FORMAT) throw new Error(`unsupported format version ${contents.format}`);
+      this.comparisons = contents.comparisons;
       this.sources = contents.sources.map((source) => new EmbeddedRecording(source, this.block));
     } catch (error) {
       return this.listener.linkChanged({ is: "ended", why: `This file cannot be read: ${reason(error)}` });
@@ -54,6 +56,7 @@ export class Embedded implements Connection {
   /** Answers asynchronously, like a server. There are no commands without one. */
   send(message: ToServer): boolean {
     if (message.type === "findings") return this.findings(message.id, message.source);
+    if (message.type === "compare") return this.compare(message.id, message.first.source, message.second.source);
     if (message.type !== "watch" && message.type !== "fetch") return message.type === "unwatch";
     void this.answer(message);
     return true;
@@ -78,6 +81,13 @@ export class Embedded implements Connection {
     const contained = this.sources[source]?.contained;
     if (contained) queueMicrotask(() => this.listener.message({ type: "findings", id, source, found: contained.found }));
     return contained !== undefined;
+  }
+
+  /** The comparison of all of two recordings. */
+  private compare(id: number, first: number, second: number): boolean {
+    const one = this.comparisons.find((pair) => pair.first === first && pair.second === second);
+    if (one) queueMicrotask(() => this.listener.message({ type: "compared", id, compared: one.compared }));
+    return one !== undefined;
   }
 
   private async answer(message: Extract<ToServer, { type: "watch" | "fetch" }>): Promise<void> {

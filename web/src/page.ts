@@ -84,6 +84,9 @@ export class Page {
       case "findings":
         this.screen?.findings.take(message);
         return;
+      case "compared":
+        this.screen?.conclusion.take(message);
+        return;
       case "reply":
         if (this.screen?.answered(message)) return;
         if (!message.ok) notify(message.text, true);

@@ -5,6 +5,7 @@ import { ask, notify, showKeys } from "./dialogs";
 import { download, fileName, savePng, saveSvg } from "./download";
 import { h } from "./elements";
 import { Files } from "./files";
+import { panelId } from "./findings/evidence";
 import { Findings } from "./findings/findings";
 import type { Frame } from "./frame";
 import { listenToKeys, type KeyEvents } from "./keys";
@@ -15,7 +16,7 @@ import type { Mark } from "./panels/marks";
 import type { Panel } from "./panels/panel";
 import type { Page } from "./page";
 import { Comparing } from "./comparing";
-import { Conclusion } from "./compare/conclusion";
+import { Conclusion, type Compared } from "./compare/conclusion";
 import { copyPng, drawingsOn, findingsOn, pagePng, type PagePicture } from "./picture";
 import { Presence } from "./presence";
 import { Catalog } from "./series";
@@ -52,7 +53,7 @@ export class Screen {
   private readonly slider: Slider;
   private readonly sides: SideColumn;
   private readonly comparing: Comparing;
-  private readonly conclusion: Conclusion;
+  readonly conclusion: Conclusion;
   private readonly files: Files;
   private readonly lane: Lane;
   readonly findings: Findings;
@@ -84,7 +85,7 @@ export class Screen {
     if (source.kind === "recording" && view.to <= view.from) this.showAll();
     this.overview = new Overview(source, connection, ids, () => requestAnimationFrame(() => this.drawSlider()));
     this.comparing = new Comparing(page.surroundings(), this.catalog, this.timeline, () => this.changed());
-    this.conclusion = new Conclusion(view, { reveal: (panel) => this.board.reveal(panel), changed: () => this.changed() });
+    this.conclusion = new Conclusion({ view, connection, ids, reveal: (series) => this.reveal(series), has: (series) => panelId(series, this.catalog, []) !== null, changed: () => this.changed() });
     this.controls = new Controls(sources, source, page.role, { compare: this.comparing.element, save: this.saveAll() }, this.orders());
     this.board = new Board(this.catalog, view, {
       cursor: (ms) => this.pointAt(ms),
@@ -126,12 +127,13 @@ export class Screen {
     this.unfollow();
     this.timeline.stop();
     this.findings.stop();
+    this.conclusion.stop();
   }
 
   /** Takes a reply that belongs to a request of a part of the screen: it was refused. */
   answered(reply: Extract<FromServer, { type: "reply" }>): boolean {
     if (!reply.ok) this.timeline.refused(reply.id);
-    return this.findings.take(reply);
+    return this.findings.take(reply) || this.conclusion.take(reply);
   }
 
   /** Whether these sources equal the current ones, so that received data can be kept. */
@@ -146,6 +148,7 @@ export class Screen {
     this.comparing.reconnected();
     this.overview.reconnected();
     this.findings.reconnected();
+    this.conclusion.reconnected();
     this.stateChanged();
   }
 
@@ -409,9 +412,7 @@ export class Screen {
     const range = this.timeline.range();
     this.comparing.want();
     this.board.compare(this.comparing.other, this.comparing.origin);
-    // Nothing is concluded from a part.
-    const other = this.source.read_percent === null && this.comparing.isWhole ? this.comparing.other : undefined;
-    this.conclusion.show({ first: this.nameOf(this.source), second: this.comparing.name, panels: this.board.list.map(({ spec }) => spec), slice, other, range });
+    this.conclusion.show(this.compared(range));
     this.board.show(slice, ...range);
     this.lane.show(...range);
     this.findings.changed();
@@ -420,6 +421,22 @@ export class Screen {
     this.controls.show(this.page.link, this.page.state, this.page.view);
     document.body.classList.toggle("held", !this.page.view.follow);
     if (this.addressTimer === 0) this.addressTimer = window.setTimeout(() => this.writeAddress(), ADDRESS_PAUSE_MS);
+  }
+
+  private compared(range: [number, number]): Compared | null {
+    const { comparing, source } = this;
+    const { second } = comparing;
+    // Nothing is concluded from a part.
+    const isWhole = source.read_percent === null && comparing.isWhole;
+    return second && { first: this.nameOf(source), second: comparing.name, source: source.id, beside: second.id, range, shift: second.shift, waits: isWhole ? null : "Compared when all of both was read." };
+  }
+
+  /** Shows the panel of a series; one that is not open is opened. */
+  private reveal(series: string): void {
+    const id = panelId(series, this.catalog, this.board.list.map(({ spec }) => spec));
+    if (id === null) return;
+    if (!this.board.list.some(({ spec }) => spec.id === id)) this.board.add(id);
+    this.board.reveal(id);
   }
 
   private drawSlider(): void {

@@ -47,7 +47,7 @@ export class SecondSource {
     private readonly first: Catalog,
     private readonly connection: Connection,
     private readonly ids: Ids,
-    private shift: number,
+    public shift: number,
     private readonly changed: () => void,
   ) {
     this.catalog = new Catalog(source);

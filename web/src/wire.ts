@@ -1,6 +1,7 @@
 // Generated from crates/server/src/wire.rs; do not edit. To update it:
 // UPDATE=1 cargo test -p numakit-server wire
 
+import type { ComparedInfo, ComparedRange } from "./wire-compared";
 import type { RangeFindings } from "./wire-findings";
 import type { ProcessList } from "./wire-processes";
 
@@ -407,7 +408,15 @@ source: number,
 /**
  * What was found.
  */
-found: RangeFindings, } | { "type": "processes", 
+found: RangeFindings, } | { "type": "compared", 
+/**
+ * The number.
+ */
+id: number, 
+/**
+ * What differs.
+ */
+compared: ComparedInfo, } | { "type": "processes", 
 /**
  * The processes.
  */
@@ -500,7 +509,19 @@ from_ns: Ns,
 /**
  * End.
  */
-to_ns: Ns, } | { "type": "processes", 
+to_ns: Ns, } | { "type": "compare", 
+/**
+ * Number of the answer.
+ */
+id: number, 
+/**
+ * The source that is A.
+ */
+first: ComparedRange, 
+/**
+ * The source that is B.
+ */
+second: ComparedRange, } | { "type": "processes", 
 /**
  * Number of the message.
  */
@@ -730,6 +751,23 @@ block: number,
 stretches: Array<Stretch>, };
 
 /**
+ * Two recordings of a standalone file compared.
+ */
+export type ContainedComparison = { 
+/**
+ * The number of A.
+ */
+first: number, 
+/**
+ * The number of B.
+ */
+second: number, 
+/**
+ * What differs.
+ */
+compared: ComparedInfo, };
+
+/**
  * The content of a standalone file.
  */
 export type Contents = { 
@@ -740,4 +778,8 @@ format: number,
 /**
  * The recordings. Their index is their number.
  */
-sources: Array<Contained>, };
+sources: Array<Contained>, 
+/**
+ * Each pair of them compared.
+ */
+comparisons: Array<ContainedComparison>, };

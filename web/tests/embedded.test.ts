@@ -45,7 +45,7 @@ class Opened implements Listener {
   }
 
   static async of(source: Contained, blocks: Uint8Array[]): Promise<Opened> {
-    const contents: Contents = { format: 1, sources: [source] };
+    const contents: Contents = { format: 1, sources: [source], comparisons: [] };
     const opened = new Opened([new TextEncoder().encode(JSON.stringify(contents)), ...blocks]);
     await opened.embedded.start();
     return opened;

@@ -1,10 +1,15 @@
 //! Two recordings compared: what differs beyond noise, and whether the second one is better.
 
+mod words;
+
+pub use words::DifferenceWords;
+
 use crate::findings::{Finding, Findings};
 use crate::profile::{Measure, Profile};
-use numakit_model::numbers::{NumberStyle, duration};
+use numakit_model::numbers::duration;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use words::{difference_words, value_words};
 
 /// What differs by less than this share of the larger value is equal: one recording each does not tell how recordings
 /// of the same program vary.
@@ -404,49 +409,6 @@ fn action(comparison: &Comparison, before: &Profile, after: &Profile) -> String 
         ComparisonOutcome::CannotTell => {
             "record both for longer, with the same series: numa record -- COMMAND".to_owned()
         }
-    }
-}
-
-/// `far_share -78.5 points (noise 3.1)`.
-fn difference_words(difference: &Difference) -> String {
-    let (change, noise) = change_words(difference);
-    format!("{} {change} (noise {noise})", difference.name)
-}
-
-/// A change and its noise in words: in percent, of shares in points, and from 0 in the unit itself.
-pub fn change_words(difference: &Difference) -> (String, String) {
-    let number = |value: f64| NumberStyle::Percent.words(value).trim_end_matches(" %").to_owned();
-    let signed = |value: f64, text: String| match value {
-        value if value.abs() < 0.05 => text.trim_start_matches('-').to_owned(),
-        value if value > 0.0 => format!("+{text}"),
-        _ => text,
-    };
-    match (difference.unit.as_str(), difference.change_percent, difference.noise_percent) {
-        ("%", Some(change), Some(noise)) => {
-            (signed(change, format!("{} points", number(change))), number(noise))
-        }
-        (_, Some(change), Some(noise)) if change < 1000.0 => {
-            (signed(change, format!("{} %", number(change))), format!("{} %", number(noise)))
-        }
-        (_, Some(change), Some(noise)) => {
-            (format!("x {}", NumberStyle::Ratio.words(1.0 + change / 100.0)), format!("{} %", number(noise)))
-        }
-        (unit, ..) => {
-            (format!("+{}", value_words(unit, difference.after)), value_words(unit, difference.noise))
-        }
-    }
-}
-
-/// A value with its unit.
-pub fn value_words(unit: &str, value: f64) -> String {
-    match unit {
-        "%" => NumberStyle::Percent.words(value),
-        "s" => duration(value),
-        "bytes" => NumberStyle::Bytes.words(value),
-        "bytes/s" => format!("{}B/s", NumberStyle::Ratio.words(value)),
-        "count/s" | "pages/s" => NumberStyle::Rate.words(value),
-        "count" => NumberStyle::Ratio.words(value),
-        other => format!("{} {other}", NumberStyle::Ratio.words(value)),
     }
 }
 

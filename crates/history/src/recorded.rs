@@ -156,6 +156,11 @@ impl RecordedHistory {
         &self.header
     }
 
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What was lost and why; `None` if the recording is complete.
     pub fn damage(&self) -> Option<&str> {
         self.content.damage.as_deref()

@@ -1,11 +1,12 @@
 //! One client: its messages and its watches.
 
 use crate::client_request_error::ClientRequestError;
+use crate::comparer::{Side, compare_sources};
 use crate::hub::Hub;
 use crate::queue::{Outgoing, Queue};
 use crate::source::{Range, ShownSource};
 use crate::watch::Watch;
-use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, SourceKind, ToServer, WATCHES};
+use crate::wire::{ComparedRange, FromServer, LABEL_BYTES, Ns, Role, SourceKind, ToServer, WATCHES};
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use numakit_model::label::RESERVED;
@@ -161,6 +162,7 @@ impl Client {
             ToServer::Findings { id, source, from_ns, to_ns } => {
                 (id, self.examine(id, source, from_ns.0, to_ns.0).await)
             }
+            ToServer::Compare { id, first, second } => (id, self.compare(id, first, second).await),
             ToServer::Processes { id, on } => {
                 self.hub.watch_processes(&self.queue, on);
                 (id, Ok(Done::Silent))
@@ -241,6 +243,27 @@ impl Client {
         tokio::task::spawn_blocking(move || {
             let found = Box::new(shown.examiner.examine(shown.data.as_ref(), from, to));
             queue.text(FromServer::Findings { id, source, found }.text());
+            drop(permit);
+        });
+        Ok(Done::Silent)
+    }
+
+    /// Answers from another thread as well: whole recordings are read.
+    async fn compare(
+        &self,
+        id: u32,
+        first: ComparedRange,
+        second: ComparedRange,
+    ) -> Result<Done, ClientRequestError> {
+        let permit = Arc::clone(&self.fetches).acquire_owned().await;
+        let sources = (self.hub.whole_source(first.source)?, self.hub.whole_source(second.source)?);
+        let (complete, queue) = (self.hub.header_addition(), Arc::clone(&self.queue));
+        tokio::task::spawn_blocking(move || {
+            let sides = (Side { shown: &sources.0, range: first }, Side { shown: &sources.1, range: second });
+            match compare_sources(&sides.0, &sides.1, complete) {
+                Ok(compared) => queue.text(FromServer::Compared { id, compared: Box::new(compared) }.text()),
+                Err(why) => reply(&queue, id, Err(why)),
+            }
             drop(permit);
         });
         Ok(Done::Silent)

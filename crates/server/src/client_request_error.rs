@@ -123,6 +123,9 @@ pub enum ClientRequestError {
     /// A query for too many values.
     #[error("the limit is {VALUES} values per file; request fewer series or rows")]
     TooManyRows,
+    /// A recording that cannot be read again to compare it.
+    #[error("cannot compare: {0}")]
+    NotCompared(String),
     /// The thread that writes the values failed.
     #[error("writing the CSV failed")]
     NotWritten,

@@ -2,6 +2,7 @@
 
 use crate::access::AccessKeys;
 use crate::client_request_error::ClientRequestError;
+use crate::comparer::HeaderAddition;
 use crate::connections::{oldest_of_largest_owner, owner_of};
 use crate::processes::ProcessWatch;
 use crate::queue::Queue;
@@ -58,6 +59,7 @@ struct Shared {
     kept: Vec<Box<dyn Send>>,
     results: Vec<ShownResult>,
     processes: Arc<ProcessWatch>,
+    complete: HeaderAddition,
 }
 
 /// A connected client.
@@ -81,6 +83,7 @@ impl Hub {
             kept: Vec::new(),
             results: Vec::new(),
             processes: Arc::default(),
+            complete: |_| (),
         };
         Self {
             access,
@@ -159,6 +162,16 @@ impl Hub {
     pub fn watch_processes(&self, queue: &Arc<Queue>, on: bool) {
         let watch = Arc::clone(&self.lock().processes);
         if on { watch.look(queue) } else { watch.leave(queue) }
+    }
+
+    /// From now on, headers of recordings that are compared are completed with this.
+    pub fn complete_headers(&self, with: HeaderAddition) {
+        self.lock().complete = with;
+    }
+
+    /// What completes the headers of recordings that are compared.
+    pub fn header_addition(&self) -> HeaderAddition {
+        self.lock().complete
     }
 
     /// The number of connected clients.

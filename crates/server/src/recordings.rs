@@ -1,12 +1,14 @@
 //! Recordings as sources.
 
 use crate::client_request_error::ClientRequestError;
+use crate::comparer::{HeaderAddition, RecordedRows};
 use crate::examiner::Examiner;
 use crate::hub::Hub;
 use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
 use crate::source::ShownSource;
 use crate::wire::{Ns, SourceInfo, SourceKind};
+use numakit_analysis::Profile;
 use numakit_derived::Catalog;
 use numakit_history::{PartlyRead, RecordedHistory, RowViewMaker, Source};
 use numakit_recording::OpenError;
@@ -39,8 +41,20 @@ pub struct OpenedRecording {
     pub data: Arc<dyn Source>,
     /// Finds what is wrong in a range.
     pub examiner: Examiner,
+    /// Its rows, which are read again to compare it.
+    pub rows: Option<RecordedRows>,
     /// The message about damage, if any.
     pub damage: Option<String>,
+}
+
+impl OpenedRecording {
+    /// What is compared with another recording: from its rows, or from the means of its history.
+    pub fn profile(&self, complete: HeaderAddition) -> Result<Profile, ClientRequestError> {
+        match &self.rows {
+            Some(rows) => rows.profile(complete),
+            None => Ok(self.examiner.profile(self.data.as_ref(), 0, u64::MAX)),
+        }
+    }
 }
 
 /// Opens a recording called `name`, with at most `budget` bytes of memory.
@@ -104,14 +118,16 @@ fn describe(
     let info = layout.info(SourceKind::Recording, name, recorded.header());
     let info = SourceInfo { ended_ns: Some(Ns(ends)), ..info };
     let examiner = Examiner::new(recorded.header(), &layout, formulas);
-    Ok(OpenedRecording { info, names: layout.names().to_vec(), data: Arc::new(recorded), examiner, damage })
+    let rows = Some(RecordedRows::new(recorded.path(), formulas));
+    let (names, data) = (layout.names().to_vec(), Arc::new(recorded));
+    Ok(OpenedRecording { info, names, data, examiner, rows, damage })
 }
 
 /// Adds a recording as a source, or puts it in place of the source with this number, a part of it. All clients get a message
 /// if it is damaged.
 pub fn put(hub: &Hub, part: Option<u32>, opened: OpenedRecording) -> Result<u32, RecordingError> {
-    let OpenedRecording { info, names, data, examiner, damage } = opened;
-    let shown = ShownSource::new(info, names, data, examiner);
+    let OpenedRecording { info, names, data, examiner, rows, damage } = opened;
+    let shown = ShownSource { rows, ..ShownSource::new(info, names, data, examiner) };
     let id = match part {
         Some(id) => hub.replace(id, shown),
         None => hub.add(shown),

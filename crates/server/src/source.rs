@@ -1,6 +1,7 @@
 //! A source as clients see it.
 
 use crate::client_request_error::ClientRequestError;
+use crate::comparer::RecordedRows;
 use crate::examiner::Examiner;
 use crate::frame::Frame;
 use crate::wire::{self, SourceInfo, VALUES};
@@ -18,6 +19,8 @@ pub struct ShownSource {
     pub names: Arc<[String]>,
     /// Finds what is wrong in a range.
     pub examiner: Arc<Examiner>,
+    /// The rows of a recording; live samples have a history only.
+    pub rows: Option<RecordedRows>,
 }
 
 /// A fetch of a range.
@@ -38,7 +41,7 @@ pub struct Range {
 impl ShownSource {
     /// A source that is not shown yet.
     pub fn new(info: SourceInfo, names: Vec<String>, data: Arc<dyn Source>, examiner: Examiner) -> Self {
-        Self { info: Arc::new(info), data, names: names.into(), examiner: Arc::new(examiner) }
+        Self { info: Arc::new(info), data, names: names.into(), examiner: Arc::new(examiner), rows: None }
     }
 
     /// Checks that these series exist.

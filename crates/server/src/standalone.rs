@@ -8,12 +8,15 @@ mod html;
 mod pack;
 mod steps;
 
-pub use contents::{Contained, Contents, Stretch};
+pub use contents::{Contained, ContainedComparison, Contents, Stretch};
 
+use crate::client_request_error::ClientRequestError;
+use crate::comparer::{self, HeaderAddition};
 use crate::page;
 use crate::recordings::OpenedRecording;
 use crate::wire::Ns;
 use html::Shell;
+use numakit_analysis::Profile;
 use numakit_sys::output::{Existing, OutputFile};
 use pack::Packed;
 use std::io::{self, Write};
@@ -42,6 +45,9 @@ pub enum StandaloneError {
         /// Size of the file without any data.
         needed: u64,
     },
+    /// The recordings cannot be compared.
+    #[error(transparent)]
+    NotCompared(#[from] ClientRequestError),
     /// It cannot be written.
     #[error("cannot write {path}: {error}")]
     Write {
@@ -85,16 +91,18 @@ fn cannot(path: &Path, error: io::Error) -> StandaloneError {
     }
 }
 
-/// Writes the recordings into one file of at most `size` bytes.
+/// Writes the recordings into one file of at most `size` bytes. Where they are compared, their headers are completed before.
 pub fn write(
     path: &Path,
     force: bool,
     size: u64,
     sources: &[OpenedRecording],
+    complete: HeaderAddition,
 ) -> Result<Written, StandaloneError> {
     check(path, force)?;
     let shell = Shell::of_page().map_err(StandaloneError::NoPage)?;
-    let (html, steps) = html_of(&shell, size, sources)?;
+    let compared = comparisons(sources, complete)?;
+    let (html, steps) = html_of(&shell, size, sources, &compared)?;
     put(path, force, &html)?;
     Ok(Written { bytes: html.len() as u64, steps })
 }
@@ -112,13 +120,15 @@ fn html_of(
     shell: &Shell<'_>,
     size: u64,
     sources: &[OpenedRecording],
+    compared: &[ContainedComparison],
 ) -> Result<(Vec<u8>, Vec<Option<u64>>), StandaloneError> {
     let described: Vec<_> = sources.iter().enumerate().map(|(id, source)| contained(id, source)).collect();
-    let block = html::block(&json(&Contents { format: FORMAT, sources: described.clone() }));
+    let comparisons = compared.to_vec();
+    let mut contents = Contents { format: FORMAT, sources: described, comparisons };
+    let block = html::block(&json(&contents));
     let needed = shell.len() + block.len() as u64;
     let small = |_| StandaloneError::Small { size, needed };
     let packed = pack_all(sources, size.saturating_sub(needed)).map_err(small)?;
-    let mut contents = Contents { format: FORMAT, sources: described };
     let mut block = 1;
     for (one, packed) in contents.sources.iter_mut().zip(&packed) {
         (one.block, one.step_ns) = (block, Ns(packed.step.unwrap_or(0)));
@@ -129,6 +139,25 @@ fn html_of(
     let blocks = packed.iter().flat_map(|p| p.blocks.iter().map(String::as_str));
     let html = shell.html(std::iter::once(block.as_str()).chain(blocks));
     Ok((html, packed.iter().map(|p| p.step).collect()))
+}
+
+/// Each recording compared with each other one.
+fn comparisons(
+    sources: &[OpenedRecording],
+    complete: HeaderAddition,
+) -> Result<Vec<ContainedComparison>, StandaloneError> {
+    if sources.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let profiles: Vec<Profile> =
+        sources.iter().map(|source| source.profile(complete)).collect::<Result<_, _>>()?;
+    let pairs = (0..profiles.len()).flat_map(|a| (0..profiles.len()).map(move |b| (a, b)));
+    let compared = |(a, b): (usize, usize)| ContainedComparison {
+        first: a as u32,
+        second: b as u32,
+        compared: comparer::whole(&profiles[a], &profiles[b]),
+    };
+    Ok(pairs.filter(|(a, b)| a != b).map(compared).collect())
 }
 
 fn contained(id: usize, source: &OpenedRecording) -> Contained {

@@ -2,9 +2,11 @@
 //!
 //! Text is JSON, one message each; binary messages are frames (see `frame.rs`).
 
+mod compared;
 mod findings;
 mod processes;
 
+pub use compared::{ComparedInfo, ComparedRange, DifferenceInfo};
 pub use findings::{EvidenceInfo, FindingInfo, RangeFindings, UntoldInfo};
 pub use processes::{MemoryUnknown, ProcessInfo, ProcessList};
 
@@ -344,6 +346,13 @@ pub enum FromServer {
         /// What was found.
         found: Box<RangeFindings>,
     },
+    /// The answer to [`ToServer::Compare`] with this number.
+    Compared {
+        /// The number.
+        id: u32,
+        /// What differs.
+        compared: Box<ComparedInfo>,
+    },
     /// The processes, every two seconds after [`ToServer::Processes`].
     Processes {
         /// The processes.
@@ -432,6 +441,15 @@ pub enum ToServer {
         from_ns: Ns,
         /// End.
         to_ns: Ns,
+    },
+    /// Compare two sources. If the range of the first one has all of it and both are recordings, they are compared as a whole.
+    Compare {
+        /// Number of the answer.
+        id: u32,
+        /// The source that is A.
+        first: ComparedRange,
+        /// The source that is B.
+        second: ComparedRange,
     },
     /// Send the processes of the machine from now on, or no more.
     Processes {

@@ -1,100 +1,163 @@
-// What a comparison says at a glance: which line is which source, and what changed most.
+// What a comparison says at a glance: which line is which source, and what the server found to differ, as `numa report A B` says it.
 
+import type { Connection } from "../connection";
 import { h } from "../elements";
-import type { Other } from "../panels/columns";
-import type { Line } from "../panels/lines";
-import type { Slice } from "../store";
-import { format } from "../units";
+import { Asking } from "../findings/asking";
+import { NS_PER_MS } from "../store";
+import type { Ids } from "../timeline";
 import type { View } from "../view";
-import { changeOf, changeText, largest, type Change } from "./changes";
+import type { FromServer } from "../wire";
+import type { ComparedInfo, ComparedRange, DifferenceInfo } from "../wire-compared";
 
+/** Rows that are shown before somebody asks for all. */
 const LISTED = 5;
-/** A list that changed with every frame would be unreadable. */
-const PAUSE_MS = 1000;
+const HEAD = ["what", "A", "B", "change", "noise", "B is"];
 
-export interface ComparedPanel {
-  id: string;
-  title: string;
-  lines: Line[];
-}
-
-/** Two sources as they are on screen. */
+/** Two sources as they are on screen: A, the drawn one, and B. */
 export interface Compared {
   /** Their names. */
   first: string;
   second: string;
-  panels: ComparedPanel[];
-  slice: Slice;
-  other: Other | undefined;
+  /** Their numbers. */
+  source: number;
+  beside: number;
   range: [number, number];
+  /** How many ms the times of B are later. */
+  shift: number;
+  /** Why nothing can be said yet; null if it can. */
+  waits: string | null;
 }
 
-export interface ConclusionEvents {
-  /** Shows a panel. */
-  reveal(panel: string): void;
+export interface ConclusionStage {
+  view: View;
+  connection: Connection;
+  ids: Ids;
+  /** Shows the panel of a series, if the source has it. */
+  reveal(series: string): void;
+  /** Whether the source has a series. */
+  has(series: string): boolean;
   /** The view changed. */
   changed(): void;
 }
 
 export class Conclusion {
   readonly element: HTMLElement;
-  private readonly list = h("ol");
   private readonly names = h("p", { class: "which" });
-  private readonly says = h("p", { class: "quiet", role: "status" });
+  private readonly says = h("p", { class: "judgement", role: "status" });
+  private readonly about = h("p", { class: "quiet" });
+  private readonly table = h("table", { class: "values" });
+  private readonly rest = h("p", { class: "quiet" });
+  private readonly more = h("button", { type: "button", class: "link", hidden: true, click: () => this.expand() });
   private readonly columns = h("button", { type: "button", class: "button", click: () => this.turn() }, "Two columns");
-  private filled = 0;
-  private timer = 0;
-  private last: Compared | null = null;
+  private readonly asking = new Asking((from, to) => this.request(from, to));
+  private compared: Compared | null = null;
+  private found: ComparedInfo | null = null;
+  /** What was asked about. */
+  private key = "";
+  private all = false;
 
-  constructor(
-    private readonly view: View,
-    private readonly events: ConclusionEvents,
-  ) {
-    this.element = h("section", { class: "conclusion", "aria-label": "Comparison", hidden: true }, h("header", {}, this.names, this.columns), this.says, this.list);
+  constructor(private readonly stage: ConclusionStage) {
+    this.element = h("section", { class: "conclusion", "aria-label": "Comparison", hidden: true },
+      h("header", {}, this.names, this.columns), this.says, this.about, h("div", { class: "table-box" }, this.table, this.more), this.rest);
   }
 
-  /** Shows what changed, at most once in a while; without a second source nothing. */
-  show(compared: Compared): void {
-    this.element.hidden = !compared.other;
-    this.last = compared;
-    const wait = this.filled + PAUSE_MS - performance.now();
-    if (!compared.other || this.timer !== 0) return;
-    if (wait <= 0) return this.fill(compared, compared.other);
-    // The last state is always shown, also if nothing is drawn any more.
-    this.timer = window.setTimeout(() => {
-      this.timer = 0;
-      if (this.last?.other) this.fill(this.last, this.last.other);
-    }, wait);
+  /** Shows what differs between these; null: there is no second source. */
+  show(compared: Compared | null): void {
+    this.element.hidden = compared === null;
+    this.compared = compared;
+    if (!compared) return this.stop();
+    this.name(compared);
+    const key = `${compared.source} ${compared.beside} ${compared.shift} ${compared.waits}`;
+    if (key !== this.key) {
+      this.key = key;
+      this.found = null;
+      this.say(compared.waits ?? "Comparing …");
+      this.asking.stop();
+      if (compared.waits === null) this.asking.restart();
+    }
+    if (compared.waits === null) this.asking.want(...compared.range, this.stage.view.follow);
   }
 
-  private fill({ first, second, panels, slice, range: [from, to] }: Compared, other: Other): void {
-    this.filled = performance.now();
-    this.columns.setAttribute("aria-pressed", String(this.view.columns));
-    const key = (kind: string, name: string) => h("span", { class: `which-key ${kind}` }, name);
-    this.names.replaceChildren(...(this.view.columns ? [h("span", {}, `Left: ${first}`), h("span", {}, `right: ${second}`)] : [key("solid", first), key("dashed", second)]));
-    const compared = panels.map((panel) => ({ panel, changes: panel.lines.flatMap((line) => changeOf(line, slice, other, from, to) ?? []) }));
-    const all = compared.flatMap(({ panel, changes }) => changes.map((change) => ({ ...change, panel })));
-    const found = largest(all) as typeof all;
-    this.says.textContent = summary(all.length, found.length, second);
-    this.list.replaceChildren(...found.slice(0, LISTED).map((one) => h("li", {},
-      h("button", { type: "button", title: "Show its panel", click: () => this.events.reveal(one.panel.id) }, words(one, one.panel)))));
+  /** Takes an answer, also that a request was refused. */
+  take(message: Extract<FromServer, { type: "compared" | "reply" }>): boolean {
+    if (!this.asking.ended(message.id)) return false;
+    if (message.type === "compared") this.fill((this.found = message.compared));
+    else this.say(message.text);
+    return true;
+  }
+
+  reconnected(): void {
+    this.asking.restart();
+  }
+
+  stop(): void {
+    this.asking.stop();
+    this.key = "";
+  }
+
+  private request(from: number, to: number): number | null {
+    const { compared, stage } = this;
+    if (!compared) return null;
+    const range = (source: number, later: number): ComparedRange =>
+      ({ source, from_ns: Math.max(0, Math.round((from + later) * NS_PER_MS)), to_ns: Math.max(0, Math.round((to + later) * NS_PER_MS)) });
+    const id = stage.ids.next();
+    return stage.connection.send({ type: "compare", id, first: range(compared.source, 0), second: range(compared.beside, compared.shift) }) ? id : null;
+  }
+
+  private name({ first, second }: Compared): void {
+    const { columns } = this.stage.view;
+    this.columns.setAttribute("aria-pressed", String(columns));
+    const key = (kind: string, name: string) => h("span", { class: `which-key ${columns ? "" : kind}` }, name);
+    const names = [`A${columns ? ", left" : ""}: ${first}`, `B${columns ? ", right" : ""}: ${second}`];
+    if ([...this.names.children].map((one) => one.textContent).join() === names.join() && this.names.dataset.columns === String(columns)) return;
+    this.names.dataset.columns = String(columns);
+    this.names.replaceChildren(key("solid", names[0] ?? ""), key("dashed", names[1] ?? ""));
+  }
+
+  private say(text: string): void {
+    this.says.textContent = text;
+    this.about.replaceChildren();
+    this.table.replaceChildren();
+    this.rest.textContent = "";
+    this.more.hidden = true;
+  }
+
+  private fill(found: ComparedInfo): void {
+    this.says.textContent = found.verdict;
+    const time = found.whole ? "All of both recordings" : "The time on screen";
+    this.about.replaceChildren(...[`Change: ${found.change}`, `Do: ${found.action}`, ...found.cautions.map((one) => `Caution: ${one}`), `${time}: ${found.compared}`].map((text) => h("span", {}, text)));
+    this.about.title = `A: ${found.first}\nB: ${found.second}`;
+    const rows = [...part("program", found.program), ...part("machine", found.machine)];
+    const shown = this.all ? rows : rows.slice(0, LISTED);
+    const head = h("tr", {}, ...HEAD.map((text) => h("th", { scope: "col" }, text)));
+    this.table.replaceChildren(...(rows.length > 0 ? [h("thead", {}, head), h("tbody", {}, ...shown.map(([of, one]) => this.row(of, one)))] : []));
+    this.more.hidden = rows.length <= LISTED;
+    this.more.setAttribute("aria-expanded", String(this.all));
+    this.more.textContent = this.all ? "fewer" : `all ${rows.length}`;
+    const findings = [["gone in B", found.gone], ["new in B", found.new], ["of both", found.kept]] as const;
+    this.rest.textContent = findings.filter(([, all]) => all.length > 0).map(([title, all]) => `Findings ${title}: ${all.join("; ")}.`).join(" ");
+  }
+
+  private row(of: string, one: DifferenceInfo): HTMLElement {
+    const title = [one.series, ...one.alike].join("\n");
+    const what = this.stage.has(one.series)
+      ? h("button", { type: "button", class: "link", title: `${title}\nClick: show its panel`, click: () => this.stage.reveal(one.series) }, one.what)
+      : h("span", { title }, one.what);
+    return h("tr", { class: one.verdict, "data-of": of }, h("th", { scope: "row" }, what), ...[one.before, one.after, one.change, one.noise, one.verdict].map((text) => h("td", {}, text)));
+  }
+
+  private expand(): void {
+    this.all = !this.all;
+    if (this.found) this.fill(this.found);
   }
 
   private turn(): void {
-    this.view.columns = !this.view.columns;
-    this.filled = 0;
-    this.events.changed();
+    const { view, changed } = this.stage;
+    view.columns = !view.columns;
+    changed();
   }
 }
 
-function summary(all: number, found: number, second: string): string {
-  if (all === 0) return "Too few values of both in this range to tell what changed.";
-  if (found === 0) return `None of ${all} lines differs from ${second} by more than its noise.`;
-  return `${found} of ${all} lines differ from ${second} by more than their noise${found > 1 ? "; most" : ""}:`;
-}
-
-function words(change: Change, panel: ComparedPanel): HTMLElement {
-  const { line, mean, other } = change;
-  const name = panel.lines.length > 1 ? `${panel.title}, ${line.label}` : panel.title;
-  return h("span", {}, h("b", {}, changeText(change)), ` ${name}: ${format(other, line.quantity)} → ${format(mean, line.quantity)}`);
+function part(of: string, all: DifferenceInfo[]): [string, DifferenceInfo][] {
+  return all.map((one) => [of, one]);
 }

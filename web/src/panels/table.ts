@@ -2,7 +2,6 @@
 
 import { h } from "../elements";
 import { statistics, type Slice } from "../store";
-import { changeOf, changeText } from "../compare/changes";
 import { format, timesOf, timeText, totalOf } from "../units";
 import type { Other } from "./columns";
 import type { Line } from "./lines";
@@ -40,7 +39,7 @@ export class ValueTable {
     const shown = this.all ? lines : lines.slice(0, MAX_ROWS);
     const totals = shown.some((line) => totalOf(line.series) !== null);
     const now = content.atCursor ? "at cursor" : "last";
-    const names = ["", ...(other ? ["mean", `of ${otherName}`, "difference", "in %", now, "min", "max"] : [now, "min", "mean", "max"]), ...(totals ? ["total"] : [])];
+    const names = ["", ...(other ? ["mean", `of ${otherName}`, "difference", now, "min", "max"] : [now, "min", "mean", "max"]), ...(totals ? ["total"] : [])];
     const head = h("tr", {}, ...names.map((text) => (text === "" ? h("td", {}) : h("th", { scope: "col" }, text))));
     const rows = shown.map((line, at) => row(content, line, content.values[at], totals));
     const caption = h("caption", {}, `${title}, ${content.origin === null ? timesOf(...range) : `${timeText(range[0], slice.stepMs, content.origin)} to ${timeText(range[1], slice.stepMs, content.origin)}`}`);
@@ -64,12 +63,11 @@ function row(content: TableContent, line: Line, value: number | undefined, total
   return h("tr", {}, h("th", { scope: "row" }, line.label), ...cells.map((cell) => h("td", {}, cell)));
 }
 
-/** The mean of the second source, and how much the first one's exceeds it. */
+/** The mean of the second source, and how much it exceeds that of the first. */
 function beside({ slice, range, other }: TableContent, line: Line, mean: number, text: (raw: number) => string): string[] {
   const track = other?.(line.series.number);
   const its = track ? statistics(slice, track, ...range).mean : NaN;
-  const change = other && changeOf(line, slice, other, ...range);
-  return [text(its), signed(line.factor * (mean - its), line), change ? changeText(change) : "–"];
+  return [text(its), signed(line.factor * (its - mean), line)];
 }
 
 /** A difference with its sign; `–` if there is none. */

@@ -1,3 +1,4 @@
+use super::words::change_words;
 use super::*;
 use crate::findings::{Certainty, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
 use crate::profile::ProfileSource;
@@ -140,5 +141,5 @@ fn changes_from_nothing_have_no_percent() {
     let from = Difference::of("vmstat.pgfault", "count/s", (0.0, 1000.0), 10.0);
     assert_eq!(change_words(&from), ("+1.00k/s".into(), "10/s".into()));
     let times = Difference::of("vmstat.pgfault", "count/s", (10.0, 1000.0), 10.0);
-    assert_eq!(change_words(&times), ("x 100".into(), "100 %".into()));
+    assert_eq!(change_words(&times), ("x 100".into(), "1.00".into()));
 }

@@ -4,6 +4,7 @@ use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::observe::{self, ObserveArgs};
 use crate::page::{self, ServeArgs};
+use crate::peaks;
 use crate::processes;
 use anyhow::Context;
 use clap::Args;
@@ -67,6 +68,7 @@ impl LiveArgs {
         let control: ControlSender = Box::new(move |order, answer| waker.send(order, answer));
         let server =
             listener.start(Some(control), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
+        server.hub().complete_headers(peaks::add_to_recording);
         let surveyor = processes::surveyor(global.root()?, &header, prepared.program.target());
         server.show_processes(surveyor, cpus.clone());
         let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;

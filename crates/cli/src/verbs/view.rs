@@ -4,6 +4,7 @@ use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use crate::page::{self, ServeArgs};
+use crate::peaks;
 use anyhow::Context;
 use clap::Args;
 use numakit_derived::Catalog;
@@ -79,6 +80,7 @@ impl ViewArgs {
         let urls = listener.urls();
         let server = listener.start(None, Arc::clone(&formulas), self.serve.history, CpuSet::new())?;
         server.hub().show_results(results.unwrap_or_default());
+        server.hub().complete_headers(peaks::add_to_recording);
         let small = bytes(shown) <= SMALL;
         if small {
             opening::open_all(server.hub(), shown, &formulas, &AtomicBool::new(false), &mut |_| ())?;
@@ -125,7 +127,7 @@ impl ViewArgs {
             }
             opened.push(recording);
         }
-        let written = standalone::write(out, self.force, self.size as u64, &opened)?;
+        let written = standalone::write(out, self.force, self.size as u64, &opened, peaks::add_to_recording)?;
         let parts = opened.iter().zip(&written.steps).map(|(recording, step)| match step {
             None => format!("every sample of {}", recording.info.name),
             Some(ns) => {

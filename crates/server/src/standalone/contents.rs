@@ -1,6 +1,6 @@
 //! The first block of a file, which describes the others.
 
-use crate::wire::{Ns, RangeFindings, SourceInfo, WireLabel};
+use crate::wire::{ComparedInfo, Ns, RangeFindings, SourceInfo, WireLabel};
 use serde::Serialize;
 #[cfg(test)]
 use ts_rs::TS;
@@ -13,6 +13,20 @@ pub struct Contents {
     pub format: u32,
     /// The recordings. Their index is their number.
     pub sources: Vec<Contained>,
+    /// Each pair of them compared.
+    pub comparisons: Vec<ContainedComparison>,
+}
+
+/// Two recordings of a standalone file compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(TS))]
+pub struct ContainedComparison {
+    /// The number of A.
+    pub first: u32,
+    /// The number of B.
+    pub second: u32,
+    /// What differs.
+    pub compared: ComparedInfo,
 }
 
 /// A recording in a standalone file. Its blocks are consecutive: for each stretch of time a block

@@ -35,7 +35,8 @@ pub fn opened(name: &str, rows: usize) -> OpenedRecording {
     }
     let info = names.info(SourceKind::Recording, name, &header);
     let examiner = Examiner::new(&header, &names, &Arc::default());
-    OpenedRecording { info, names: names.names().to_vec(), data: Arc::new(history), examiner, damage: None }
+    let (names, data) = (names.names().to_vec(), Arc::new(history));
+    OpenedRecording { info, names, data, examiner, rows: None, damage: None }
 }
 
 /// The blocks of a file, unpacked; the first as JSON.
@@ -65,19 +66,19 @@ fn a_file_is_not_larger_than_its_limit() {
     let source = [opened("a", 20_000)];
     let mut before = None;
     for size in [200_000, 100_000, 50_000, 20_000, 10_000, 5_000u64] {
-        let (html, steps) = html_of(&shell(), size, &source).unwrap();
+        let (html, steps) = html_of(&shell(), size, &source, &[]).unwrap();
         assert!(html.len() as u64 <= size, "{} of {size}", html.len());
         assert!(steps[0] >= before, "fewer bytes, longer buckets: {steps:?} after {before:?}");
         before = steps[0];
     }
     assert!(before >= Some(100 * MS), "{before:?}");
-    let error = html_of(&shell(), 1000, &source).unwrap_err().to_string();
+    let error = html_of(&shell(), 1000, &source, &[]).unwrap_err().to_string();
     assert!(error.contains("1000 bytes are too few") && error.contains("--size"), "{error}");
 }
 
 #[test]
 fn every_row_is_included_if_there_is_room() {
-    let (html, steps) = html_of(&shell(), 1 << 20, &[opened("a", 10_000)]).unwrap();
+    let (html, steps) = html_of(&shell(), 1 << 20, &[opened("a", 10_000)], &[]).unwrap();
     assert_eq!(steps, [None]);
     let (contents, blocks) = blocks(&html);
     let source = &contents["sources"][0];
@@ -102,7 +103,7 @@ fn every_row_is_included_if_there_is_room() {
 #[test]
 fn a_spike_survives_in_buckets() {
     for size in [50_000, 8_000] {
-        let (html, steps) = html_of(&shell(), size, &[opened("a", 20_000)]).unwrap();
+        let (html, steps) = html_of(&shell(), size, &[opened("a", 20_000)], &[]).unwrap();
         let (contents, blocks) = blocks(&html);
         assert_eq!(contents["sources"][0]["step_ns"], steps[0].unwrap());
         let greatest = |block: &Vec<u8>| {
@@ -127,7 +128,7 @@ fn a_gap_takes_no_room() {
         history.push(SECOND + row * MS + gap, &[Some(row as f64), Some(0.5 * row as f64), None]);
     }
     let source = OpenedRecording { data: Arc::new(history), ..source };
-    let (html, steps) = html_of(&shell(), 1 << 20, &[source]).unwrap();
+    let (html, steps) = html_of(&shell(), 1 << 20, &[source], &[]).unwrap();
     let (contents, _) = blocks(&html);
     assert_eq!(steps, [None]);
     assert!(contents["sources"][0]["stretches"].as_array().unwrap().len() < 10);
@@ -137,9 +138,9 @@ fn a_gap_takes_no_room() {
 #[test]
 fn room_that_one_recording_does_not_use_is_left_for_the_other() {
     let [small, large] = [opened("small", 900), opened("large", 20_000)];
-    let single = html_of(&shell(), 60_000, &[opened("large", 20_000)]).unwrap().1[0];
+    let single = html_of(&shell(), 60_000, &[opened("large", 20_000)], &[]).unwrap().1[0];
     for order in [[small, large], [opened("large", 20_000), opened("small", 900)]] {
-        let (html, steps) = html_of(&shell(), 70_000, &order).unwrap();
+        let (html, steps) = html_of(&shell(), 70_000, &order, &[]).unwrap();
         assert!(html.len() <= 70_000);
         let of = |name: &str| steps[order.iter().position(|o| o.info.name == name).unwrap()];
         assert_eq!((of("small"), of("large")), (None, single));
@@ -179,7 +180,7 @@ fn hostile_names_and_labels_are_only_text() {
     source.info.command = Some(hostile.into());
     source.info.metrics[0].name = hostile.into();
     source.data.push_label(SECOND, hostile);
-    let (html, _) = html_of(&shell(), 1 << 20, &[source]).unwrap();
+    let (html, _) = html_of(&shell(), 1 << 20, &[source], &[]).unwrap();
     let text = String::from_utf8(html.clone()).unwrap();
     for bad in ["<img", "onerror", "<!--", "alert"] {
         assert!(!text.contains(bad), "{bad}");
@@ -206,4 +207,17 @@ fn nothing_is_left_of_a_file_that_cannot_be_written() {
     assert_eq!(names.len(), 2, "{names:?}");
     assert_eq!(std::fs::read(folder.join("there")).unwrap(), b"whole");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn each_pair_of_recordings_is_compared() {
+    let sources = [opened("a", 9000), opened("b", 9000), opened("c", 9000)];
+    let compared = comparisons(&sources, |_| ()).unwrap();
+    let pairs: Vec<(u32, u32)> = compared.iter().map(|one| (one.first, one.second)).collect();
+    assert_eq!(pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
+    assert!(compared.iter().all(|one| one.compared.whole && one.compared.machine.is_empty()));
+    let (html, _) = html_of(&shell(), 1 << 20, &sources, &compared).unwrap();
+    let contents = blocks(&html).0;
+    assert_eq!(contents["comparisons"][5]["compared"]["verdict"], compared[5].compared.verdict.as_str());
+    assert!(comparisons(&sources[..1], |_| ()).unwrap().is_empty());
 }

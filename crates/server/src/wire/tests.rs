@@ -1,5 +1,5 @@
 use super::*;
-use crate::standalone::{Contained, Contents, Stretch};
+use crate::standalone::{Contained, ContainedComparison, Contents, Stretch};
 use std::path::Path;
 
 fn declaration<T: TS>() -> String {
@@ -22,6 +22,11 @@ fn findings() -> String {
     let imports = "\nimport type { Ns } from \"./wire\";\n";
     let declared = declarations!(RangeFindings, FindingInfo, EvidenceInfo, UntoldInfo);
     generated("wire/findings.rs", imports, &declared)
+}
+
+fn compared() -> String {
+    let imports = "\nimport type { Ns } from \"./wire\";\n";
+    generated("wire/compared.rs", imports, &declarations!(ComparedRange, ComparedInfo, DifferenceInfo))
 }
 
 fn processes() -> String {
@@ -56,17 +61,23 @@ fn messages() -> String {
         FrameHeader,
         Stretch,
         Contained,
+        ContainedComparison,
         Contents,
     );
-    let imports = "\nimport type { RangeFindings } from \"./wire-findings\";\n\
+    let imports = "\nimport type { ComparedInfo, ComparedRange } from \"./wire-compared\";\n\
+                   import type { RangeFindings } from \"./wire-findings\";\n\
                    import type { ProcessList } from \"./wire-processes\";\n";
     generated("wire.rs", imports, &declared)
 }
 
 #[test]
 fn the_page_has_these_types() {
-    let files =
-        [("wire.ts", messages()), ("wire-findings.ts", findings()), ("wire-processes.ts", processes())];
+    let files = [
+        ("wire.ts", messages()),
+        ("wire-compared.ts", compared()),
+        ("wire-findings.ts", findings()),
+        ("wire-processes.ts", processes()),
+    ];
     for (file, text) in files {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src").join(file);
         if std::env::var_os("UPDATE").is_some() {
