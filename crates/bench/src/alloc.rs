@@ -1,11 +1,16 @@
 //! What allocators cost: blocks of several works from each allocator of this machine, in turns.
 
-use crate::alloc_child::{self, Lack, PATIENCE};
-use crate::alloc_libraries::{self, Allocator, C_LIBRARY};
-use crate::alloc_work::{AllocWork, WorkDone, WorkRequest, WorkSeat};
+mod child;
+mod crew;
+mod libraries;
+pub(crate) mod work;
+
+use crate::alloc::work::{AllocWork, WorkDone, WorkRequest, WorkSeat};
 use crate::ground::Ground;
-use crate::quantiles::Quantiles;
+use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedTable};
+use child::{Lack, PATIENCE};
+use libraries::{Allocator, C_LIBRARY};
 use numakit_model::numbers::counted;
 use std::ffi::OsString;
 
@@ -75,7 +80,7 @@ fn measure_with(ground: &Ground<'_>, starter: &[OsString], result: &mut BenchRes
     if seats.is_empty() {
         return result.leave_out("allocators", "no CPU can be used");
     }
-    let mut allocators = alloc_libraries::allocators(result);
+    let mut allocators = libraries::allocators(result);
     let mut columns = Vec::new();
     for work in AllocWork::ALL {
         let lack = work.lacks(seats.len()).map(str::to_owned).or_else(|| lacks(ground, work, &seats));
@@ -154,7 +159,7 @@ fn rounds(
                 continue;
             }
             ground.now(format!("alloc: {work}, {}", allocator.name));
-            match alloc_child::run(ground, starter, allocator, request, PATIENCE) {
+            match child::run(ground, starter, allocator, request, PATIENCE) {
                 Ok(done) => all[at].1.push(done),
                 Err(Lack::Stopped) => return all,
                 Err(Lack::Work(why)) => {
@@ -288,7 +293,7 @@ mod tests {
             let first = |at: usize| result.tables[at].cells[0][0].map(|value| value.median);
             let expected = [40.0 * threads as f64, 30.0, 150.0, 25.0].map(Some);
             assert_eq!([first(0), first(1), first(2), first(3)], expected);
-            let ours = result.left_out.iter().find(|left| left.what == alloc_libraries::OURS).unwrap();
+            let ours = result.left_out.iter().find(|left| left.what == libraries::OURS).unwrap();
             assert!(ours.why.contains("libnumalloc.so was not loaded: malloc is that of"), "{ours:?}");
         });
     }

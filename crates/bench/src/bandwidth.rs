@@ -1,12 +1,19 @@
 //! Bytes per second between the CPUs of each node and the memory of each node, and between all of them at once.
 
-use crate::fastest::fastest;
+pub(crate) mod curve;
+mod curve_knee;
+mod fastest;
+pub(crate) mod generators;
+pub(crate) mod stream;
+mod stream_orders;
+
+use crate::bandwidth::fastest::fastest;
+use crate::ground::placed::Misplaced;
+use crate::ground::team::{self, BYTE, Part, Rounds, Seat};
 use crate::ground::{Ground, NodeCpus};
-use crate::placed::Misplaced;
-use crate::quantiles::Quantiles;
+use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue, PairMatrix};
 use crate::sampled::MIN_SAMPLES;
-use crate::team::{self, BYTE, Part, Rounds, Seat};
 use numakit_sys::kernels::{Vectors, copy, copy_past_caches, read, write, write_past_caches};
 use std::time::Duration;
 

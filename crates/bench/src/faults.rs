@@ -1,12 +1,14 @@
 //! What a page fault costs that allocates memory: by page size, by where the page comes from, by threads and by processes.
 
+mod page_sizes;
+
+use crate::faults::page_sizes::{KINDS, Kind, fresh, lacks};
 use crate::ground::Ground;
-use crate::page_sizes::{KINDS, Kind, fresh, lacks};
-use crate::placed::{Misplaced, on_cpu};
-use crate::quantiles::Quantiles;
+use crate::ground::placed::{Misplaced, on_cpu};
+use crate::ground::team::{self, Rounds, Seat};
+use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue};
 use crate::sampled;
-use crate::team::{self, Rounds, Seat};
 use numakit_sys::clock;
 use numakit_sys::kernels::{Advice, Region, Vectors, touch_in_processes, write};
 

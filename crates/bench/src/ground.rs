@@ -1,5 +1,8 @@
 //! Where benchmarks measure: the CPUs and the memory of which nodes.
 
+pub(crate) mod placed;
+pub(crate) mod team;
+
 use crate::interruptible::Watch;
 use crate::results::{BenchResult, NotMeasured};
 use crate::settings::BenchSettings;

@@ -1,10 +1,11 @@
 //! Running benchmarks so that the user sees how far they are, and can end them and keep what was measured.
 
-use crate::conditions::{BenchConditions, Noise, judge_spread};
 use crate::ground::Ground;
+use crate::results::conditions::{BenchConditions, Noise, judge_spread};
 use crate::results::{BenchResult, BenchResults, VERSION};
+use crate::results::{agreement, kept};
 use crate::settings::BenchSettings;
-use crate::{ALL, BENCHMARKS, BenchError, Benchmark, agreement, kept, runs};
+use crate::{ALL, BENCHMARKS, BenchError, Benchmark, runs};
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use numakit_sys::permissions::{Permission, Permissions};

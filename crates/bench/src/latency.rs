@@ -1,14 +1,16 @@
 //! The time of a load that the next one waits for, from the CPUs of each node to the memory of each node: while nothing else
 //! uses the memory, and while all other cores of the node do.
 
-use crate::generators::{Gauges, Generators, Pace};
+mod curve;
+mod write;
+
+use crate::bandwidth::generators::{Gauges, Generators, Pace};
+use crate::ground::placed::{self, Misplaced, STOPPED};
 use crate::ground::{Ground, NodeCpus};
-use crate::peak::IDLE_LATENCY;
-use crate::placed::{self, Misplaced, STOPPED};
-use crate::quantiles::Quantiles;
+use crate::results::peak::IDLE_LATENCY;
+use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, PairMatrix};
 use crate::sampled::{self, MIN_SAMPLES};
-use crate::{latency_curve, latency_write};
 use numakit_sys::kernels::{Advice, Chain, ChainPosition, Mix};
 use numakit_sys::{clock, ticks};
 use std::time::Duration;
@@ -76,7 +78,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     result
         .matrices
         .extend([all.cycles, all.loaded, all.write].into_iter().filter(|m| m.values().next().is_some()));
-    latency_curve::measure(ground, result);
+    curve::measure(ground, result);
 }
 
 /// From all nodes to the memory of one.
@@ -107,7 +109,7 @@ fn memory(ground: &Ground<'_>, (column, node): (usize, u32), all: &mut Matrices,
             }
         }
     }
-    latency_write::measure(ground, chain.into_region(), column, &mut all.write, result);
+    write::measure(ground, chain.into_region(), column, &mut all.write, result);
 }
 
 /// The same while all other cores of the node read from the same memory.

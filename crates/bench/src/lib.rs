@@ -3,69 +3,37 @@
 //! A benchmark is a file and a line of [`BENCHMARKS`]. It measures on a ground, which selects nodes and CPUs, places
 //! memory and verifies where it is, and it returns matrices, tables, curves and values that any renderer can show.
 
-mod agreement;
-mod alias;
 mod alloc;
-mod alloc_child;
-mod alloc_crew;
-mod alloc_libraries;
-mod alloc_work;
 pub mod allocations;
-mod assoc;
 mod bandwidth;
-mod barrier;
-mod barriers;
-mod c2c;
-mod c2c_groups;
-mod cache_reach;
-mod coloring;
-pub mod compare;
-mod conditions;
-mod curve;
-mod curve_knee;
-pub mod distances;
-mod fastest;
+mod caches;
 mod faults;
-mod generators;
 mod ground;
 mod interruptible;
-pub mod kept;
 mod latency;
-mod latency_curve;
-mod latency_write;
 mod overhead;
-mod page_sizes;
-mod peak;
-mod placed;
-mod quantiles;
-mod read;
 mod results;
 mod runs;
 mod sampled;
 mod settings;
-mod short;
-mod stream;
-mod stream_orders;
-mod team;
-mod tlb;
-mod tlb_levels;
-mod weights;
+mod sharing;
 
 pub use alloc::ALLOC_WORK_VERB;
-pub use alloc_work::{AllocWork, WorkDone, WorkError, WorkRequest, WorkSeat};
-pub use conditions::BenchConditions;
+pub use alloc::work::{AllocWork, WorkDone, WorkError, WorkRequest, WorkSeat};
 pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
-pub use kept::keep;
 pub use overhead::{Overhead, OverheadError, measure as measure_overhead};
-pub use quantiles::Quantiles;
-pub use read::{BenchContentError, BenchReadError};
+pub use results::conditions::BenchConditions;
+pub use results::kept::{self, keep};
+pub use results::quantiles::Quantiles;
+pub use results::read::{BenchContentError, BenchReadError};
+pub use results::short::{ShortRow, ShortTable, short};
+pub use results::weights::{InterleaveWeights, KernelWeights, NodeWeight, WeightsError};
 pub use results::{
     Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedTable, NamedValue, NotMeasured,
     PairMatrix, VERSION,
 };
+pub use results::{compare, distances};
 pub use settings::{BenchError, BenchSettings, MAX_RUNS};
-pub use short::{ShortRow, ShortTable, short};
-pub use weights::{InterleaveWeights, KernelWeights, NodeWeight, WeightsError};
 
 use ground::Ground;
 
@@ -107,12 +75,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "curve",
         about: "Time of a load by how much other cores read and write, for four shares of reads, until memory is saturated",
-        measure: curve::measure,
+        measure: bandwidth::curve::measure,
     },
     Benchmark {
         name: "c2c",
         about: "Time of a cache line from one CPU to another and back, for every pair, and the groups in it",
-        measure: c2c::measure,
+        measure: sharing::c2c::measure,
     },
     Benchmark {
         name: "faults",
@@ -122,27 +90,27 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "stream",
         about: "STREAM's copy, scale, add and triad by number of threads, near ones, spread ones and with strides",
-        measure: stream::measure,
+        measure: bandwidth::stream::measure,
     },
     Benchmark {
         name: "tlb",
         about: "How much memory the TLB reaches and what a miss costs, by size of pages",
-        measure: tlb::measure,
+        measure: caches::tlb::measure,
     },
     Benchmark {
         name: "assoc",
         about: "Arrays at the same place of a cache's ways beside staggered ones, and pages that compete for a cache",
-        measure: assoc::measure,
+        measure: caches::assoc::measure,
     },
     Benchmark {
         name: "alias",
         about: "Time of a store and a load whose addresses have the same low 12 bits, by offset (4 KiB aliasing)",
-        measure: alias::measure,
+        measure: caches::alias::measure,
     },
     Benchmark {
         name: "barrier",
         about: "Time in which all threads wait for each other, by kind of barrier and by number of threads",
-        measure: barrier::measure,
+        measure: sharing::barrier::measure,
     },
     Benchmark {
         name: "alloc",

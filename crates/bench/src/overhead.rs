@@ -1,6 +1,6 @@
 //! What a recording costs a program: its time beside a recorder and alone, in turns.
 
-use crate::quantiles::Quantiles;
+use crate::results::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, NamedValue};
 use numakit_sys::clock::{self, EndedUsage};
 use numakit_sys::command::Running;

@@ -1,7 +1,18 @@
 //! What was measured, as plain values.
 
-use crate::conditions::BenchConditions;
-use crate::quantiles::Quantiles;
+pub(crate) mod agreement;
+pub mod compare;
+pub(crate) mod conditions;
+pub mod distances;
+pub mod kept;
+pub(crate) mod peak;
+pub(crate) mod quantiles;
+pub(crate) mod read;
+pub(crate) mod short;
+pub(crate) mod weights;
+
+use crate::results::conditions::BenchConditions;
+use crate::results::quantiles::Quantiles;
 use numakit_model::Topology;
 use numakit_model::numbers::NumberStyle;
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 //! Values of the same name and place belong together. Sentences are those of the first run that has them, with the number of
 //! runs that say the same in other figures.
 
-use crate::compare::less_is_better;
-use crate::quantiles::Quantiles;
+use crate::results::compare::less_is_better;
+use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, Curve, NamedTable, NamedValue, NotMeasured, PairMatrix};
 
 /// What a run has of something that other runs may have too.

@@ -1,6 +1,6 @@
 //! The same measured again and again.
 
-use crate::quantiles::Quantiles;
+use crate::results::quantiles::Quantiles;
 use numakit_sys::clock;
 use std::time::Duration;
 
