@@ -9,7 +9,7 @@ use numakit_explain::file_use::{FileUses, WantedFile};
 use numakit_files::{FoundFile, PageUse, UsePlan};
 use numakit_model::{CpuSet, Topology};
 use numakit_sampling::choice::{self, SampledProgram};
-use numakit_sampling::{Road, RoadError, RoadKind, SampleSettings, open};
+use numakit_sampling::{Method, MethodError, MethodKind, SampleSettings, open};
 use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::file::open_to_read;
 use numakit_sys::permissions::Permissions;
@@ -42,8 +42,8 @@ pub struct SampledUse<'a> {
     pub duration: Option<Duration>,
     /// Samples in a second of CPU time of a thread.
     pub frequency: u32,
-    /// The road that was asked for.
-    pub road: Option<RoadKind>,
+    /// The method that was asked for.
+    pub method: Option<MethodKind>,
 }
 
 /// What came of it.
@@ -56,8 +56,8 @@ pub struct ObservedUse {
 
 /// A program whose samples can be taken.
 struct Opened {
-    road: Box<dyn Road>,
-    kind: RoadKind,
+    method: Box<dyn Method>,
+    kind: MethodKind,
     reason: Option<String>,
     running: Option<Running>,
 }
@@ -80,10 +80,10 @@ impl SampledUse<'_> {
             }
             Err(OpenError::Other(error)) => return Err(error),
         };
-        let Opened { road, kind, reason, running } = opened;
+        let Opened { method, kind, reason, running } = opened;
         let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
         let topology = found.topology();
-        let mut explainer = Explainer::for_files(road, process, topology.clone(), FileUses::of(wanted));
+        let mut explainer = Explainer::for_files(method, process, topology.clone(), FileUses::of(wanted));
         // Memory and registers belong together for a moment only: on a busy machine normal priority is too late.
         let is_realtime = sched::set_realtime().is_ok();
         let status = self.drain(&mut explainer, running, &signals)?;
@@ -92,9 +92,9 @@ impl SampledUse<'_> {
         }
         let missing = explainer.missing();
         let uses = explainer.file_uses().context("no samples were counted")?;
-        let road = format!("by {kind}");
+        let method = format!("by {kind}");
         let of_files = uses.samples.values().sum();
-        let taken = SamplesTaken { road, reason, of_files, others: uses.others, missing };
+        let taken = SamplesTaken { method, reason, of_files, others: uses.others, missing };
         let planner = Planner { topology, allowed: found.allowed() };
         let files = planner.files(found.files(), uses)?;
         if let Some(status) = status.filter(|status| *status != 0) {
@@ -129,23 +129,23 @@ impl SampledUse<'_> {
     fn open(&self) -> Result<Opened, OpenError> {
         let permissions = Permissions::own_of(&choice::PERMISSIONS);
         let chosen = match self.pid {
-            Some(pid) => choice::choose(&permissions, SampledProgram::Process(pid), self.road)
+            Some(pid) => choice::choose(&permissions, SampledProgram::Process(pid), self.method)
                 .map(|chosen| (chosen, None)),
-            None => sampled_command::choose(&permissions, self.command, self.road),
+            None => sampled_command::choose(&permissions, self.command, self.method),
         };
         let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
-        let reason = (self.road.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string());
+        let reason = (self.method.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string());
         let settings = SampleSettings { frequency: self.frequency, ..SampleSettings::default() };
-        let (road, running) = match self.pid {
+        let (method, running) = match self.pid {
             Some(pid) => (open::process(&settings, pid)?, None),
             None => {
                 let words = self.command.to_vec();
-                let start = move |variables: &open::RoadVariables| Running::start_with(&words, variables);
-                let (road, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
-                (road, Some(running))
+                let start = move |variables: &open::MethodVariables| Running::start_with(&words, variables);
+                let (method, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
+                (method, Some(running))
             }
         };
-        Ok(Opened { road, kind: chosen.road, reason, running })
+        Ok(Opened { method, kind: chosen.method, reason, running })
     }
 
     /// Takes samples until the program ends, the time is over or a signal ends it.
@@ -309,10 +309,10 @@ enum OpenError {
     Other(anyhow::Error),
 }
 
-impl From<RoadError> for OpenError {
-    fn from(error: RoadError) -> Self {
+impl From<MethodError> for OpenError {
+    fn from(error: MethodError) -> Self {
         match error {
-            RoadError::Start(error) => Self::Command(error),
+            MethodError::Start(error) => Self::Command(error),
             other => Self::Other(other.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! What `numa doctor` says of the roads to samples: which one is taken, and where the samples of each land.
+//! What `numa doctor` says of the methods to samples: which one is taken, and where the samples of each land.
 
 use numakit_model::Fix;
 use numakit_sampling::calibration::{self, KeptCalibration};
@@ -15,16 +15,16 @@ const AGAIN: &str = "numa doctor --calibrate";
 pub fn check(again: bool) -> Vec<CheckupItem> {
     let mut items = vec![samples(again)];
     if again {
-        let used = choose().map(|chosen| chosen.road).ok();
-        for kept in calibration::known().iter().filter(|kept| Some(kept.calibration.road) != used) {
-            items.extend(calibration::again(kept.calibration.road).err().map(|error| failed(&error)));
+        let used = choose().map(|chosen| chosen.method).ok();
+        for kept in calibration::known().iter().filter(|kept| Some(kept.calibration.method) != used) {
+            items.extend(calibration::again(kept.calibration.method).err().map(|error| failed(&error)));
         }
     }
     items.extend(calibration::known().iter().map(shown));
     items
 }
 
-fn choose() -> Result<choice::Choice, choice::NoRoad> {
+fn choose() -> Result<choice::Choice, choice::NoMethod> {
     // Of a program that can load the library, as most do.
     choice::choose(Permissions::own(), SampledProgram::Command(None), None)
 }
@@ -35,8 +35,8 @@ fn samples(again: bool) -> CheckupItem {
         Ok(chosen) => chosen,
         Err(error) => return CheckupItem::lacking(ABOUT, "no samples can be taken", error.fix),
     };
-    let measure = if again { calibration::again } else { calibration::of_road };
-    match measure(chosen.road) {
+    let measure = if again { calibration::again } else { calibration::of_method };
+    match measure(chosen.method) {
         Ok(calibration) if calibration.landing() != Landing::Other => {
             let landing = landing::sentence(calibration.landing());
             CheckupItem::ok(ABOUT, format!("{chosen}; {landing} ({})", calibration.counts))
@@ -52,7 +52,7 @@ fn samples(again: bool) -> CheckupItem {
     }
 }
 
-fn failed(error: &numakit_sampling::RoadError) -> CheckupItem {
+fn failed(error: &numakit_sampling::MethodError) -> CheckupItem {
     let fix = Fix::Step(format!("{AGAIN}, when the machine is idle"));
     CheckupItem::note("calibration", error.to_string(), fix)
 }
@@ -60,7 +60,7 @@ fn failed(error: &numakit_sampling::RoadError) -> CheckupItem {
 /// A calibration that is kept. One that was measured beside much else may be a wrong one.
 fn shown(kept: &KeptCalibration) -> CheckupItem {
     let calibration = kept.calibration;
-    let about = format!("kept calibration of {}", calibration.road);
+    let about = format!("kept calibration of {}", calibration.method);
     let landing = landing::sentence(calibration.landing());
     let fix = |again: &str| Fix::Step(format!("{AGAIN}{again}"));
     match kept.moment {

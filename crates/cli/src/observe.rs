@@ -261,7 +261,7 @@ pub fn spawn(
     }
 }
 
-/// Starts it on the road to its samples; without them if the road cannot be opened.
+/// Starts it on the method to its samples; without them if the method cannot be opened.
 fn start(
     session: &mut Session,
     command: &[OsString],
@@ -278,7 +278,7 @@ fn start(
         Ok(())
     });
     match opened {
-        Ok(road) => source.attach(road),
+        Ok(method) => source.attach(method),
         Err(error) => note(format_args!("no samples are taken: {:#}", anyhow::Error::from(error))),
     }
     started.unwrap_or_else(|| session.spawn(command))

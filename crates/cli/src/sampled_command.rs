@@ -1,10 +1,10 @@
-//! Programs to be sampled: by which road, and with which library.
+//! Programs to be sampled: by which method, and with which library.
 
 use numakit_launch::Program;
 use numakit_launch::preload::Library;
 use numakit_model::{CpuSet, Fix, Unavailable};
-use numakit_sampling::choice::{self, Choice, NoRoad, PreloadObstacle, SampledProgram};
-use numakit_sampling::{Road, RoadError, RoadKind, SampleSettings, calibration, in_process, open};
+use numakit_sampling::choice::{self, Choice, NoMethod, PreloadObstacle, SampledProgram};
+use numakit_sampling::{Method, MethodError, MethodKind, SampleSettings, calibration, in_process, open};
 use numakit_sensors::SampleSource;
 use numakit_sys::allocation_log::{AllocationLog, LogThreshold};
 use numakit_sys::permissions::Permissions;
@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 /// Allocations that the log holds: at 5 ms between looks, 3 million a second.
 const LOG_RECORDS: usize = 1 << 14;
 
-/// The road to samples of a command, and the library for it if that road leads through one.
+/// The method to samples of a command, and the library for it if that method leads through one.
 pub fn choose(
     permissions: &Permissions,
     words: &[OsString],
-    asked: Option<RoadKind>,
-) -> Result<(Choice, Option<PathBuf>), NoRoad> {
+    asked: Option<MethodKind>,
+) -> Result<(Choice, Option<PathBuf>), NoMethod> {
     let obstacle = words.first().and_then(obstacle);
     let chosen = choice::choose(permissions, SampledProgram::Command(obstacle.as_ref()), asked)?;
-    if chosen.road != RoadKind::InProcess {
+    if chosen.method != MethodKind::InProcess {
         return Ok((chosen, None));
     }
     match Library::Explain.extract() {
@@ -36,14 +36,14 @@ pub fn choose(
     }
 }
 
-/// The log of what a command allocates, and the variables beside those of the road that it needs; `None` where the library
+/// The log of what a command allocates, and the variables beside those of the method that it needs; `None` where the library
 /// cannot be preloaded.
 pub fn log(
     words: &[OsString],
     threshold: LogThreshold,
     library: Option<&Path>,
 ) -> Option<(AllocationLog, Vec<(OsString, OsString)>)> {
-    let (library, is_road) = match library {
+    let (library, is_method) = match library {
         Some(library) => (library.to_owned(), true),
         None if words.first().and_then(obstacle).is_some() => return None,
         None => (Library::Explain.extract().ok()?, false),
@@ -51,8 +51,8 @@ pub fn log(
     let log = AllocationLog::create(LOG_RECORDS, threshold).ok()?;
     let own =
         log.environment().into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    // On the road in the program it is preloaded already.
-    let preload = (!is_road).then(|| in_process::preloaded(&library));
+    // On the method in the program it is preloaded already.
+    let preload = (!is_method).then(|| in_process::preloaded(&library));
     let variables = own.chain(preload).collect();
     Some((log, variables))
 }
@@ -65,13 +65,13 @@ pub struct CommandSamples {
 }
 
 impl CommandSamples {
-    /// Opens the road, and starts the command with the variables that it needs.
+    /// Opens the method, and starts the command with the variables that it needs.
     pub fn open(
         &self,
-        start: impl FnOnce(&open::RoadVariables) -> io::Result<()> + Send,
-    ) -> Result<Box<dyn Road>, RoadError> {
-        let (road, ()) = open::beside(&self.choice, &self.settings, self.library.as_deref(), start)?;
-        Ok(road)
+        start: impl FnOnce(&open::MethodVariables) -> io::Result<()> + Send,
+    ) -> Result<Box<dyn Method>, MethodError> {
+        let (method, ()) = open::beside(&self.choice, &self.settings, self.library.as_deref(), start)?;
+        Ok(method)
     }
 }
 
@@ -100,14 +100,14 @@ pub fn plan(sampled: &SampledForSeries<'_>, frequency: u32) -> (SampleSource, Op
     };
     let (choice, library) = match chosen.map_err(|error| unavailable(&error.to_string(), error.fix)) {
         // It stops the program's threads, which a recorder must not do for hours.
-        Ok((choice, _)) if choice.road == RoadKind::Ptrace => {
+        Ok((choice, _)) if choice.method == MethodKind::Ptrace => {
             let fix = Fix::Step("'numa explain' takes samples by ptrace".to_owned());
             return (SampleSource::new(Err(unavailable(&choice.to_string(), fix))), None);
         }
         Ok(chosen) => chosen,
         Err(why) => return (SampleSource::new(Err(why)), None),
     };
-    let landing = calibration::of_road(choice.road).map(|calibration| calibration.landing());
+    let landing = calibration::of_method(choice.method).map(|calibration| calibration.landing());
     let source = SampleSource::new(Ok(landing.unwrap_or(numakit_sampling::Landing::Other)));
     let is_command = matches!(sampled, SampledForSeries::Command(_));
     (source, is_command.then(|| CommandSamples { choice, library, settings: settings(frequency) }))
@@ -117,7 +117,7 @@ fn unavailable(seen: &str, fix: Fix) -> Unavailable {
     Unavailable::new("samples of instructions", seen, fix)
 }
 
-/// Opens the road to samples of what runs already; without it there are no values.
+/// Opens the method to samples of what runs already; without it there are no values.
 pub fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<'_>) {
     let opened = match sampled {
         SampledForSeries::Process(pid) => open::process(&settings(frequency), *pid),
@@ -125,7 +125,7 @@ pub fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<
         SampledForSeries::Command(_) => return,
     };
     match opened {
-        Ok(road) => source.attach(road),
+        Ok(method) => source.attach(method),
         Err(error) => note(format_args!("no samples are taken: {:#}", anyhow::Error::from(error))),
     }
 }

@@ -7,9 +7,9 @@
 
 use numakit_sampling::operand::sampled::{self, SampledMemory};
 use numakit_sampling::operand::{AddressSpace, Decoder, Landing};
-use numakit_sampling::perf::PerfRoad;
+use numakit_sampling::perf::PerfMethod;
 use numakit_sampling::process::ObservedProcess;
-use numakit_sampling::{Road, RoadEvent, Sample, SampleSettings};
+use numakit_sampling::{Method, MethodEvent, Sample, SampleSettings};
 use numakit_sys::clock;
 use numakit_sys::command::Running;
 use std::cell::{Cell, RefCell};
@@ -66,8 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let command: Vec<OsString> = std::env::args_os().skip(1).collect();
     let settings = SampleSettings { frequency: 997, ..SampleSettings::default() };
     let start = move || Running::start(&command);
-    let (mut road, running) = PerfRoad::for_command(&settings, numakit_sampling::Landing::Other, start)?;
-    let samples = take(&mut road)?;
+    let (mut method, running) = PerfMethod::for_command(&settings, numakit_sampling::Landing::Other, start)?;
+    let samples = take(&mut method)?;
     running.signal(STOP);
     let process = ObservedProcess::open(running.id())?;
     let mut decoder = Decoder::default();
@@ -82,11 +82,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn take(road: &mut PerfRoad) -> Result<Vec<Sample>, Box<dyn Error>> {
+fn take(method: &mut PerfMethod) -> Result<Vec<Sample>, Box<dyn Error>> {
     let (mut samples, mut seen) = (Vec::new(), 0);
     for _ in 0..MAX_DRAINS {
-        road.drain(&mut |event| {
-            if let RoadEvent::Sample(sample) = event
+        method.drain(&mut |event| {
+            if let MethodEvent::Sample(sample) = event
                 && !sample.in_kernel
                 && samples.len() < MAX_SAMPLES
             {

@@ -63,7 +63,7 @@ pub enum UnlikeResults {
     /// Samples mean something else.
     Regime,
     /// Samples were taken in another way.
-    Road(String, String),
+    Method(String, String),
     /// Near and far were distinguished in one of them only.
     Nodes,
     /// The observation had not ended when they were written.
@@ -150,9 +150,9 @@ fn unlike(before: &SavedResult, after: &SavedResult) -> Vec<UnlikeResults> {
     if before.regime != after.regime {
         found.push(UnlikeResults::Regime);
     }
-    if before.road != after.road {
-        let (one, other) = both(&before.road, &after.road);
-        found.push(UnlikeResults::Road(one, other));
+    if before.method != after.method {
+        let (one, other) = both(&before.method, &after.method);
+        found.push(UnlikeResults::Method(one, other));
     }
     if before.regime == after.regime && before.far_share.is_some() != after.far_share.is_some() {
         found.push(UnlikeResults::Nodes);

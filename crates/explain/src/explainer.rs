@@ -18,7 +18,7 @@ use crate::traffic::Traffic;
 use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
 use numakit_sampling::calibration::MachineKind;
-use numakit_sampling::{Road, RoadError, RoadEvent};
+use numakit_sampling::{Method, MethodError, MethodEvent};
 use numakit_sys::allocation_log::AllocationLog;
 use numakit_sys::clock::EndedUsage;
 use numakit_sys::{SysRoot, clock};
@@ -37,9 +37,9 @@ pub struct Observed {
     /// The command line, or the process.
     pub program: String,
     /// How samples are taken, and why not otherwise.
-    pub road: String,
-    /// Why a better road is closed.
-    pub road_reason: Option<String>,
+    pub method: String,
+    /// Why a better method is closed.
+    pub method_reason: Option<String>,
     /// Samples for each second of CPU time of a thread.
     pub frequency: u32,
     /// Whether it was started for the observation.
@@ -49,7 +49,7 @@ pub struct Observed {
 /// A running observation.
 #[derive(Debug)]
 pub struct Explainer {
-    road: Box<dyn Road>,
+    method: Box<dyn Method>,
     observed: Observed,
     collector: Collector,
     processes: Processes,
@@ -77,9 +77,9 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// Observes what the road leads to: `process` and those that it starts.
-    pub fn new(road: Box<dyn Road>, observed: Observed, process: u32, topology: Topology) -> Self {
-        let mut explainer = Self::open(road, observed, topology);
+    /// Observes what the method leads to: `process` and those that it starts.
+    pub fn new(method: Box<dyn Method>, observed: Observed, process: u32, topology: Topology) -> Self {
+        let mut explainer = Self::open(method, observed, topology);
         explainer.processes.mapped(process);
         explainer.visit();
         explainer
@@ -103,8 +103,8 @@ impl Explainer {
 
     /// The same for series, of one process with those that it starts or of all: it reads no accounts of threads, since series
     /// have no share of all time, and forgets what has ended, since they may last for months.
-    pub fn for_series(road: Box<dyn Road>, process: Option<u32>, topology: Topology) -> Self {
-        let mut explainer = Self::open(road, Observed::default(), topology);
+    pub fn for_series(method: Box<dyn Method>, process: Option<u32>, topology: Topology) -> Self {
+        let mut explainer = Self::open(method, Observed::default(), topology);
         explainer.processes = explainer.processes.without_variables();
         process.into_iter().for_each(|process| explainer.processes.mapped(process));
         let collector = explainer.collector.without_lists();
@@ -112,8 +112,8 @@ impl Explainer {
     }
 
     /// The same for the use of files by one process with those that it starts, and nothing else.
-    pub fn for_files(road: Box<dyn Road>, process: u32, topology: Topology, files: FileUses) -> Self {
-        let explainer = Self::for_series(road, Some(process), topology);
+    pub fn for_files(method: Box<dyn Method>, process: u32, topology: Topology, files: FileUses) -> Self {
+        let explainer = Self::for_series(method, Some(process), topology);
         let collector = explainer.collector.for_files(files);
         let pace = SamplePace::of_one_cpu(explainer.started);
         Self { collector, pace, ..explainer }
@@ -124,16 +124,16 @@ impl Explainer {
         self.collector.files.as_ref()
     }
 
-    fn open(road: Box<dyn Road>, observed: Observed, topology: Topology) -> Self {
+    fn open(method: Box<dyn Method>, observed: Observed, topology: Topology) -> Self {
         let root = SysRoot::host();
         let started = clock::monotonic();
         let residence = Residence::new(&root, memory_nodes(&topology).len() > 1);
         let pace = SamplePace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
         Self {
-            collector: Collector::new(road.landing()),
+            collector: Collector::new(method.landing()),
             accounts: ThreadAccounts::new(&root, observed.from_start),
             processes: Processes::new(&topology),
-            road,
+            method,
             observed,
             machine: MachineKind::of(&root),
             started,
@@ -154,8 +154,8 @@ impl Explainer {
     }
 
     /// Takes what came since the last call. Call it every few milliseconds: registers belong to what memory contains now.
-    pub fn drain(&mut self) -> Result<(), RoadError> {
-        let Self { road, collector, processes, residence, late, pace, keeps_ended, .. } = self;
+    pub fn drain(&mut self) -> Result<(), MethodError> {
+        let Self { method, collector, processes, residence, late, pace, keeps_ended, .. } = self;
         let mut ended = Vec::new();
         if let Some(log) = &mut self.log {
             log.drain(&mut |record| processes.log(record));
@@ -164,8 +164,8 @@ impl Explainer {
         let is_disturbed = self.hints.as_ref().is_some_and(HintWindows::is_open);
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let mut located = from;
-        let result = road.drain(&mut |event| match event {
-            RoadEvent::Sample(sample) => {
+        let result = method.drain(&mut |event| match event {
+            MethodEvent::Sample(sample) => {
                 collector.touch_sampled(sample, processes);
                 if sample.in_kernel || is_disturbed {
                     return;
@@ -184,27 +184,27 @@ impl Explainer {
                     }
                 }
             }
-            RoadEvent::Fault(fault) => {
+            MethodEvent::Fault(fault) => {
                 let by = collector.touch(fault, processes);
                 residence.touched.add(fault.process, fault.address, by);
             }
-            RoadEvent::Touched(touch) => {
+            MethodEvent::Touched(touch) => {
                 let node = touch.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
                 residence.touched.add_touch(touch.process, touch.address, touch.thread, node);
             }
-            RoadEvent::Executed { process } => {
+            MethodEvent::Executed { process } => {
                 collector.forget(process, processes);
                 residence.touched.forget(process);
                 processes.executed(process);
             }
-            RoadEvent::Mapped { process } => processes.mapped(process),
-            RoadEvent::Ended { process, thread } => {
+            MethodEvent::Mapped { process } => processes.mapped(process),
+            MethodEvent::Ended { process, thread } => {
                 if process == thread {
                     processes.ended(process);
                 }
                 ended.extend((!*keeps_ended).then_some((process, thread)));
             }
-            RoadEvent::Started { .. } => {}
+            MethodEvent::Started { .. } => {}
         });
         self.collector.locate(&mut self.processes);
         self.take_hint_faults();
@@ -257,7 +257,7 @@ impl Explainer {
 
     /// Samples that were lost or dropped.
     pub fn missing(&self) -> u64 {
-        self.road.losses().total() + self.collector.thinned + self.late
+        self.method.losses().total() + self.collector.thinned + self.late
     }
 
     /// Reads the accounts of the threads.

@@ -6,7 +6,7 @@ use crate::observation::PAGE;
 use crate::residence;
 use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
-use numakit_sampling::RoadError;
+use numakit_sampling::MethodError;
 use numakit_sampling::faults::PageTouch;
 use numakit_sampling::hint_faults::HintFaultRings;
 use numakit_sys::balancing::{BalancingError, BalancingFiles, BalancingSwitch};
@@ -50,7 +50,7 @@ pub enum HintFaultError {
     #[error(
         "--hint-faults needs the page faults of all CPUs; run it as root outside of containers, or leave the option out"
     )]
-    Faults(#[from] RoadError),
+    Faults(#[from] MethodError),
 }
 
 /// A time in which it is switched on.

@@ -18,7 +18,7 @@ pub struct Observation {
     pub time: u64,
     /// Nanoseconds of CPU time that the sample represents.
     pub weight: u64,
-    /// The node of the CPU that ran the thread; `None` if the road does not say.
+    /// The node of the CPU that ran the thread; `None` if the method does not say.
     pub cpu_node: Option<u32>,
     /// The address of the instruction that waited.
     pub instruction: u64,

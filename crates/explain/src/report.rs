@@ -79,9 +79,11 @@ pub struct ExplainReport {
     /// The machine: its processor, nodes and CPUs.
     pub machine: String,
     /// How samples were taken.
-    pub road: String,
-    /// Why not by another road, if another is better.
-    pub road_reason: Option<String>,
+    #[serde(rename = "road")]
+    pub method: String,
+    /// Why not by another method, if another is better.
+    #[serde(rename = "road_reason")]
+    pub method_reason: Option<String>,
     /// Samples of a thread for each second of its CPU time.
     pub rate: f64,
     /// Length of the observation in seconds.

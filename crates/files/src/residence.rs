@@ -93,7 +93,7 @@ impl FileResidence {
 
 /// How the nodes of pages are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Road {
+enum Method {
     /// Page by page, by move_pages.
     Pages,
     /// Window by window, by numa_maps: where move_pages is refused.
@@ -101,7 +101,7 @@ enum Road {
 }
 
 struct Examination {
-    road: Road,
+    method: Method,
     /// Pages in a piece.
     piece: u64,
     cached: u64,
@@ -119,10 +119,10 @@ impl Examination {
             large if large > 512 => large.next_multiple_of(512),
             small => small,
         };
-        let road = if answers(file, size)? { Road::Pages } else { Road::Windows };
-        let limit = if road == Road::Pages { u64::MAX } else { piece * page };
+        let method = if answers(file, size)? { Method::Pages } else { Method::Windows };
+        let limit = if method == Method::Pages { u64::MAX } else { piece * page };
         let pieces = vec![None; pages.div_ceil(piece) as usize];
-        let mut all = Self { road, piece, cached: 0, nodes: BTreeMap::new(), huge: Some(0), pieces };
+        let mut all = Self { method, piece, cached: 0, nodes: BTreeMap::new(), huge: Some(0), pieces };
         window::each(file, size, limit, |window, first| {
             all.add(window, first)?;
             progress(((first + u64::from(window.pages())) * page).min(size), size);
@@ -136,8 +136,8 @@ impl Examination {
         let cached = window::cached(window)?;
         self.cached += cached.len() as u64 * page;
         window.touch(&cached)?;
-        match self.road {
-            Road::Pages => {
+        match self.method {
+            Method::Pages => {
                 let mut states = vec![Piece::Absent; window.pages() as usize];
                 for (at, state) in cached.iter().zip(window.nodes(&cached)?) {
                     if let PageState::Node(node) = state {
@@ -147,7 +147,7 @@ impl Examination {
                 }
                 (first..).zip(states).for_each(|(at, state)| self.note(at, state));
             }
-            Road::Windows => {
+            Method::Windows => {
                 let nodes = window::on_nodes(window)?;
                 nodes.iter().for_each(|(node, bytes)| *self.nodes.entry(*node).or_default() += bytes);
                 let state = match nodes[..] {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_written_is_cached_whole_by_both_roads() {
+    fn a_file_that_was_written_is_cached_whole_by_both_methods() {
         let scratch = Scratch::file("whole", 3_000_001);
         let file = opened(&scratch);
         let mut calls = Vec::new();
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(calls, [(3_000_001, 3_000_001)]);
         assert!(residence.pieces.len() as u64 <= PIECES && residence.pieces.len() > 100);
         let mut windows = Examination {
-            road: Road::Windows,
+            method: Method::Windows,
             piece: whole,
             cached: 0,
             nodes: BTreeMap::new(),

@@ -5,9 +5,9 @@
 #![allow(clippy::print_stdout)]
 
 use numakit_sampling::calibration::{self, Calibration};
-use numakit_sampling::perf::PerfRoad;
-use numakit_sampling::ptrace::PtraceRoad;
-use numakit_sampling::{Landing, Road, RoadEvent, RoadKind, SampleSettings};
+use numakit_sampling::perf::PerfMethod;
+use numakit_sampling::ptrace::PtraceMethod;
+use numakit_sampling::{Landing, Method, MethodEvent, MethodKind, SampleSettings};
 use numakit_sys::clock;
 use numakit_sys::command::Running;
 use std::error::Error;
@@ -25,40 +25,40 @@ fn main() -> Result<(), Box<dyn Error>> {
     let settings = SampleSettings { frequency: word(1).parse()?, ..SampleSettings::default() };
     let command = words.get(2..).unwrap_or_default().to_vec();
     let start = move || Running::start(&command);
-    let (mut road, running): (Option<Box<dyn Road>>, Running) = match word(0) {
+    let (mut method, running): (Option<Box<dyn Method>>, Running) = match word(0) {
         "perf" => {
-            let (road, running) = PerfRoad::for_command(&settings, Landing::Other, start)?;
-            (Some(Box::new(road)), running)
+            let (method, running) = PerfMethod::for_command(&settings, Landing::Other, start)?;
+            (Some(Box::new(method)), running)
         }
         "ptrace" => {
-            let (road, running) = PtraceRoad::for_command(&settings, Landing::Other, start)?;
-            (Some(Box::new(road)), running)
+            let (method, running) = PtraceMethod::for_command(&settings, Landing::Other, start)?;
+            (Some(Box::new(method)), running)
         }
         _ => (None, start()?),
     };
-    observe(&mut road, running)
+    observe(&mut method, running)
 }
 
 fn calibrate() -> Result<(), Box<dyn Error>> {
     for _ in 0..3 {
         let start = clock::monotonic();
-        println!("{}", Calibration { road: RoadKind::Perf, counts: calibration::by_perf()? });
+        println!("{}", Calibration { method: MethodKind::Perf, counts: calibration::by_perf()? });
         let middle = clock::monotonic();
-        println!("{}", Calibration { road: RoadKind::Ptrace, counts: calibration::by_ptrace()? });
+        println!("{}", Calibration { method: MethodKind::Ptrace, counts: calibration::by_ptrace()? });
         println!("{} and {} us", (middle - start) / 1000, (clock::monotonic() - middle) / 1000);
     }
     Ok(())
 }
 
-fn observe(road: &mut Option<Box<dyn Road>>, mut running: Running) -> Result<(), Box<dyn Error>> {
+fn observe(method: &mut Option<Box<dyn Method>>, mut running: Running) -> Result<(), Box<dyn Error>> {
     let before = clock::process_cpu();
     let (mut samples, mut weight, mut events) = (0u64, 0u64, 0u64);
     loop {
         let ended = running.ended()?;
-        if let Some(road) = road {
-            samples += road.drain(&mut |event| {
+        if let Some(method) = method {
+            samples += method.drain(&mut |event| {
                 events += 1;
-                if let RoadEvent::Sample(sample) = event {
+                if let MethodEvent::Sample(sample) = event {
                     weight += sample.weight;
                 }
             })?;
@@ -74,6 +74,6 @@ fn observe(road: &mut Option<Box<dyn Road>>, mut running: Running) -> Result<(),
     println!("weight_ms {}", weight / 1_000_000);
     println!("observer_us {spent}");
     println!("observer_us_per_sample {}", spent / samples.max(1) as f64);
-    println!("lost {}", road.as_ref().map_or(0, |road| road.losses().total()));
+    println!("lost {}", method.as_ref().map_or(0, |method| method.losses().total()));
     Ok(())
 }

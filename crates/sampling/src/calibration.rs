@@ -1,12 +1,12 @@
-//! Where the samples of each road land on this machine: found out by sampling a known chain of loads, and kept in the
+//! Where the samples of each method land on this machine: found out by sampling a known chain of loads, and kept in the
 //! user's cache for this processor, hypervisor and kernel.
 
 pub use crate::calibration_file::{CalibrationMoment, KeptCalibration, parse};
 
 use crate::calibration_file as file;
 use crate::landing::{Landing, LandingCounts, sentence};
-use crate::perf::PerfRoad;
-use crate::road::{Road, RoadError, RoadEvent, RoadKind};
+use crate::method::{Method, MethodError, MethodEvent, MethodKind};
+use crate::perf::PerfMethod;
 use crate::sample::SampleSettings;
 use numakit_sys::chain::LoadChain;
 use numakit_sys::cpu_timer::CpuTimer;
@@ -37,11 +37,11 @@ const MAX_SAMPLED_TIME: Duration = Duration::from_secs(2);
 /// virtual machine 70 to 100 % landed behind the load, within a minute.
 const ATTEMPTS: usize = 4;
 
-/// The result for a road.
+/// The result for a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calibration {
-    /// The road.
-    pub road: RoadKind,
+    /// The method.
+    pub method: MethodKind,
     /// Where samples of the chain landed.
     pub counts: LandingCounts,
 }
@@ -55,7 +55,7 @@ impl Calibration {
 
 impl fmt::Display for Calibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({})", self.road, sentence(self.landing()), self.counts)
+        write!(f, "{}: {} ({})", self.method, sentence(self.landing()), self.counts)
     }
 }
 
@@ -98,32 +98,32 @@ fn printed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The results that the cache has for this machine, by road; nothing is measured.
+/// The results that the cache has for this machine, by method; nothing is measured.
 pub fn known() -> Vec<KeptCalibration> {
     let (folders, machine) = (file::folders(), MachineKind::of(&SysRoot::host()));
-    RoadKind::ALL.into_iter().filter_map(|road| file::find(&folders, &machine, road)).collect()
+    MethodKind::ALL.into_iter().filter_map(|method| file::find(&folders, &machine, method)).collect()
 }
 
-/// The result for a road: that in the cache, else a new one.
-pub fn of_road(road: RoadKind) -> Result<Calibration, RoadError> {
+/// The result for a method: that in the cache, else a new one.
+pub fn of_method(method: MethodKind) -> Result<Calibration, MethodError> {
     let machine = MachineKind::of(&SysRoot::host());
-    found(&file::folders(), &machine, road, || measured(road))
+    found(&file::folders(), &machine, method, || measured(method))
 }
 
-/// A new result for a road, measured on the calling thread. It takes the place of that in the cache if its samples landed
+/// A new result for a method, measured on the calling thread. It takes the place of that in the cache if its samples landed
 /// in one place and the cache can be written to.
-pub fn again(road: RoadKind) -> Result<Calibration, RoadError> {
+pub fn again(method: MethodKind) -> Result<Calibration, MethodError> {
     let machine = MachineKind::of(&SysRoot::host());
-    renewed(&file::folders(), &machine, || measured(road))
+    renewed(&file::folders(), &machine, || measured(method))
 }
 
 fn found(
     folders: &[PathBuf],
     machine: &MachineKind,
-    road: RoadKind,
-    measure: impl FnMut() -> Result<Calibration, RoadError>,
-) -> Result<Calibration, RoadError> {
-    match file::find(folders, machine, road) {
+    method: MethodKind,
+    measure: impl FnMut() -> Result<Calibration, MethodError>,
+) -> Result<Calibration, MethodError> {
+    match file::find(folders, machine, method) {
         Some(kept) => Ok(kept.calibration),
         None => renewed(folders, machine, measure),
     }
@@ -133,8 +133,8 @@ fn found(
 fn renewed(
     folders: &[PathBuf],
     machine: &MachineKind,
-    mut measure: impl FnMut() -> Result<Calibration, RoadError>,
-) -> Result<Calibration, RoadError> {
+    mut measure: impl FnMut() -> Result<Calibration, MethodError>,
+) -> Result<Calibration, MethodError> {
     // Measuring is a load too.
     let moment = CalibrationMoment::now(&SysRoot::host());
     let mut calibration = measure()?;
@@ -147,27 +147,27 @@ fn renewed(
     Ok(calibration)
 }
 
-fn measured(road: RoadKind) -> Result<Calibration, RoadError> {
-    let counts = match road {
-        RoadKind::Perf => by_perf()?,
-        RoadKind::Ptrace => by_ptrace().map_err(RoadError::Ptrace)?,
-        RoadKind::InProcess => by_timer().map_err(RoadError::InProcess)?,
+fn measured(method: MethodKind) -> Result<Calibration, MethodError> {
+    let counts = match method {
+        MethodKind::Perf => by_perf()?,
+        MethodKind::Ptrace => by_ptrace().map_err(MethodError::Ptrace)?,
+        MethodKind::InProcess => by_timer().map_err(MethodError::InProcess)?,
     };
-    Ok(Calibration { road, counts })
+    Ok(Calibration { method, counts })
 }
 
-/// Measures the road of performance events, whatever the cache has.
-pub fn by_perf() -> Result<LandingCounts, RoadError> {
+/// Measures the method of performance events, whatever the cache has.
+pub fn by_perf() -> Result<LandingCounts, MethodError> {
     let mut chain = LoadChain::new(BYTES);
     let settings = SampleSettings { frequency: FREQUENCY, stack: 0, ..SampleSettings::default() };
-    let mut road = PerfRoad::for_caller(&settings, Landing::Other)?;
+    let mut method = PerfMethod::for_caller(&settings, Landing::Other)?;
     let mut counts = LandingCounts::default();
     let end = clock::thread_cpu() + MAX_SAMPLED_TIME.as_nanos() as u64;
     // On a busy machine this thread does not run all the time.
     while counts.total() < SAMPLES as u32 && clock::thread_cpu() < end {
         chain.run(TIME);
-        road.drain(&mut |event| {
-            if let RoadEvent::Sample(sample) = event
+        method.drain(&mut |event| {
+            if let MethodEvent::Sample(sample) = event
                 && !sample.in_kernel
             {
                 counts.add(chain.spot(sample.registers.ip));
@@ -177,7 +177,7 @@ pub fn by_perf() -> Result<LandingCounts, RoadError> {
     Ok(counts)
 }
 
-/// Measures the road in the program, by a timer of this one: it needs no library.
+/// Measures the method in the program, by a timer of this one: it needs no library.
 pub fn by_timer() -> io::Result<LandingCounts> {
     let mut chain = LoadChain::new(BYTES);
     let timer = CpuTimer::every(BETWEEN)?;
@@ -191,7 +191,7 @@ pub fn by_timer() -> io::Result<LandingCounts> {
     Ok(counts)
 }
 
-/// Measures the road of ptrace, whatever the cache has. The calling thread must not trace anything.
+/// Measures the method of ptrace, whatever the cache has. The calling thread must not trace anything.
 pub fn by_ptrace() -> io::Result<LandingCounts> {
     // As stops of a tracer belong to one thread, one is made for it.
     std::thread::scope(|scope| {
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!((kind.processor.as_str(), kind.product.as_str()), ("Some CPU @ 2 GHz", "guest QEMU Q35"));
         let counts = LandingCounts { behind: 190, elsewhere: 3, ..LandingCounts::default() };
         assert_eq!(
-            Calibration { road: RoadKind::Perf, counts }.to_string(),
+            Calibration { method: MethodKind::Perf, counts }.to_string(),
             "performance events: samples land right behind the instruction that waited (190 behind, 0 one further, \
              0 at the start of the block, 0 at the load, 3 elsewhere)"
         );
@@ -261,7 +261,7 @@ mod tests {
     /// What a calibration finds whose samples land behind the load, at it and elsewhere in these numbers.
     fn script(behind: u32, at_load: u32, elsewhere: u32) -> Calibration {
         let counts = LandingCounts { behind, at_load, elsewhere, ..LandingCounts::default() };
-        Calibration { road: RoadKind::InProcess, counts }
+        Calibration { method: MethodKind::InProcess, counts }
     }
 
     #[test]
@@ -277,15 +277,15 @@ mod tests {
             let mut script = script.iter().copied();
             let measure = || {
                 measurements += 1;
-                script.next().ok_or_else(|| RoadError::InProcess(io::Error::other("the script has ended")))
+                script.next().ok_or_else(|| MethodError::InProcess(io::Error::other("the script has ended")))
             };
-            let found = found(&folders, &kind, RoadKind::InProcess, measure).unwrap();
+            let found = found(&folders, &kind, MethodKind::InProcess, measure).unwrap();
             (found.counts, measurements)
         };
         assert_eq!(find(&[vague; 4]), (vague.counts, 4));
         assert_eq!(find(&[vague, vague, clear]), (clear.counts, 7));
         assert_eq!(find(&[]), (clear.counts, 7), "the kept one");
-        let kept = file::find(&folders, &kind, RoadKind::InProcess).unwrap();
+        let kept = file::find(&folders, &kind, MethodKind::InProcess).unwrap();
         assert!(kept.moment.is_some_and(|moment| moment.cpus > 0 && moment.time > 1_700_000_000), "{kept:?}");
         // A new one that is vague replaces nothing; a clear one does.
         let renew = |calibration| renewed(&folders, &kind, || Ok(calibration)).unwrap();
@@ -299,6 +299,6 @@ mod tests {
     #[test]
     fn too_few_samples_are_no_evidence() {
         let counts = LandingCounts { behind: 3, ..LandingCounts::default() };
-        assert_eq!(Calibration { road: RoadKind::Ptrace, counts }.landing(), Landing::Other);
+        assert_eq!(Calibration { method: MethodKind::Ptrace, counts }.landing(), Landing::Other);
     }
 }

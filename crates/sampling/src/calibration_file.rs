@@ -1,9 +1,9 @@
-//! The file of calibrations in the user's cache: a line for each kind of machine and each road, with when it was measured and
+//! The file of calibrations in the user's cache: a line for each kind of machine and each method, with when it was measured and
 //! how busy the machine was.
 
 use crate::calibration::{Calibration, MachineKind};
 use crate::landing::{Landing, LandingCounts};
-use crate::road::RoadKind;
+use crate::method::MethodKind;
 use numakit_model::numbers::{counted, duration};
 use numakit_model::{CpuSet, time};
 use numakit_sys::proc::machine::LoadAverage;
@@ -71,19 +71,19 @@ impl KeptCalibration {
     fn line(&self) -> String {
         let MachineKind { processor, product, kernel } = &self.machine;
         let LandingCounts { behind, one_further, block_start, at_load, elsewhere } = self.calibration.counts;
-        let road = self.calibration.road.word();
+        let method = self.calibration.method.word();
         let moment = self.moment.map(|moment| format!("\t{} {} {}", moment.time, moment.load, moment.cpus));
         format!(
-            "{road}\t{processor}\t{product}\t{kernel}\t{behind} {one_further} {block_start} {at_load} {elsewhere}{}",
+            "{method}\t{processor}\t{product}\t{kernel}\t{behind} {one_further} {block_start} {at_load} {elsewhere}{}",
             moment.unwrap_or_default()
         )
     }
 
-    fn is_for(&self, machine: &MachineKind, road: RoadKind) -> bool {
-        self.calibration.road == road && self.machine == *machine
+    fn is_for(&self, machine: &MachineKind, method: MethodKind) -> bool {
+        self.calibration.method == method && self.machine == *machine
     }
 
-    /// Samples that land in no one place say how busy the machine was, and nothing about the road.
+    /// Samples that land in no one place say how busy the machine was, and nothing about the method.
     fn is_conclusive(&self) -> bool {
         self.calibration.landing() != Landing::Other
     }
@@ -93,10 +93,14 @@ pub(crate) fn folders() -> Vec<PathBuf> {
     cache::folders(FILE)
 }
 
-/// The calibration of a road that one of the folders has.
-pub(crate) fn find(folders: &[PathBuf], machine: &MachineKind, road: RoadKind) -> Option<KeptCalibration> {
+/// The calibration of a method that one of the folders has.
+pub(crate) fn find(
+    folders: &[PathBuf],
+    machine: &MachineKind,
+    method: MethodKind,
+) -> Option<KeptCalibration> {
     let find = |text: String| {
-        text.lines().filter_map(parse).find(|kept| kept.is_for(machine, road) && kept.is_conclusive())
+        text.lines().filter_map(parse).find(|kept| kept.is_for(machine, method) && kept.is_conclusive())
     };
     folders.iter().find_map(|folder| cache::load(folder, FILE).and_then(find))
 }
@@ -107,9 +111,9 @@ pub(crate) fn keep(folders: &[PathBuf], kept: &KeptCalibration) {
     if !kept.is_conclusive() {
         return;
     }
-    let road = kept.calibration.road;
+    let method = kept.calibration.method;
     let stays = |line: &&str| {
-        parse(line).is_none_or(|other| other.is_conclusive() && !other.is_for(&kept.machine, road))
+        parse(line).is_none_or(|other| other.is_conclusive() && !other.is_for(&kept.machine, method))
     };
     for folder in folders {
         let text = cache::load(folder, FILE).unwrap_or_default();
@@ -127,7 +131,7 @@ pub fn parse(line: &str) -> Option<KeptCalibration> {
     let mut fields = line.split('\t');
     let mut field = || fields.next();
     let word = field()?;
-    let road = RoadKind::ALL.into_iter().find(|road| road.word() == word)?;
+    let method = MethodKind::ALL.into_iter().find(|method| method.word() == word)?;
     let [processor, product, kernel] = [field()?, field()?, field()?].map(str::to_owned);
     let mut numbers = field()?.split(' ').map(|number| number.parse::<u16>().ok().map(u32::from));
     let mut number = || numbers.next().flatten();
@@ -145,7 +149,7 @@ pub fn parse(line: &str) -> Option<KeptCalibration> {
     };
     (fields.next().is_none() && numbers.next().is_none()).then_some(KeptCalibration {
         machine: MachineKind { processor, product, kernel },
-        calibration: Calibration { road, counts },
+        calibration: Calibration { method, counts },
         moment,
     })
 }
@@ -162,7 +166,7 @@ fn parse_moment(text: &str) -> Option<CalibrationMoment> {
 mod tests {
     use super::*;
 
-    fn kept(road: RoadKind, behind: u32, at_load: u32) -> KeptCalibration {
+    fn kept(method: MethodKind, behind: u32, at_load: u32) -> KeptCalibration {
         let named = |name: &str| name.to_owned();
         let counts = LandingCounts { behind, at_load, elsewhere: 1, ..LandingCounts::default() };
         KeptCalibration {
@@ -171,14 +175,14 @@ mod tests {
                 product: named("guest QEMU"),
                 kernel: named("6.18"),
             },
-            calibration: Calibration { road, counts },
+            calibration: Calibration { method, counts },
             moment: Some(CalibrationMoment { time: 1_795_202_974, load: 0.52, cpus: 2 }),
         }
     }
 
     #[test]
     fn a_line_says_what_was_measured_when_and_beside_what() {
-        let kept = kept(RoadKind::Perf, 190, 3);
+        let kept = kept(MethodKind::Perf, 190, 3);
         let line = kept.line();
         assert_eq!(line, "perf\ta CPU\tguest QEMU\t6.18\t190 0 0 3 1\t1795202974 0.52 2");
         assert_eq!(parse(&line), Some(kept.clone()));
@@ -206,12 +210,12 @@ mod tests {
     }
 
     #[test]
-    fn a_conclusive_line_replaces_that_of_its_road_and_those_that_are_not() {
+    fn a_conclusive_line_replaces_that_of_its_method_and_those_that_are_not() {
         let folder = std::env::temp_dir().join(format!("numakit-calibrations-{}", std::process::id()));
         let folders = [folder.clone()];
-        let [perf, ptrace] = [kept(RoadKind::Perf, 24, 0), kept(RoadKind::Ptrace, 24, 0)];
-        let vague = kept(RoadKind::InProcess, 20, 3);
-        let found = |like: &KeptCalibration| find(&folders, &like.machine, like.calibration.road);
+        let [perf, ptrace] = [kept(MethodKind::Perf, 24, 0), kept(MethodKind::Ptrace, 24, 0)];
+        let vague = kept(MethodKind::InProcess, 20, 3);
+        let found = |like: &KeptCalibration| find(&folders, &like.machine, like.calibration.method);
         keep(&folders, &vague);
         assert_eq!((found(&vague), folder.exists()), (None, false));
         keep(&folders, &perf);

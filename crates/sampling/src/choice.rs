@@ -1,6 +1,6 @@
-//! Which road to samples is taken, and why.
+//! Which method to samples is taken, and why.
 
-use crate::road::RoadKind;
+use crate::method::MethodKind;
 use numakit_model::Fix;
 use numakit_sys::permissions::{Permission, Permissions, Refusal};
 use std::fmt;
@@ -28,7 +28,7 @@ impl fmt::Display for PreloadObstacle {
     }
 }
 
-/// Why a road is closed to this process or for this program.
+/// Why a method is closed to this process or for this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closed {
     /// The kernel or a container refuses it.
@@ -37,7 +37,7 @@ pub enum Closed {
     Preload(PreloadObstacle),
     /// It leads only to programs that are started by this one.
     Running,
-    /// The user asked for another road.
+    /// The user asked for another method.
     NotAsked,
 }
 
@@ -52,57 +52,57 @@ impl fmt::Display for Closed {
     }
 }
 
-/// The road that is taken, and why the better ones are not. Printed, it is one line.
+/// The method that is taken, and why the better ones are not. Printed, it is one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The road.
-    pub road: RoadKind,
+    /// The method.
+    pub method: MethodKind,
     /// The better ones.
-    pub closed: Vec<(RoadKind, Closed)>,
+    pub closed: Vec<(MethodKind, Closed)>,
 }
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "samples by {}", self.road)?;
-        for (at, (road, why)) in self.closed.iter().enumerate() {
-            write!(f, "{}{road}: {why}", if at == 0 { "; not by " } else { ", " })?;
+        write!(f, "samples by {}", self.method)?;
+        for (at, (method, why)) in self.closed.iter().enumerate() {
+            write!(f, "{}{method}: {why}", if at == 0 { "; not by " } else { ", " })?;
         }
         Ok(())
     }
 }
 
-/// There is no road.
+/// There is no method.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("no samples can be taken: {}; {fix}", reasons(closed))]
-pub struct NoRoad {
+pub struct NoMethod {
     /// Why each one is closed.
-    pub closed: Vec<(RoadKind, Closed)>,
+    pub closed: Vec<(MethodKind, Closed)>,
     /// What opens the best one.
     pub fix: Fix,
 }
 
-fn reasons(closed: &[(RoadKind, Closed)]) -> String {
-    closed.iter().map(|(road, why)| format!("{road}: {why}")).collect::<Vec<_>>().join(", ")
+fn reasons(closed: &[(MethodKind, Closed)]) -> String {
+    closed.iter().map(|(method, why)| format!("{method}: {why}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The permissions that [`choose`] asks about.
 pub const PERMISSIONS: [Permission; 2] = [Permission::Counters, Permission::Tracing];
 
-/// Chooses the best road that is open, or the one that is asked for.
+/// Chooses the best method that is open, or the one that is asked for.
 pub fn choose(
     permissions: &Permissions,
     program: SampledProgram<'_>,
-    asked: Option<RoadKind>,
-) -> Result<Choice, NoRoad> {
+    asked: Option<MethodKind>,
+) -> Result<Choice, NoMethod> {
     let mut closed = Vec::new();
-    for road in RoadKind::ALL {
-        let open = match asked.is_none_or(|asked| asked == road) {
-            true => is_open(permissions, program, road),
+    for method in MethodKind::ALL {
+        let open = match asked.is_none_or(|asked| asked == method) {
+            true => is_open(permissions, program, method),
             false => Err(Closed::NotAsked),
         };
         match open {
-            Ok(()) => return Ok(Choice { road, closed }),
-            Err(why) => closed.push((road, why)),
+            Ok(()) => return Ok(Choice { method, closed }),
+            Err(why) => closed.push((method, why)),
         }
     }
     let fix = closed.iter().find_map(|(_, why)| match why {
@@ -110,20 +110,20 @@ pub fn choose(
         _ => None,
     });
     let fix = fix.unwrap_or_else(|| Fix::Step("start the program with numa".to_owned()));
-    Err(NoRoad { closed, fix })
+    Err(NoMethod { closed, fix })
 }
 
-fn is_open(permissions: &Permissions, program: SampledProgram<'_>, road: RoadKind) -> Result<(), Closed> {
+fn is_open(permissions: &Permissions, program: SampledProgram<'_>, method: MethodKind) -> Result<(), Closed> {
     let permitted =
         |permission| permissions.check(permission).map_err(|refusal| Closed::Refused(refusal.clone()));
-    match (road, program) {
-        (RoadKind::Perf, _) => permitted(Permission::Counters),
+    match (method, program) {
+        (MethodKind::Perf, _) => permitted(Permission::Counters),
         (_, SampledProgram::Process(_) | SampledProgram::Machine) => Err(Closed::Running),
-        (RoadKind::InProcess, SampledProgram::Command(obstacle)) => match obstacle {
+        (MethodKind::InProcess, SampledProgram::Command(obstacle)) => match obstacle {
             Some(obstacle) => Err(Closed::Preload(obstacle.clone())),
             None => Ok(()),
         },
-        (RoadKind::Ptrace, SampledProgram::Command(_)) => permitted(Permission::Tracing),
+        (MethodKind::Ptrace, SampledProgram::Command(_)) => permitted(Permission::Tracing),
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_open_road_is_taken_and_said_in_a_line() {
+    fn the_best_open_method_is_taken_and_said_in_a_line() {
         let (all, some) = (refusing(&[]), refusing(&[(Permission::Counters, Refuser::Paranoid(3))]));
         let command = SampledProgram::Command(None);
         let said = |permissions, program| choose(permissions, program, None).unwrap().to_string();
@@ -161,17 +161,17 @@ mod tests {
     }
 
     #[test]
-    fn the_road_that_is_asked_for_is_taken_or_refused() {
-        let (all, asked) = (refusing(&[]), Some(RoadKind::InProcess));
+    fn the_method_that_is_asked_for_is_taken_or_refused() {
+        let (all, asked) = (refusing(&[]), Some(MethodKind::InProcess));
         let chosen = choose(&all, SampledProgram::Command(None), asked).unwrap();
-        let closed = vec![(RoadKind::Perf, Closed::NotAsked)];
-        assert_eq!(chosen, Choice { road: RoadKind::InProcess, closed });
+        let closed = vec![(MethodKind::Perf, Closed::NotAsked)];
+        assert_eq!(chosen, Choice { method: MethodKind::InProcess, closed });
         let error = choose(&all, SampledProgram::Process(7), asked).unwrap_err();
-        assert_eq!(error.closed[1], (RoadKind::InProcess, Closed::Running));
+        assert_eq!(error.closed[1], (MethodKind::InProcess, Closed::Running));
     }
 
     #[test]
-    fn without_a_road_the_fix_is_named() {
+    fn without_a_method_the_fix_is_named() {
         let none =
             refusing(&[(Permission::Counters, Refuser::Filter), (Permission::Tracing, Refuser::Filter)]);
         let error = choose(&none, SampledProgram::Process(7), None).unwrap_err();

@@ -2,7 +2,7 @@
 //! sees them with address, thread and CPU.
 
 use crate::faults::PageTouch;
-use crate::road::RoadError;
+use crate::method::MethodError;
 use numakit_model::CpuSet;
 use numakit_sys::perf::record::PerfRecord;
 use numakit_sys::perf::sampling::{SampleContent, SampledEvent, SampledRings, SampledTasks, SamplingRequest};
@@ -20,7 +20,7 @@ pub struct HintFaultRings {
 
 impl HintFaultRings {
     /// Opens them.
-    pub fn open(cpus: &CpuSet) -> Result<Self, RoadError> {
+    pub fn open(cpus: &CpuSet) -> Result<Self, MethodError> {
         let rings = SampledRings::open(&SamplingRequest {
             events: &[SampledEvent::page_faults(1)],
             tasks: SampledTasks::Machine(cpus),

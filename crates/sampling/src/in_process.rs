@@ -2,7 +2,7 @@
 //! refuses them to nobody. The program is started with the library and the variables that name the ring.
 
 use crate::landing::Landing;
-use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
+use crate::method::{Losses, Method, MethodError, MethodEvent, MethodKind};
 use crate::sample::{Sample, SampleSettings};
 use numakit_sys::registers::{GENERAL, UserRegisters};
 use numakit_sys::sample_ring::{RingSample, SampleRing};
@@ -18,9 +18,9 @@ const LEAST: usize = 4096;
 /// The variable of the loader that names libraries to load first.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// The road.
+/// The method.
 #[derive(Debug)]
-pub struct InProcessRoad {
+pub struct InProcessMethod {
     ring: SampleRing,
     landing: Landing,
     frequency: u32,
@@ -30,7 +30,7 @@ pub struct InProcessRoad {
     sample: Sample,
 }
 
-impl InProcessRoad {
+impl InProcessMethod {
     /// For programs that are started from now on with [`Self::variables`].
     pub fn new(settings: &SampleSettings, landing: Landing) -> io::Result<Self> {
         let cpus = numakit_sys::sched::permitted().map_or(1, |cpus| cpus.len());
@@ -53,13 +53,13 @@ impl InProcessRoad {
     }
 
     /// Announces processes that started, and those that execute another program; returns those that have ended.
-    fn announce(&mut self, take: &mut dyn FnMut(RoadEvent<'_>)) -> Vec<u32> {
+    fn announce(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Vec<u32> {
         let mut ended = Vec::new();
         for entry in self.ring.processes() {
             let process = entry.process;
             match self.processes.insert(process, entry.since) {
-                None => take(RoadEvent::Started { process, thread: process }),
-                Some(since) if since != entry.since => take(RoadEvent::Executed { process }),
+                None => take(MethodEvent::Started { process, thread: process }),
+                Some(since) if since != entry.since => take(MethodEvent::Executed { process }),
                 Some(_) => {}
             }
             if entry.is_ended {
@@ -103,22 +103,22 @@ fn fill(sample: &mut Sample, raw: &RingSample, period: u64) {
     sample.measured = None;
 }
 
-impl Road for InProcessRoad {
-    fn kind(&self) -> RoadKind {
-        RoadKind::InProcess
+impl Method for InProcessMethod {
+    fn kind(&self) -> MethodKind {
+        MethodKind::InProcess
     }
 
-    fn drain(&mut self, take: &mut dyn FnMut(RoadEvent<'_>)) -> Result<u64, RoadError> {
+    fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError> {
         // Before the samples: those of a program that is executed are of another memory.
         let ended = self.announce(take);
         let Self { ring, sample, period, .. } = self;
         let count = ring.drain(&mut |raw| {
             fill(sample, raw, *period);
-            take(RoadEvent::Sample(sample));
+            take(MethodEvent::Sample(sample));
         });
         // They write no more samples.
         for process in ended {
-            take(RoadEvent::Ended { process, thread: process });
+            take(MethodEvent::Ended { process, thread: process });
         }
         Ok(count as u64)
     }
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn the_users_libraries_come_behind() {
-        let road = InProcessRoad::new(&SampleSettings::default(), Landing::Behind).unwrap();
-        let variables = road.variables(Path::new("/c/$LIB/libnumaexplain.so"));
+        let method = InProcessMethod::new(&SampleSettings::default(), Landing::Behind).unwrap();
+        let variables = method.variables(Path::new("/c/$LIB/libnumaexplain.so"));
         let names: Vec<_> = variables.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         assert_eq!(names, ["LD_PRELOAD", "NUMA_SAMPLES", "NUMA_SAMPLE_RATE"]);
         let preload = variables[0].1.to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Where the samples of a road land on a machine.
+//! Where the samples of a method land on a machine.
 
 pub use crate::operand::Landing;
 

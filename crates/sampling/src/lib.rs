@@ -1,5 +1,5 @@
 //! Samples of running programs: where their threads are while they use CPU time, with the registers and a piece of the
-//! stack. Several roads lead to them, of which the permissions of this process leave one or more; each is calibrated,
+//! stack. Several methods lead to them, of which the permissions of this process leave one or more; each is calibrated,
 //! and all deliver the same values.
 
 pub mod calibration;
@@ -10,15 +10,15 @@ pub mod faults;
 pub mod hint_faults;
 pub mod in_process;
 pub mod landing;
+pub mod method;
 pub mod open;
 pub mod operand;
 pub mod pages;
 pub mod perf;
 pub mod process;
 pub mod ptrace;
-pub mod road;
 pub mod sample;
 
 pub use landing::Landing;
-pub use road::{Losses, Road, RoadError, RoadEvent, RoadKind};
+pub use method::{Losses, Method, MethodError, MethodEvent, MethodKind};
 pub use sample::{MeasuredAccess, Sample, SampleSettings, StackPiece};

@@ -2,7 +2,7 @@
 
 use crate::faults::{self, FaultRings};
 use crate::landing::Landing;
-use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
+use crate::method::{Losses, Method, MethodError, MethodEvent, MethodKind};
 use crate::sample::{MeasuredAccess, Sample, SampleSettings};
 use numakit_model::CpuSet;
 use numakit_sys::perf::record::{PerfRecord, RawSample};
@@ -29,9 +29,9 @@ const MAX_LISTINGS: u32 = 8;
 /// After this time the record of a new thread is in the ring.
 const RECORD_DELAY: Duration = Duration::from_millis(1);
 
-/// The road.
+/// The method.
 #[derive(Debug)]
-pub struct PerfRoad {
+pub struct PerfMethod {
     rings: SampledRings,
     /// With settings that ask for page faults, if they could be opened.
     first_touch: Option<FaultRings>,
@@ -45,31 +45,35 @@ pub struct PerfRoad {
     sample: Sample,
 }
 
-impl PerfRoad {
+impl PerfMethod {
     /// Samples the program that `start` starts as a child, from its first instruction, with all its descendants.
     /// `start` runs on a thread of its own, so that nothing else that this process starts is sampled.
     pub fn for_command<T: Send>(
         settings: &SampleSettings,
         landing: Landing,
         start: impl FnOnce() -> io::Result<T> + Send,
-    ) -> Result<(Self, T), RoadError> {
+    ) -> Result<(Self, T), MethodError> {
         // The program may bind itself to other CPUs than those that this process is bound to.
-        let cpus = sched::permitted().map_err(RoadError::Start)?;
+        let cpus = sched::permitted().map_err(MethodError::Start)?;
         let sampled = || {
-            let road = Self::open(settings, landing, SampledTasks::Executed(&cpus))?;
-            Ok((road, start().map_err(RoadError::Start)?))
+            let method = Self::open(settings, landing, SampledTasks::Executed(&cpus))?;
+            Ok((method, start().map_err(MethodError::Start)?))
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("starter".to_owned()).spawn_scoped(scope, sampled);
-            let ended = thread.map_err(RoadError::Start)?.join();
+            let ended = thread.map_err(MethodError::Start)?.join();
             ended.unwrap_or_else(|_| {
-                Err(RoadError::Start(io::Error::other("the thread that starts it panicked")))
+                Err(MethodError::Start(io::Error::other("the thread that starts it panicked")))
             })
         })
     }
 
     /// Samples all threads of a process, and the threads and processes that they create.
-    pub fn for_process(settings: &SampleSettings, landing: Landing, process: u32) -> Result<Self, RoadError> {
+    pub fn for_process(
+        settings: &SampleSettings,
+        landing: Landing,
+        process: u32,
+    ) -> Result<Self, MethodError> {
         let root = SysRoot::host();
         let threads = TaskDir::of(&root, process).threads()?;
         let mut cpus = CpuSet::new();
@@ -86,13 +90,13 @@ impl PerfRoad {
         let cpus = if files(&wide) <= limit { wide } else { cpus };
         let needed = files(&cpus);
         if needed <= limit {
-            let mut road = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
-            road.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;
-            return Ok(road);
+            let mut method = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
+            method.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;
+            return Ok(method);
         }
         // One event on each CPU, if that is permitted, needs fewer files.
         match Self::for_machine(settings, landing, &cpus) {
-            Ok(road) => Ok(Self { only: Some(HashSet::from([process])), ..road }),
+            Ok(method) => Ok(Self { only: Some(HashSet::from([process])), ..method }),
             Err(_) => Err(SamplingError::OpenFiles { needed, limit: limit as u64 }.into()),
         }
     }
@@ -104,7 +108,7 @@ impl PerfRoad {
         process: &TaskDir<'_>,
         mut known: BTreeSet<u32>,
         cpus: &CpuSet,
-    ) -> Result<(), RoadError> {
+    ) -> Result<(), MethodError> {
         for _ in 0..MAX_LISTINGS {
             let listed = process.threads().unwrap_or_default();
             let is_new = |thread: &u32, known: &BTreeSet<u32>| !known.contains(thread);
@@ -127,21 +131,25 @@ impl PerfRoad {
         settings: &SampleSettings,
         landing: Landing,
         cpus: &CpuSet,
-    ) -> Result<Self, RoadError> {
+    ) -> Result<Self, MethodError> {
         Self::open(settings, landing, SampledTasks::Machine(cpus))
     }
 
     /// Samples the calling thread alone.
-    pub fn for_caller(settings: &SampleSettings, landing: Landing) -> Result<Self, RoadError> {
+    pub fn for_caller(settings: &SampleSettings, landing: Landing) -> Result<Self, MethodError> {
         Self::open(settings, landing, SampledTasks::Caller)
     }
 
-    fn open(settings: &SampleSettings, landing: Landing, tasks: SampledTasks<'_>) -> Result<Self, RoadError> {
-        let road = Self::of_events(&events(settings), settings, landing, tasks)?;
+    fn open(
+        settings: &SampleSettings,
+        landing: Landing,
+        tasks: SampledTasks<'_>,
+    ) -> Result<Self, MethodError> {
+        let method = Self::of_events(&events(settings), settings, landing, tasks)?;
         // An emulated processor is too slow to look at each of them. Where only they are refused, samples are worth having alone.
         let are_wanted = settings.first_touch && landing != Landing::BlockStart;
         let first_touch = are_wanted.then(|| FaultRings::open(tasks, settings.every_touch).ok()).flatten();
-        Ok(Self { first_touch, ..road })
+        Ok(Self { first_touch, ..method })
     }
 
     /// The same with other events, such as those of a processor that measures addresses and latencies. The first one
@@ -151,7 +159,7 @@ impl PerfRoad {
         settings: &SampleSettings,
         landing: Landing,
         tasks: SampledTasks<'_>,
-    ) -> Result<Self, RoadError> {
+    ) -> Result<Self, MethodError> {
         let request = SamplingRequest {
             events,
             tasks,
@@ -182,12 +190,12 @@ fn events(settings: &SampleSettings) -> Vec<SampledEvent> {
     [SampledEvent::cpu_clock(settings.period())].into_iter().chain(faults).collect()
 }
 
-impl Road for PerfRoad {
-    fn kind(&self) -> RoadKind {
-        RoadKind::Perf
+impl Method for PerfMethod {
+    fn kind(&self) -> MethodKind {
+        MethodKind::Perf
     }
 
-    fn drain(&mut self, take: &mut dyn FnMut(RoadEvent<'_>)) -> Result<u64, RoadError> {
+    fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError> {
         let Self { rings, only, has_addresses, faults_each, faults, losses, sample, .. } = self;
         let mut count = 0;
         let drained = rings.drain(&mut |record, event| {
@@ -210,22 +218,22 @@ impl Road for PerfRoad {
                     let found = faults.remove(&raw.thread).unwrap_or(0);
                     if fill(sample, raw, found, *has_addresses) {
                         count += 1;
-                        take(RoadEvent::Sample(sample));
+                        take(MethodEvent::Sample(sample));
                     } else if !raw.in_kernel {
                         losses.without_registers += 1;
                     }
                 }
                 PerfRecord::Forked { process, thread, .. } => {
-                    take(RoadEvent::Started { process: *process, thread: *thread });
+                    take(MethodEvent::Started { process: *process, thread: *thread });
                 }
                 PerfRecord::Exited { process, thread } => {
                     faults.remove(thread);
-                    take(RoadEvent::Ended { process: *process, thread: *thread });
+                    take(MethodEvent::Ended { process: *process, thread: *thread });
                 }
                 PerfRecord::Named { process, executed: true, .. } => {
-                    take(RoadEvent::Executed { process: *process });
+                    take(MethodEvent::Executed { process: *process });
                 }
-                PerfRecord::Mapped { process, .. } => take(RoadEvent::Mapped { process: *process }),
+                PerfRecord::Mapped { process, .. } => take(MethodEvent::Mapped { process: *process }),
                 other => count_loss(other, losses),
             }
         });
@@ -236,12 +244,12 @@ impl Road for PerfRoad {
             let is_wanted = |process: u32| only.as_ref().is_none_or(|only| only.contains(&process));
             faults.drain_touches(&mut |touch| {
                 if is_wanted(touch.process) {
-                    take(RoadEvent::Touched(touch));
+                    take(MethodEvent::Touched(touch));
                 }
             });
             let result = faults.drain(&mut |fault| {
                 if is_wanted(fault.process) {
-                    take(RoadEvent::Fault(fault));
+                    take(MethodEvent::Fault(fault));
                 }
             });
             // Samples go on without them.

@@ -118,7 +118,7 @@ impl ObservedProcess {
         if is_due && self.mapping(address).is_none() { self.refresh() } else { Vec::new() }
     }
 
-    /// Reads the mappings again, as after [`crate::RoadEvent::Mapped`]; returns the ranges of code that is gone or another
+    /// Reads the mappings again, as after [`crate::MethodEvent::Mapped`]; returns the ranges of code that is gone or another
     /// one since. If it has ended, what was known stays.
     pub fn refresh(&mut self) -> Vec<Range<u64>> {
         self.refreshed = clock::monotonic();

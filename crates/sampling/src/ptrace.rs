@@ -6,7 +6,7 @@ mod threads;
 mod tracing;
 
 use crate::landing::Landing;
-use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
+use crate::method::{Losses, Method, MethodError, MethodEvent, MethodKind};
 use crate::sample::{Sample, SampleSettings};
 use numakit_sys::command::Running;
 use numakit_sys::ptrace::TracedEnd;
@@ -20,9 +20,9 @@ use std::thread::JoinHandle;
 /// Samples that wait for the observer at most; at 199 Hz those of 20 s of CPU time.
 const ROOM: usize = 4096;
 
-/// The road. Dropping it lets the program run on untraced.
+/// The method. Dropping it lets the program run on untraced.
 #[derive(Debug)]
-pub struct PtraceRoad {
+pub struct PtraceMethod {
     shared: Arc<Shared>,
     tracer: Option<JoinHandle<()>>,
     landing: Landing,
@@ -72,23 +72,23 @@ impl Shared {
     }
 }
 
-impl PtraceRoad {
+impl PtraceMethod {
     /// Starts a program by `start` and samples it with all its descendants. Its end is announced as that of any child.
     pub fn for_command(
         settings: &SampleSettings,
         landing: Landing,
         start: impl FnOnce() -> io::Result<Running> + Send + 'static,
-    ) -> Result<(Self, Running), RoadError> {
+    ) -> Result<(Self, Running), MethodError> {
         let shared = Arc::new(Shared::default());
         let (started, running) = sync_channel(1);
         let (to_thread, settings) = (Arc::clone(&shared), *settings);
         let run = move || trace(&settings, &to_thread, start, &started);
         let tracer = std::thread::Builder::new().name("tracer".to_owned()).spawn(run);
-        let tracer = Some(tracer.map_err(RoadError::Ptrace)?);
-        let road = Self { shared, tracer, landing, taken: VecDeque::new() };
-        let ended = || RoadError::Ptrace(io::Error::other("the tracing thread ended"));
+        let tracer = Some(tracer.map_err(MethodError::Ptrace)?);
+        let method = Self { shared, tracer, landing, taken: VecDeque::new() };
+        let ended = || MethodError::Ptrace(io::Error::other("the tracing thread ended"));
         let running = running.recv().map_err(|_| ended())??;
-        Ok((road, running))
+        Ok((method, running))
     }
 }
 
@@ -97,19 +97,19 @@ fn trace(
     settings: &SampleSettings,
     shared: &Shared,
     start: impl FnOnce() -> io::Result<Running>,
-    started: &SyncSender<Result<Running, RoadError>>,
+    started: &SyncSender<Result<Running, MethodError>>,
 ) {
     let tracing = match tracing::Tracing::new(settings) {
         Ok(tracing) => tracing,
         Err(error) => {
-            let _ = started.send(Err(RoadError::Ptrace(error)));
+            let _ = started.send(Err(MethodError::Ptrace(error)));
             return;
         }
     };
     let mut running = match start() {
         Ok(running) => running,
         Err(error) => {
-            let _ = started.send(Err(RoadError::Start(error)));
+            let _ = started.send(Err(MethodError::Start(error)));
             return;
         }
     };
@@ -136,29 +136,29 @@ fn has_ended(process: u32) -> bool {
     numakit_sys::proc::TaskDir::of(&root, process).stat().map_or(true, |stat| stat.exited)
 }
 
-impl Road for PtraceRoad {
-    fn kind(&self) -> RoadKind {
-        RoadKind::Ptrace
+impl Method for PtraceMethod {
+    fn kind(&self) -> MethodKind {
+        MethodKind::Ptrace
     }
 
-    fn drain(&mut self, take: &mut dyn FnMut(RoadEvent<'_>)) -> Result<u64, RoadError> {
+    fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError> {
         std::mem::swap(&mut self.taken, &mut lock(&self.shared.queue).noted);
         let mut count = 0;
         for noted in self.taken.drain(..) {
             take(match &noted {
                 Noted::Sample(sample) => {
                     count += 1;
-                    RoadEvent::Sample(sample)
+                    MethodEvent::Sample(sample)
                 }
                 Noted::Started { process, thread } => {
-                    RoadEvent::Started { process: *process, thread: *thread }
+                    MethodEvent::Started { process: *process, thread: *thread }
                 }
-                Noted::Executed { process } => RoadEvent::Executed { process: *process },
-                Noted::Ended { process, thread } => RoadEvent::Ended { process: *process, thread: *thread },
+                Noted::Executed { process } => MethodEvent::Executed { process: *process },
+                Noted::Ended { process, thread } => MethodEvent::Ended { process: *process, thread: *thread },
             });
         }
         match lock(&self.shared.failure).take() {
-            Some(error) => Err(RoadError::Ptrace(error)),
+            Some(error) => Err(MethodError::Ptrace(error)),
             None => Ok(count),
         }
     }
@@ -172,7 +172,7 @@ impl Road for PtraceRoad {
     }
 }
 
-impl Drop for PtraceRoad {
+impl Drop for PtraceMethod {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(tracer) = self.tracer.take() {

@@ -17,13 +17,13 @@ pub struct Sample {
     pub weight: u64,
     /// The registers of the program. While the kernel works for it, those at its entry into the kernel.
     pub registers: UserRegisters,
-    /// Whether the kernel was working for it. Roads that do not see the kernel leave such samples out.
+    /// Whether the kernel was working for it. Methods that do not see the kernel leave such samples out.
     pub in_kernel: bool,
     /// The top of the stack.
     pub stack: StackPiece,
-    /// Page faults of the thread since its last sample; 0 where the road does not count them.
+    /// Page faults of the thread since its last sample; 0 where the method does not count them.
     pub faults: u32,
-    /// The access that the processor itself measured, on roads through such hardware.
+    /// The access that the processor itself measured, on methods through such hardware.
     pub measured: Option<MeasuredAccess>,
 }
 
@@ -80,9 +80,9 @@ pub struct SampleSettings {
     pub frequency: u32,
     /// Bytes of the stack in each sample.
     pub stack: u32,
-    /// Count page faults where the road can: one in this many is noted; 0 counts none.
+    /// Count page faults where the method can: one in this many is noted; 0 counts none.
     pub faults: u32,
-    /// Deliver page faults with addresses and call chains where the road can.
+    /// Deliver page faults with addresses and call chains where the method can.
     pub first_touch: bool,
     /// Beside them, deliver the address of every page fault, however many there are.
     pub every_touch: bool,

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_were_written_are_present_by_both_roads() {
+    fn pages_that_were_written_are_present_by_both_methods() {
         let memory = Striped::new();
         for scans in [true, false] {
             let Some(pagemap) = open(scans) else { return };

@@ -97,7 +97,7 @@ fn caution(unlike: &UnlikeResults) -> String {
                                   what both tell is compared"
                 .to_owned()
         }
-        UnlikeResults::Road(before, after) => {
+        UnlikeResults::Method(before, after) => {
             format!("caution: samples were taken in different ways: {before} before, {after} after")
         }
         UnlikeResults::Nodes => {

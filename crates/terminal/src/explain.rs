@@ -235,7 +235,7 @@ fn notes(report: &ExplainReport) -> String {
     let mut out = format!(
         "\n{} samples {}, {regime}; {} of {} at memory have an address",
         grouped(samples.total as f64),
-        report.road,
+        report.method,
         grouped(samples.recovered as f64),
         grouped(samples.memory as f64),
     );
@@ -259,7 +259,7 @@ fn notes(report: &ExplainReport) -> String {
     if missing.threads > 0 {
         _ = writeln!(out, "{} threads used CPU time and have no sample", missing.threads);
     }
-    if let Some(reason) = &report.road_reason {
+    if let Some(reason) = &report.method_reason {
         _ = writeln!(out, "{reason}");
     }
     out

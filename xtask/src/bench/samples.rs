@@ -22,33 +22,33 @@ const COUNTING: &str = "d = {}\nfor i in range(10 ** 9): d[i % 100003] = d.get(i
 /// For each way of decoding, in us.
 const MAX_DECODING: f64 = 2.0;
 
-/// Roads with the limits of what they may cost the program, in percent.
+/// Methods with the limits of what they may cost the program, in percent.
 const ROADS: [(&str, f64); 2] = [("perf", 0.5), ("ptrace", 3.0)];
 
 pub fn run(results: &mut Results) -> Result<()> {
     let program = floor::build()?.join("compute");
     let observe = observer()?;
-    let with = |road: &str, frequency: &str, threads: &str| {
+    let with = |method: &str, frequency: &str, threads: &str| {
         let mut command = Command::new(&observe);
-        Figures::of(command.args([road, frequency]).arg(&program).args([threads, MILLIONS_OF_STEPS]))
+        Figures::of(command.args([method, frequency]).arg(&program).args([threads, MILLIONS_OF_STEPS]))
     };
-    for (road, limit) in ROADS {
-        if with(road, "199", "1").is_err() {
-            results.say(&format!("{road} is not permitted here: skipped"));
+    for (method, limit) in ROADS {
+        if with(method, "199", "1").is_err() {
+            results.say(&format!("{method} is not permitted here: skipped"));
             continue;
         }
         // One thread, so that the observer has a CPU of its own.
-        let measured = pairs(MORE_PAIRS, || with(road, "199", "1"), || with("none", "199", "1"))?;
+        let measured = pairs(MORE_PAIRS, || with(method, "199", "1"), || with("none", "199", "1"))?;
         let slower = |(with, without): &(Figures, Figures)| -> Result<f64> {
             Ok((with.get("seconds")? / without.get("seconds")? - 1.0) * 100.0)
         };
         let slower: Result<Vec<f64>> = measured.iter().map(slower).collect();
-        results.at_most(&format!("slowdown by {road} at 199 Hz"), median(slower?), "%", limit)?;
+        results.at_most(&format!("slowdown by {method} at 199 Hz"), median(slower?), "%", limit)?;
         let rate = |(with, _): &(Figures, Figures)| -> Result<f64> {
             Ok(with.get("samples")? / with.get("seconds")?)
         };
         let rates: Result<Vec<f64>> = measured.iter().map(rate).collect();
-        results.show(&format!("samples of {road} per second"), median(rates?), "Hz")?;
+        results.show(&format!("samples of {method} per second"), median(rates?), "Hz")?;
     }
     cost_of_a_sample(results, &with)?;
     cost_of_decoding(results)

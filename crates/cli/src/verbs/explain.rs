@@ -17,7 +17,7 @@ use numakit_explain::hint_windows::HintWindows;
 use numakit_launch::options;
 use numakit_model::Topology;
 use numakit_sampling::choice::{self, SampledProgram};
-use numakit_sampling::{RoadError, RoadKind, SampleSettings, open};
+use numakit_sampling::{MethodError, MethodKind, SampleSettings, open};
 use numakit_session::interval;
 use numakit_sys::allocation_log::LogThreshold;
 use numakit_sys::balancing::BalancingFiles;
@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 ///
 /// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise.
 ///
-/// --json writes one object: regime (precise, block, unknown), road, rate, seconds, complete, missing {lost, thinned, late,
+/// --json writes one object: regime (precise, block, unknown), road (the method), rate, seconds, complete, missing {lost, thinned, late,
 /// threads}, samples {total, memory, recovered, in_cache, by_rule}, time (shares of the time of all threads: computing,
 /// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
 /// nodes [{cpu_node, memory_node, time}], traffic, lines (users with fields
@@ -60,7 +60,7 @@ pub struct ExplainArgs {
     #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: u32,
     /// Compare two results that --json wrote: before and after a change
-    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "road", "flame", "projected", "hint_faults"])]
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "method", "flame", "projected", "hint_faults"])]
     results: Vec<PathBuf>,
     /// Observe this process and those that it starts
     #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present_any = ["command", "results"], value_parser = clap::value_parser!(u32).range(1..))]
@@ -69,8 +69,8 @@ pub struct ExplainArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = interval::parse)]
     duration: Option<Duration>,
     /// Take samples by this method instead of the best one that is permitted: perf, in-process or ptrace
-    #[arg(long = "method", alias = "road", value_name = "METHOD", value_parser = road())]
-    road: Option<RoadKind>,
+    #[arg(long, alias = "road", value_name = "METHOD", value_parser = method())]
+    method: Option<MethodKind>,
     /// Blocks and mappings of this many bytes and more are objects of their own, named by the code that allocates them
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = min_size)]
     min_size: u64,
@@ -119,11 +119,12 @@ fn min_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The words of the roads.
-pub fn road() -> impl TypedValueParser<Value = RoadKind> {
-    let find =
-        |word: String| RoadKind::ALL.into_iter().find(|road| road.word() == word).unwrap_or(RoadKind::Perf);
-    PossibleValuesParser::new(RoadKind::ALL.map(RoadKind::word)).map(find)
+/// The words of the methods.
+pub fn method() -> impl TypedValueParser<Value = MethodKind> {
+    let find = |word: String| {
+        MethodKind::ALL.into_iter().find(|method| method.word() == word).unwrap_or(MethodKind::Perf)
+    };
+    PossibleValuesParser::new(MethodKind::ALL.map(MethodKind::word)).map(find)
 }
 
 /// How often samples are taken from the ring buffers.
@@ -177,7 +178,7 @@ impl ExplainArgs {
         Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
     }
 
-    /// Opens a road, and starts the command.
+    /// Opens a method, and starts the command.
     fn start(&self, topology: Topology) -> Result<(Explainer, Option<Running>), StartError> {
         let root = SysRoot::host();
         if let Some(pid) = self.pid.filter(|pid| !TaskDir::of(&root, *pid).exists()) {
@@ -188,9 +189,9 @@ impl ExplainArgs {
         }
         let permissions = Permissions::own_of(&choice::PERMISSIONS);
         let chosen = match self.pid {
-            Some(pid) => choice::choose(&permissions, SampledProgram::Process(pid), self.road)
+            Some(pid) => choice::choose(&permissions, SampledProgram::Process(pid), self.method)
                 .map(|chosen| (chosen, None)),
-            None => sampled_command::choose(&permissions, &self.command, self.road),
+            None => sampled_command::choose(&permissions, &self.command, self.method),
         };
         let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
         let settings = SampleSettings {
@@ -200,12 +201,12 @@ impl ExplainArgs {
             every_touch: self.projected.is_some(),
             ..SampleSettings::default()
         };
-        let (road, running, log) = match self.pid {
+        let (method, running, log) = match self.pid {
             Some(pid) => (open::process(&settings, pid)?, None, None),
             None => {
                 let words = self.command.clone();
                 let threshold = LogThreshold { least: self.min_size, ..LogThreshold::default() };
-                let is_logged = !self.no_allocations && chosen.road != RoadKind::Ptrace;
+                let is_logged = !self.no_allocations && chosen.method != MethodKind::Ptrace;
                 let log = if is_logged {
                     sampled_command::log(&words, threshold, library.as_deref())
                 } else {
@@ -213,22 +214,22 @@ impl ExplainArgs {
                 };
                 let (log, of_log) = log.unzip();
                 let of_log = of_log.unwrap_or_default();
-                let start = move |variables: &open::RoadVariables| {
+                let start = move |variables: &open::MethodVariables| {
                     Running::start_with(&words, &[variables, &of_log].concat())
                 };
-                let (road, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
-                (road, Some(running), log)
+                let (method, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
+                (method, Some(running), log)
             }
         };
         let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
         let observed = Observed {
             program: self.pid.map_or_else(|| quoted(&self.command), |pid| format!("process {pid}")),
-            road: format!("by {}", chosen.road),
-            road_reason: (self.road.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string()),
+            method: format!("by {}", chosen.method),
+            method_reason: (self.method.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string()),
             frequency: self.frequency,
             from_start: self.pid.is_none(),
         };
-        Ok((Explainer::new(road, observed, process, topology).with_log(log), running))
+        Ok((Explainer::new(method, observed, process, topology).with_log(log), running))
     }
 
     /// Takes samples until the program ends, the time is over or a signal ends it.
@@ -322,10 +323,10 @@ enum StartError {
     Other(anyhow::Error),
 }
 
-impl From<RoadError> for StartError {
-    fn from(error: RoadError) -> Self {
+impl From<MethodError> for StartError {
+    fn from(error: MethodError) -> Self {
         match error {
-            RoadError::Start(error) => Self::Command(error),
+            MethodError::Start(error) => Self::Command(error),
             other => Self::Other(other.into()),
         }
     }

@@ -4,11 +4,11 @@ use crate::GlobalArgs;
 use crate::by_use::{self, SampledUse};
 use crate::files::Found;
 use crate::to_file::{self, Existing};
-use crate::verbs::explain::road;
+use crate::verbs::explain::method;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_placement::{MemoryRequest, NumberList};
-use numakit_sampling::RoadKind;
+use numakit_sampling::MethodKind;
 use numakit_session::interval;
 use numakit_sys::sched;
 use numakit_sys::stdio::print;
@@ -43,7 +43,7 @@ const WIDTH: usize = 100;
 /// the reason in why. The other actions write {nodes, files: [{path, complete, before, after, notes, ...}]}:
 /// before and after are as a file of show; move and spread add way ("in-place", "read-again", "refused"),
 /// block in bytes and pages: {moved, there, mapped, busy, full, gone, kept}; load adds read in bytes; --by-use adds samples:
-/// {road, reason, of_files, others, missing} and for each file use: {samples, placed, far, then (shares of the placed
+/// {method, reason, of_files, others, missing} and for each file use: {samples, placed, far, then (shares of the placed
 /// samples), pages: {one, shared, unused, unclear}, ranges: [{first, pages, to, samples}]}.
 #[derive(Debug, Args)]
 pub struct FileArgs {
@@ -75,8 +75,8 @@ pub struct FileArgs {
     #[arg(short = 'F', long, value_name = "HZ", requires = "by_use", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: Option<u32>,
     /// With --by-use: take samples by this method instead of the best one that is permitted: perf, in-process or ptrace
-    #[arg(long = "method", alias = "road", value_name = "METHOD", requires = "by_use", value_parser = road())]
-    road: Option<RoadKind>,
+    #[arg(long, alias = "road", value_name = "METHOD", requires = "by_use", value_parser = method())]
+    method: Option<MethodKind>,
     /// With --by-use: write the plan to this file
     #[arg(long, value_name = "FILE", requires = "by_use")]
     save: Option<PathBuf>,
@@ -164,7 +164,7 @@ impl FileArgs {
             command: &self.command,
             duration: self.duration,
             frequency: self.frequency.unwrap_or(FREQUENCY),
-            road: self.road,
+            method: self.method,
         };
         let observed = match sampled.observe(&found)? {
             Ok(observed) => observed,

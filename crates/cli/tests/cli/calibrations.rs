@@ -9,7 +9,7 @@ fn doctor_shows_kept_calibrations_with_their_age_and_load() {
     let folder = Folder::new("calibrations");
     let MachineKind { processor, product, kernel } = MachineKind::of(&SysRoot::host());
     let seconds = numakit_sys::clock::utc() / 1_000_000_000 - 7260;
-    let line = |road: &str, rest: &str| format!("{road}\t{processor}\t{product}\t{kernel}\t{rest}\n");
+    let line = |method: &str, rest: &str| format!("{method}\t{processor}\t{product}\t{kernel}\t{rest}\n");
     let lines = [
         line("perf", &format!("24 0 0 0 0\t{seconds} 0.5 64")),
         line("in-process", &format!("24 0 0 0 0\t{seconds} 99 64")),

@@ -67,7 +67,7 @@ fn measuring_what_fits_the_caches_of_the_other_machine_is_not_far_there() {
 }
 
 #[test]
-fn a_road_without_page_faults_says_that_it_cannot_be_told() {
+fn a_method_without_page_faults_says_that_it_cannot_be_told() {
     let folder = Folder::new("explain-as-in-process");
     let Some(program) = program(&folder, "cc", "parts.c") else { return };
     let options = "--method in-process --as node:4";

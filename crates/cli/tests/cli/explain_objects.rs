@@ -35,7 +35,7 @@ fn measuring_objects_have_names_and_verdicts() {
             assert!(name.contains("objects.c:"), "{name}");
             let touch = object["first_touch"].get(0);
             assert!(touch.is_some() || result["road"] != "by performance events", "{object}");
-            // Other roads may have too few samples to see it.
+            // Other methods may have too few samples to see it.
             let Some(touch) = touch else { continue };
             let chain = touch["chain"].as_array().unwrap();
             assert!(touch["share"].as_f64().unwrap() > 0.9, "{touch}");

@@ -4,7 +4,7 @@ use crate::explain::{explained_with, program};
 use crate::explain_objects::first;
 use crate::runner::Folder;
 
-/// The roads whose samples count page faults.
+/// The methods whose samples count page faults.
 const ROADS: [&str; 2] = ["in-process", "ptrace"];
 
 #[test]
@@ -14,19 +14,21 @@ fn measuring_the_faults_of_samples_name_who_touched_an_array_first() {
     for (who, function, other) in
         [("main", "initialise", "fill_part"), ("parallel", "fill_part", "initialise")]
     {
-        for road in ROADS {
+        for method in ROADS {
             let command = format!("{} {who}", program.display());
-            let Some(result) = explained_with(&folder, &format!("--method {road}"), &command) else { return };
+            let Some(result) = explained_with(&folder, &format!("--method {method}"), &command) else {
+                return;
+            };
             let object = first(&result);
             let touches = object["first_touch"].as_array().unwrap();
-            println!("{road} {who}: {touches:?}");
+            println!("{method} {who}: {touches:?}");
             let total: f64 = touches.iter().map(|touch| touch["share"].as_f64().unwrap()).sum();
-            assert!(total > 0.9, "{road} {who}: {touches:?}");
+            assert!(total > 0.9, "{method} {who}: {touches:?}");
             for touch in touches {
                 assert_eq!(touch["known_by"], "sampled-faults", "{touch}");
                 let chain: Vec<&str> =
                     touch["chain"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap()).collect();
-                assert!(!chain.iter().any(|frame| frame.contains(other)), "{road} {who}: {chain:?}");
+                assert!(!chain.iter().any(|frame| frame.contains(other)), "{method} {who}: {chain:?}");
             }
             let by_function = |touch: &&serde_json::Value| {
                 let innermost = touch["chain"][0].as_str().unwrap();
@@ -34,9 +36,9 @@ fn measuring_the_faults_of_samples_name_who_touched_an_array_first() {
             };
             let named: f64 =
                 touches.iter().filter(by_function).map(|touch| touch["share"].as_f64().unwrap()).sum();
-            assert!(named > 0.9, "{road} {who}: {touches:?}");
+            assert!(named > 0.9, "{method} {who}: {touches:?}");
             let by_main = touches.iter().any(|touch| touch["thread"] == object["pid"]);
-            assert_eq!(by_main, who == "main", "{road} {who}: {touches:?}");
+            assert_eq!(by_main, who == "main", "{method} {who}: {touches:?}");
         }
     }
 }

@@ -86,7 +86,8 @@ pub struct SavedResult {
     /// What samples mean.
     pub regime: Regime,
     /// How samples were taken.
-    pub road: String,
+    #[serde(rename = "road")]
+    pub method: String,
     /// The machine, if the result names it.
     pub machine: Option<String>,
     /// Length of the observation in seconds.

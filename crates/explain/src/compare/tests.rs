@@ -84,10 +84,10 @@ fn noise_is_no_change() {
 }
 
 #[test]
-fn another_machine_road_regime_or_program_is_said() {
+fn another_machine_method_regime_or_program_is_said() {
     let before = result(0.3, 0.5, 0);
     let mut after = before.clone();
-    after.road = "by timers".into();
+    after.method = "by timers".into();
     after.caches.private = 2 << 20;
     after.program = "./b".into();
     after.complete = false;
@@ -97,7 +97,7 @@ fn another_machine_road_regime_or_program_is_said() {
         [
             UnlikeResults::Program("./a".into(), "./b".into()),
             UnlikeResults::Machine(caches[0].clone(), caches[1].clone()),
-            UnlikeResults::Road("by perf".into(), "by timers".into()),
+            UnlikeResults::Method("by perf".into(), "by timers".into()),
             UnlikeResults::Incomplete(true, false),
         ]
     );

@@ -195,7 +195,7 @@ impl Explainer {
     /// What is missing beside the samples of these threads.
     fn missing_samples(&self, threads: &[SampledThread]) -> MissingSamples {
         let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
-        let losses = self.road.losses();
+        let losses = self.method.losses();
         MissingSamples {
             lost: losses.total(),
             thinned: self.collector.thinned,
@@ -216,7 +216,7 @@ impl Explainer {
         }
         let threads = self.named_threads();
         let missing = self.missing_samples(&threads);
-        let landing = self.road.landing();
+        let landing = self.method.landing();
         let caches = self.caches();
         let known = Surveyed {
             times: self.accounts.total(self.ended_usage(complete)),
@@ -249,8 +249,8 @@ impl Explainer {
                 Landing::Other => Regime::Unknown,
             },
             machine: machine(&self.machine, &self.topology),
-            road: self.observed.road.clone(),
-            road_reason: self.observed.road_reason.clone(),
+            method: self.observed.method.clone(),
+            method_reason: self.observed.method_reason.clone(),
             rate: self.observed.frequency.into(),
             seconds: clock::monotonic().saturating_sub(self.started) as f64 / 1e9,
             program: self.observed.program.clone(),

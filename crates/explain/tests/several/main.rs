@@ -6,7 +6,7 @@ use numakit_explain::collector::Collector;
 use numakit_explain::processes::Processes;
 use numakit_model::Topology;
 use numakit_sampling::choice::{self, PreloadObstacle, SampledProgram};
-use numakit_sampling::{Landing, RoadEvent, SampleSettings, open};
+use numakit_sampling::{Landing, MethodEvent, SampleSettings, open};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::Permissions;
 use numakit_testing::until;
@@ -64,9 +64,9 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
         return None;
     };
     let settings = SampleSettings { frequency: RATE, ..SampleSettings::default() };
-    let (mut road, mut running) =
+    let (mut method, mut running) =
         open::command(&choice, &settings, None, move |_| Running::start(&words)).unwrap();
-    let landing = match road.landing() {
+    let landing = match method.landing() {
         landing @ (Landing::Behind | Landing::OneFurther) => landing,
         Landing::BlockStart | Landing::Other => {
             numakit_skips::MACHINE.skip("samples of this machine do not name the instruction that waited");
@@ -76,16 +76,17 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
     let (mut collector, mut processes) = (Collector::new(landing), Processes::new(&Topology::default()));
     until!({
         let ended = running.ended().unwrap().is_some();
-        road.drain(&mut |event| match event {
-            RoadEvent::Sample(sample) if !sample.in_kernel => collector.take(sample, &mut processes),
-            RoadEvent::Executed { process } => {
-                collector.forget(process, &mut processes);
-                processes.executed(process);
-            }
-            RoadEvent::Mapped { process } => processes.mapped(process),
-            _ => {}
-        })
-        .unwrap();
+        method
+            .drain(&mut |event| match event {
+                MethodEvent::Sample(sample) if !sample.in_kernel => collector.take(sample, &mut processes),
+                MethodEvent::Executed { process } => {
+                    collector.forget(process, &mut processes);
+                    processes.executed(process);
+                }
+                MethodEvent::Mapped { process } => processes.mapped(process),
+                _ => {}
+            })
+            .unwrap();
         ended
     });
     let arrays = arrays(&std::fs::read_to_string(&output).unwrap());

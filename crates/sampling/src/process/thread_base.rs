@@ -1,4 +1,4 @@
-//! The base of a thread's local storage, for roads whose samples do not have it. On x86-64 the word at the base is its
+//! The base of a thread's local storage, for methods whose samples do not have it. On x86-64 the word at the base is its
 //! own address, as its ABI demands; C libraries keep the number of the thread at a fixed distance.
 
 use super::MemoryKind;

@@ -67,7 +67,7 @@ impl Tracing {
         }
     }
 
-    /// Until all threads have ended or the road is closed. The end of the child is noted as soon as it is known.
+    /// Until all threads have ended or the method is closed. The end of the child is noted as soon as it is known.
     pub fn run(&mut self, shared: &Shared, child: u32, end: &Arc<TracedEnd>) -> io::Result<()> {
         self.child = Some((child, Arc::clone(end)));
         match self.trace(shared) {

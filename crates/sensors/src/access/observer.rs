@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often samples are taken from the road, in ns: registers belong to what memory contains now.
+/// How often samples are taken from the method, in ns: registers belong to what memory contains now.
 const DRAIN: u64 = 5_000_000;
 /// How often they are judged and published, in ns, and at most for this part of the time.
 const STEP: u64 = 50_000_000;
@@ -93,7 +93,7 @@ impl AccessObserver {
         let mut next_step = clock::monotonic();
         while !shared.stopped() {
             let asked = shared.asked.load(Ordering::Acquire);
-            // A road that fails delivers nothing more; what came before stays.
+            // A method that fails delivers nothing more; what came before stays.
             let _ = explainer.drain();
             let now = clock::monotonic();
             if now >= next_step || asked > shared.done.load(Ordering::Relaxed) {
@@ -119,18 +119,18 @@ impl AccessObserver {
         self.layout.fill_own(explainer.missing(), clock::thread_cpu(), row);
     }
 
-    /// Waits for the road. The command is started after the sampler.
+    /// Waits for the method. The command is started after the sampler.
     fn wait(&self, shared: &AccessBoard) -> Option<Explainer> {
         loop {
             if shared.stopped() {
                 return None;
             }
-            // The road is there before the number of the process is.
+            // The method is there before the number of the process is.
             let process = self.target.as_ref().map(Target::pid);
             if process != Some(None)
-                && let Some(road) = self.samples.take_road()
+                && let Some(method) = self.samples.take_method()
             {
-                return Some(Explainer::for_series(road, process.flatten(), self.topology.clone()));
+                return Some(Explainer::for_series(method, process.flatten(), self.topology.clone()));
             }
             shared.done.store(shared.asked.load(Ordering::Acquire), Ordering::Release);
             shared.alarm.sleep_until(clock::monotonic() + DRAIN);

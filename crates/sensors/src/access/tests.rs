@@ -1,22 +1,22 @@
 use super::*;
 use crate::{SampleSource, Target};
-use numakit_sampling::{Losses, Road, RoadError, RoadEvent, RoadKind, Sample};
+use numakit_sampling::{Losses, Method, MethodError, MethodEvent, MethodKind, Sample};
 use numakit_sys::SysRoot;
 use numakit_testing::until;
 
-/// A road that delivers one sample at each call.
+/// A method that delivers one sample at each call.
 #[derive(Debug)]
 struct Made {
     landing: Landing,
     left: u32,
 }
 
-impl Road for Made {
-    fn kind(&self) -> RoadKind {
-        RoadKind::Perf
+impl Method for Made {
+    fn kind(&self) -> MethodKind {
+        MethodKind::Perf
     }
 
-    fn drain(&mut self, take: &mut dyn FnMut(RoadEvent<'_>)) -> Result<u64, RoadError> {
+    fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError> {
         if self.left == 0 {
             return Ok(0);
         }
@@ -24,9 +24,9 @@ impl Road for Made {
         let process = std::process::id();
         let sample =
             Sample { process, thread: process, cpu: Some(0), weight: 5_000_000, ..Sample::default() };
-        take(RoadEvent::Sample(&sample));
+        take(MethodEvent::Sample(&sample));
         // Those of the kernel are no use of memory.
-        take(RoadEvent::Sample(&Sample { in_kernel: true, ..sample }));
+        take(MethodEvent::Sample(&Sample { in_kernel: true, ..sample }));
         Ok(1)
     }
 

@@ -8,7 +8,7 @@ fn share(share: f64) -> ShareEstimate {
 fn comparison() -> ResultComparison {
     let change = |what, before, after| ShareChange { what, before: share(before), after: share(after) };
     ResultComparison {
-        unlike: vec![UnlikeResults::Road("by perf".into(), "by timers".into())],
+        unlike: vec![UnlikeResults::Method("by perf".into(), "by timers".into())],
         seconds: (12.0, 9.5),
         cpu_time: (40_000_000_000, 30_000_000_000),
         changes: vec![

@@ -126,8 +126,8 @@ fn report() -> ExplainReport {
         version: 1,
         regime: Regime::Precise,
         machine: "Processor, nodes 0-1, CPUs 0-7".to_owned(),
-        road: "by performance events".to_owned(),
-        road_reason: None,
+        method: "by performance events".to_owned(),
+        method_reason: None,
         rate: 199.0,
         seconds: 5.0,
         program: "app".to_owned(),
@@ -172,7 +172,7 @@ fn the_text_is_that_of_the_golden_file() {
     let pages = vec![cell(0, 0, 1000), cell(1, 0, 900), cell(1, 1, 100)];
     emulated.explanation.traffic = Some(Traffic { pages, unknown: 7, ..Traffic::default() });
     emulated.missing.threads = 2;
-    emulated.road_reason =
+    emulated.method_reason =
         Some("samples by ptrace; not by performance events: kernel.perf_event_paranoid is 3".to_owned());
     all.push_str("-----\n");
     all.push_str(&text(&emulated, 10));

@@ -14,8 +14,8 @@ const PIECES: u64 = 64;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SamplesTaken {
     /// How they were taken, such as `by performance events`.
-    pub road: String,
-    /// Why not by a better road.
+    pub method: String,
+    /// Why not by a better method.
     pub reason: Option<String>,
     /// Those of the files.
     pub of_files: u64,
@@ -122,7 +122,7 @@ impl FilesByUse {
                 missing => format!("; {} are missing", count(missing)),
             };
             let (of_files, all) = (count(taken.of_files), count(taken.of_files + taken.others));
-            notes.push(format!("{of_files} of {all} samples are of these files, {}{missing}.", taken.road));
+            notes.push(format!("{of_files} of {all} samples are of these files, {}{missing}.", taken.method));
             notes.extend(taken.reason.as_ref().map(|reason| format!("{reason}.")));
         }
         for (file, by_use) in &self.files {
@@ -175,7 +175,7 @@ impl FilesByUse {
             });
         }
         all["samples"] = self.taken.as_ref().map_or(Value::Null, |taken| {
-            json!({"road": taken.road, "reason": taken.reason, "of_files": taken.of_files,
+            json!({"road": taken.method, "reason": taken.reason, "of_files": taken.of_files,
                    "others": taken.others, "missing": taken.missing})
         });
         all
@@ -225,12 +225,12 @@ mod tests {
         ];
         let far = FarSamples { samples: 100, placed: 100, before: 50, after: 20.0 };
         let file = FoundFile { path: PathBuf::from("/m/a.gguf"), id: (1, 2) };
-        let road = "by performance events".to_owned();
+        let method = "by performance events".to_owned();
         FilesByUse {
             nodes: vec![0, 1],
             page: 4096,
             files: vec![(file, FileByUse { plan: UsePlan { ranges }, far })],
-            taken: Some(SamplesTaken { road, of_files: 100, others: 1900, ..SamplesTaken::default() }),
+            taken: Some(SamplesTaken { method, of_files: 100, others: 1900, ..SamplesTaken::default() }),
             changed: None,
         }
     }

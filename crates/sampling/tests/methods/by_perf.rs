@@ -2,8 +2,8 @@
 
 use crate::program::{Prepared, Sampled, prepared, run};
 use numakit_model::CpuSet;
-use numakit_sampling::perf::PerfRoad;
-use numakit_sampling::{Landing, Road, RoadError, SampleSettings};
+use numakit_sampling::perf::PerfMethod;
+use numakit_sampling::{Landing, Method, MethodError, SampleSettings};
 use numakit_sys::command::Running;
 use numakit_sys::perf::Errno;
 use numakit_sys::perf::sampling::SamplingError;
@@ -13,11 +13,11 @@ use std::time::Duration;
 const SETTINGS: SampleSettings =
     SampleSettings { frequency: 499, stack: 512, faults: 0, first_touch: false, every_touch: false };
 
-/// The road; none where it is refused.
-fn opened<T>(result: Result<T, RoadError>) -> Option<T> {
+/// The method; none where it is refused.
+fn opened<T>(result: Result<T, MethodError>) -> Option<T> {
     match result {
         Ok(opened) => Some(opened),
-        Err(RoadError::Perf(SamplingError::Open(error))) if Errno::of(&error) == Some(Errno::Denied) => {
+        Err(MethodError::Perf(SamplingError::Open(error))) if Errno::of(&error) == Some(Errno::Denied) => {
             numakit_skips::PRIVILEGES.skip(format_args!("perf_event_open is refused here: {error}"));
             None
         }
@@ -25,15 +25,15 @@ fn opened<T>(result: Result<T, RoadError>) -> Option<T> {
     }
 }
 
-fn started(settings: &SampleSettings, prepared: &Prepared) -> Option<(PerfRoad, Running)> {
-    opened(PerfRoad::for_command(settings, Landing::Other, || Running::start(&prepared.words)))
+fn started(settings: &SampleSettings, prepared: &Prepared) -> Option<(PerfMethod, Running)> {
+    opened(PerfMethod::for_command(settings, Landing::Other, || Running::start(&prepared.words)))
 }
 
 fn sampled(arguments: &str) -> Option<Sampled> {
     let prepared = prepared(arguments)?;
-    let (mut road, running) = started(&SETTINGS, &prepared)?;
-    let sampled = run(&mut road, running, &prepared);
-    assert_eq!((sampled.status, road.losses().total()), (42, 0), "{:?}", road.losses());
+    let (mut method, running) = started(&SETTINGS, &prepared)?;
+    let sampled = run(&mut method, running, &prepared);
+    assert_eq!((sampled.status, method.losses().total()), (42, 0), "{:?}", method.losses());
     Some(sampled)
 }
 
@@ -88,8 +88,8 @@ fn measuring_a_program_may_leave_the_cpus_of_its_observer() {
     // The observer's threads inherit the CPU of this one.
     let observed = std::thread::spawn(move || {
         sched::set_affinity(&CpuSet::range(first, first)).unwrap();
-        let (mut road, running) = started(&SETTINGS, &prepared)?;
-        Some(run(&mut road, running, &prepared))
+        let (mut method, running) = started(&SETTINGS, &prepared)?;
+        Some(run(&mut method, running, &prepared))
     });
     let Some(sampled) = observed.join().unwrap() else { return };
     assert!(sampled.weight_ms() > 100, "{} ms", sampled.weight_ms());
@@ -100,14 +100,14 @@ fn measuring_a_program_may_leave_the_cpus_of_its_observer() {
 fn measuring_a_running_process_is_sampled_with_its_new_threads() {
     let Some(prepared) = prepared("threads 2 300") else { return };
     let running = Running::start(&prepared.words).unwrap();
-    let Some(mut road) = opened(PerfRoad::for_process(&SETTINGS, Landing::Other, running.id())) else {
+    let Some(mut method) = opened(PerfMethod::for_process(&SETTINGS, Landing::Other, running.id())) else {
         return;
     };
-    let sampled = run(&mut road, running, &prepared);
+    let sampled = run(&mut method, running, &prepared);
     assert!(sampled.threads().len() >= 2 && sampled.share_in_function() > 0.8, "{:?}", sampled.threads());
     assert!(matches!(
-        PerfRoad::for_process(&SETTINGS, Landing::Other, u32::MAX >> 2),
-        Err(RoadError::Read(_))
+        PerfMethod::for_process(&SETTINGS, Landing::Other, u32::MAX >> 2),
+        Err(MethodError::Read(_))
     ));
 }
 
@@ -115,10 +115,10 @@ fn measuring_a_running_process_is_sampled_with_its_new_threads() {
 fn measuring_the_whole_machine_is_sampled_where_that_is_permitted() {
     let Some(prepared) = prepared("spin 1 200") else { return };
     let cpus = numakit_sys::sched::affinity().unwrap();
-    let Some(mut road) = opened(PerfRoad::for_machine(&SETTINGS, Landing::Other, &cpus)) else { return };
+    let Some(mut method) = opened(PerfMethod::for_machine(&SETTINGS, Landing::Other, &cpus)) else { return };
     let running = Running::start(&prepared.words).unwrap();
     let child = running.id();
-    let sampled = run(&mut road, running, &prepared);
+    let sampled = run(&mut method, running, &prepared);
     let own = sampled.of_program().filter(|sample| sample.process == child).count();
     assert!(own > 20, "{own} of {}", sampled.samples.len());
 }
@@ -127,8 +127,8 @@ fn measuring_the_whole_machine_is_sampled_where_that_is_permitted() {
 fn page_faults_are_counted_with_the_samples() {
     let Some(prepared) = prepared("touch 64 100") else { return };
     let settings = SampleSettings { faults: 16, ..SETTINGS };
-    let Some((mut road, running)) = started(&settings, &prepared) else { return };
-    let sampled = run(&mut road, running, &prepared);
+    let Some((mut method, running)) = started(&settings, &prepared) else { return };
+    let sampled = run(&mut method, running, &prepared);
     let faults: u64 = sampled.samples.iter().map(|sample| u64::from(sample.faults)).sum();
     println!("{faults} faults, of which the kernel counted {}", sampled.number("faults "));
     // With huge pages there is one for each; without, one for each page.
@@ -139,8 +139,8 @@ fn page_faults_are_counted_with_the_samples() {
 fn measuring_samples_of_a_program_that_nobody_drains_are_counted_as_lost() {
     let Some(prepared) = prepared("spin 1 600") else { return };
     let settings = SampleSettings { frequency: 20_000, stack: 4096, ..SETTINGS };
-    let Some((mut road, running)) = started(&settings, &prepared) else { return };
+    let Some((mut method, running)) = started(&settings, &prepared) else { return };
     std::thread::sleep(Duration::from_millis(300));
-    let sampled = run(&mut road, running, &prepared);
-    assert!(road.losses().overflowed > 100 && sampled.samples.len() > 20, "{:?}", road.losses());
+    let sampled = run(&mut method, running, &prepared);
+    assert!(method.losses().overflowed > 100 && sampled.samples.len() > 20, "{:?}", method.losses());
 }

@@ -2,8 +2,8 @@
 
 use crate::program::prepared;
 use numakit_sampling::process::ObservedProcess;
-use numakit_sampling::ptrace::PtraceRoad;
-use numakit_sampling::{Landing, Road, RoadEvent, SampleSettings};
+use numakit_sampling::ptrace::PtraceMethod;
+use numakit_sampling::{Landing, Method, MethodEvent, SampleSettings};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::{Permission, Permissions};
 use numakit_testing::until;
@@ -19,27 +19,28 @@ fn measuring_the_bases_of_all_threads_are_found() {
         let Some(prepared) = prepared(arguments) else { return };
         let words = prepared.words.clone();
         let start = move || Running::start(&words);
-        let (mut road, mut running) =
-            PtraceRoad::for_command(&SampleSettings::default(), Landing::Other, start).unwrap();
+        let (mut method, mut running) =
+            PtraceMethod::for_command(&SampleSettings::default(), Landing::Other, start).unwrap();
         let mut process = ObservedProcess::open(running.id()).unwrap();
         let mut found = BTreeMap::new();
         until!({
-            road.drain(&mut |event| match event {
-                RoadEvent::Executed { .. } => {
-                    process.executed();
-                    found.clear();
-                }
-                RoadEvent::Sample(sample) if !sample.in_kernel => {
-                    let pointer = sample.registers.stack_pointer();
-                    process.know(pointer);
-                    if process.mapping(pointer).is_some() {
-                        let base = process.thread_base(sample.thread, pointer);
-                        *found.entry((base, sample.registers.thread_base)).or_insert(0) += 1;
+            method
+                .drain(&mut |event| match event {
+                    MethodEvent::Executed { .. } => {
+                        process.executed();
+                        found.clear();
                     }
-                }
-                _ => {}
-            })
-            .unwrap();
+                    MethodEvent::Sample(sample) if !sample.in_kernel => {
+                        let pointer = sample.registers.stack_pointer();
+                        process.know(pointer);
+                        if process.mapping(pointer).is_some() {
+                            let base = process.thread_base(sample.thread, pointer);
+                            *found.entry((base, sample.registers.thread_base)).or_insert(0) += 1;
+                        }
+                    }
+                    _ => {}
+                })
+                .unwrap();
             running.ended().unwrap().is_some()
         });
         let sum: i32 = found.values().sum();

@@ -1,4 +1,4 @@
-//! What all roads to samples have in common.
+//! What all methods to samples have in common.
 
 use crate::faults::{FaultSample, PageTouch};
 use crate::landing::Landing;
@@ -7,9 +7,9 @@ use numakit_sys::perf::sampling::SamplingError;
 use std::{fmt, io};
 use thiserror::Error;
 
-/// A road to samples.
+/// A method to samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RoadKind {
+pub enum MethodKind {
     /// Performance events of the kernel.
     Perf,
     /// A library in the program, with timers of CPU time.
@@ -18,7 +18,7 @@ pub enum RoadKind {
     Ptrace,
 }
 
-impl RoadKind {
+impl MethodKind {
     /// All, the best first.
     pub const ALL: [Self; 3] = [Self::Perf, Self::InProcess, Self::Ptrace];
 
@@ -32,7 +32,7 @@ impl RoadKind {
     }
 }
 
-impl fmt::Display for RoadKind {
+impl fmt::Display for MethodKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Perf => "performance events",
@@ -42,9 +42,9 @@ impl fmt::Display for RoadKind {
     }
 }
 
-/// What a road delivers.
+/// What a method delivers.
 #[derive(Debug)]
-pub enum RoadEvent<'a> {
+pub enum MethodEvent<'a> {
     /// A sample; it is valid during the call.
     Sample(&'a Sample),
     /// A page fault; it is valid during the call.
@@ -77,7 +77,7 @@ pub enum RoadEvent<'a> {
     },
 }
 
-/// What a road could not deliver.
+/// What a method could not deliver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Records that found no room.
@@ -101,9 +101,9 @@ impl Losses {
     }
 }
 
-/// Why a road is closed.
+/// Why a method is closed.
 #[derive(Debug, Error)]
-pub enum RoadError {
+pub enum MethodError {
     /// Performance events.
     #[error("samples by performance events")]
     Perf(#[from] SamplingError),
@@ -121,14 +121,14 @@ pub enum RoadError {
     Read(#[from] numakit_sys::ReadError),
 }
 
-/// An open road. Samples are taken from when it is opened until it is dropped.
-pub trait Road: fmt::Debug + Send {
+/// An open method. Samples are taken from when it is opened until it is dropped.
+pub trait Method: fmt::Debug + Send {
     /// Which one it is.
-    fn kind(&self) -> RoadKind;
+    fn kind(&self) -> MethodKind;
 
     /// Delivers what came since the last call, and returns the number of samples. It never waits; call it every few
     /// milliseconds, as registers and memory belong together for a moment only.
-    fn drain(&mut self, take: &mut dyn FnMut(RoadEvent<'_>)) -> Result<u64, RoadError>;
+    fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError>;
 
     /// What was lost so far.
     fn losses(&self) -> Losses;

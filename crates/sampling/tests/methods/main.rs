@@ -1,4 +1,4 @@
-//! Samples of a real program by each road.
+//! Samples of a real program by each method.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[cfg(target_arch = "x86_64")]

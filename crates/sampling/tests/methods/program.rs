@@ -1,6 +1,6 @@
 //! The program that is sampled, and what its samples say.
 
-use numakit_sampling::{Road, RoadError, RoadEvent, Sample};
+use numakit_sampling::{Method, MethodError, MethodEvent, Sample};
 use numakit_sys::command::Running;
 use numakit_testing::wait::wait_for;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ pub struct Prepared {
 pub fn prepared(arguments: &str) -> Option<Prepared> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("numakit-roads-{}-{number}", std::process::id());
+    let name = format!("numakit-methods-{}-{number}", std::process::id());
     let output = std::env::temp_dir().join(name);
     let script = format!("exec '{}' {arguments} > '{}'", program()?.display(), output.display());
     let words = ["sh", "-c", &script].map(std::ffi::OsString::from).to_vec();
@@ -112,24 +112,24 @@ impl Sampled {
         self.samples.iter().map(|sample| sample.weight).sum::<u64>() / 1_000_000
     }
 
-    pub fn take(&mut self, road: &mut dyn Road) -> Result<u64, RoadError> {
-        road.drain(&mut |event| match event {
-            RoadEvent::Fault(_) | RoadEvent::Touched(_) => {}
-            RoadEvent::Sample(sample) => self.samples.push(sample.clone()),
-            RoadEvent::Executed { .. } => self.executed += 1,
-            RoadEvent::Started { .. } => self.started += 1,
-            RoadEvent::Ended { .. } => self.ended += 1,
-            RoadEvent::Mapped { .. } => {}
+    pub fn take(&mut self, method: &mut dyn Method) -> Result<u64, MethodError> {
+        method.drain(&mut |event| match event {
+            MethodEvent::Fault(_) | MethodEvent::Touched(_) => {}
+            MethodEvent::Sample(sample) => self.samples.push(sample.clone()),
+            MethodEvent::Executed { .. } => self.executed += 1,
+            MethodEvent::Started { .. } => self.started += 1,
+            MethodEvent::Ended { .. } => self.ended += 1,
+            MethodEvent::Mapped { .. } => {}
         })
     }
 }
 
-/// Drains the road until the program has ended.
-pub fn run(road: &mut dyn Road, mut running: Running, prepared: &Prepared) -> Sampled {
+/// Drains the method until the program has ended.
+pub fn run(method: &mut dyn Method, mut running: Running, prepared: &Prepared) -> Sampled {
     let mut sampled = Sampled::default();
     sampled.status = wait_for("the end of the program", || {
         let ended = running.ended().unwrap();
-        sampled.take(road).unwrap();
+        sampled.take(method).unwrap();
         ended
     });
     sampled.output = std::fs::read_to_string(&prepared.output).unwrap_or_default();

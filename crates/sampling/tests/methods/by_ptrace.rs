@@ -1,8 +1,8 @@
 //! ptrace.
 
 use crate::program::{Sampled, prepared, program, run};
-use numakit_sampling::ptrace::PtraceRoad;
-use numakit_sampling::{Landing, Road, RoadError, SampleSettings};
+use numakit_sampling::ptrace::PtraceMethod;
+use numakit_sampling::{Landing, Method, MethodError, SampleSettings};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::{Permission, Permissions};
 use numakit_sys::proc::TaskDir;
@@ -24,10 +24,10 @@ fn sampled(arguments: &str) -> Option<Sampled> {
     }
     let prepared = prepared(arguments)?;
     let words = prepared.words.clone();
-    let (mut road, running) =
-        PtraceRoad::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
-    let sampled = run(&mut road, running, &prepared);
-    assert_eq!((sampled.status, road.losses().total()), (42, 0), "{:?}", road.losses());
+    let (mut method, running) =
+        PtraceMethod::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
+    let sampled = run(&mut method, running, &prepared);
+    assert_eq!((sampled.status, method.losses().total()), (42, 0), "{:?}", method.losses());
     Some(sampled)
 }
 
@@ -63,7 +63,7 @@ fn system_calls_do_not_notice() {
     assert!(!sampled.threads().is_empty());
 }
 
-/// The road leaves sleeping threads alone, but one may fall asleep just then.
+/// The method leaves sleeping threads alone, but one may fall asleep just then.
 #[test]
 fn measuring_a_call_that_was_interrupted_is_restarted() {
     if !cfg!(target_arch = "x86_64") {
@@ -120,8 +120,8 @@ impl Drop for KilledOnFailure {
 fn a_stopped_program_stays_stopped_until_it_is_continued() {
     let Some(prepared) = prepared("stopped 1 30") else { return };
     let words = prepared.words.clone();
-    let (mut road, running) =
-        PtraceRoad::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
+    let (mut method, running) =
+        PtraceMethod::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
     let (root, id) = (SysRoot::host(), running.id());
     let _killed = KilledOnFailure(id);
     // T is stopped, t is stopped by a tracer, as it is for each sample too.
@@ -135,17 +135,17 @@ fn a_stopped_program_stays_stopped_until_it_is_continued() {
         stopped_for >= 50
     });
     supervise::send(id, supervise::CONTINUE).unwrap();
-    assert_eq!(run(&mut road, running, &prepared).status, 42);
+    assert_eq!(run(&mut method, running, &prepared).status, 42);
 }
 
 #[test]
-fn the_program_lives_on_without_the_road() {
+fn the_program_lives_on_without_the_method() {
     let Some(prepared) = prepared("threads 2 200") else { return };
     let words = prepared.words.clone();
-    let (road, mut running) =
-        PtraceRoad::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
+    let (method, mut running) =
+        PtraceMethod::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
     std::thread::sleep(Duration::from_millis(30));
-    drop(road);
+    drop(method);
     assert_eq!(wait_for("the end of the program", || running.ended().unwrap()), 42);
 }
 
@@ -155,11 +155,11 @@ fn observes_until_it_is_killed() {
     let Some(output) = std::env::var("NUMAKIT_TEST_OBSERVES").ok() else { return };
     let script = format!("exec '{}' spin 1 700 > '{}'", program().unwrap().display(), output);
     let words = ["sh", "-c", &script].map(std::ffi::OsString::from).to_vec();
-    let (mut road, running) =
-        PtraceRoad::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
+    let (mut method, running) =
+        PtraceMethod::for_command(&SETTINGS, Landing::Other, move || Running::start(&words)).unwrap();
     let mut sampled = Sampled::default();
     until!({
-        sampled.take(&mut road).unwrap();
+        sampled.take(&mut method).unwrap();
         sampled.samples.len() >= 10
     });
     println!("observes {}", running.id());
@@ -169,7 +169,7 @@ fn observes_until_it_is_killed() {
 #[test]
 fn the_program_lives_on_when_its_observer_is_killed() {
     let Some(_) = program() else { return };
-    let output = std::env::temp_dir().join(format!("numakit-roads-killed-{}", std::process::id()));
+    let output = std::env::temp_dir().join(format!("numakit-methods-killed-{}", std::process::id()));
     let mut observer = Command::new(std::env::current_exe().unwrap());
     observer.args(["--exact", "by_ptrace::observes_until_it_is_killed", "--nocapture"]);
     let mut observer = observer.env("NUMAKIT_TEST_OBSERVES", &output).stdout(Stdio::piped()).spawn().unwrap();
@@ -186,9 +186,9 @@ fn the_program_lives_on_when_its_observer_is_killed() {
 #[test]
 fn a_program_that_cannot_be_started_is_an_error() {
     let start = || Running::start(&["/no/such/program".into()]);
-    let refused = PtraceRoad::for_command(&SETTINGS, Landing::Other, start).err().unwrap();
+    let refused = PtraceMethod::for_command(&SETTINGS, Landing::Other, start).err().unwrap();
     assert!(
-        matches!(&refused, RoadError::Start(error) if error.kind() == ErrorKind::NotFound),
+        matches!(&refused, MethodError::Start(error) if error.kind() == ErrorKind::NotFound),
         "{refused:?}"
     );
 }
@@ -197,8 +197,8 @@ fn a_program_that_cannot_be_started_is_an_error() {
 fn programs_that_end_at_once_do_so_with_their_status() {
     for _ in 0..numakit_skips::rounds(8, 50) {
         let start = || Running::start(&["sh".into(), "-c".into(), "exit 9".into()]);
-        let (road, mut running) = PtraceRoad::for_command(&SETTINGS, Landing::Other, start).unwrap();
+        let (method, mut running) = PtraceMethod::for_command(&SETTINGS, Landing::Other, start).unwrap();
         let status = wait_for("the end of the shell", || running.ended().unwrap());
-        assert_eq!((status, road.losses().total()), (9, 0));
+        assert_eq!((status, method.losses().total()), (9, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! The same program by all roads: what they say differs by less than chance and five points.
+//! The same program by all methods: what they say differs by less than chance and five points.
 
 use crate::explain::{explained_or_not, program};
 use crate::runner::Folder;
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 const ROADS: [&str; 3] = ["perf", "in-process", "ptrace"];
 
-/// Points of percent that two roads may differ by, beside chance.
+/// Points of percent that two methods may differ by, beside chance.
 const POINTS: f64 = 5.0;
 
-/// What a road says, in percent: samples at memory; of these, those whose address is the one that was accessed, from which
+/// What a method says, in percent: samples at memory; of these, those whose address is the one that was accessed, from which
 /// alone it is estimated what fits the caches; of all, those whose address or object is known.
 #[derive(Debug, Clone, Copy)]
 struct Said {
@@ -21,7 +21,7 @@ fn said(result: &Value) -> Said {
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let samples = &result["samples"];
     let total = number(&samples["total"]);
-    // By which exact rule it was found depends on how far behind the access a road's samples land.
+    // By which exact rule it was found depends on how far behind the access a method's samples land.
     let inexact: f64 = ["next", "chain", "object"].iter().map(|rule| number(&samples["by_rule"][rule])).sum();
     Said {
         samples: total,
@@ -39,17 +39,17 @@ fn chance(one: Said, other: Said) -> f64 {
 }
 
 #[test]
-fn measuring_all_roads_say_the_same() {
-    roads_say_the_same("explain-roads", &["gather", "python"]);
+fn measuring_all_methods_say_the_same() {
+    methods_say_the_same("explain-methods", &["gather", "python"]);
 }
 
 #[test]
-#[ignore = "thorough: four more programs by each road, half a minute"]
-fn measuring_all_roads_say_the_same_of_more_programs() {
-    roads_say_the_same("explain-roads-more", &["tree", "hash-table", "binary-search", "perl"]);
+#[ignore = "thorough: four more programs by each method, half a minute"]
+fn measuring_all_methods_say_the_same_of_more_programs() {
+    methods_say_the_same("explain-methods-more", &["tree", "hash-table", "binary-search", "perl"]);
 }
 
-fn roads_say_the_same(folder: &str, programs: &[&str]) {
+fn methods_say_the_same(folder: &str, programs: &[&str]) {
     let folder = Folder::new(folder);
     let Some(kernels) = program(&folder, "g++", "kernels.cpp") else { return };
     std::fs::write(folder.path("work.py"), "d={}\nfor i in range(6000000): d[i*7919%5000011]=i\n").unwrap();
@@ -62,20 +62,20 @@ fn roads_say_the_same(folder: &str, programs: &[&str]) {
             kernel => format!("{} {kernel} 256 1", kernels.display()),
         };
         let mut all: Vec<(&str, Said)> = Vec::new();
-        for road in ROADS {
-            match explained_or_not(&folder, &format!("-F 250 --road {road}"), command) {
-                Ok(result) => all.push((road, said(&result))),
-                Err((kind, why)) => kind.skip_part(format_args!("--road {road}: {why}")),
+        for method in ROADS {
+            match explained_or_not(&folder, &format!("-F 250 --road {method}"), command) {
+                Ok(result) => all.push((method, said(&result))),
+                Err((kind, why)) => kind.skip_part(format_args!("--road {method}: {why}")),
             }
         }
         println!("{command}: {all:.1?}");
         let Some(((_, first), others)) = all.split_first().filter(|(_, others)| !others.is_empty()) else {
-            return numakit_skips::MACHINE.skip("there are no two roads to compare");
+            return numakit_skips::MACHINE.skip("there are no two methods to compare");
         };
-        for (road, other) in others {
+        for (method, other) in others {
             let limit = POINTS + chance(*first, *other);
             for (a, b) in first.shares.iter().zip(other.shares) {
-                assert!((a - b).abs() <= limit, "{command}, {road}: {a:.1} and {b:.1}, limit {limit:.1}");
+                assert!((a - b).abs() <= limit, "{command}, {method}: {a:.1} and {b:.1}, limit {limit:.1}");
             }
         }
     }

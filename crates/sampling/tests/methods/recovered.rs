@@ -1,11 +1,11 @@
-//! From a real program to the addresses that it waited for: road, memory and decoder together.
+//! From a real program to the addresses that it waited for: method, memory and decoder together.
 
 use crate::program::prepared;
 use numakit_sampling::choice::{self, SampledProgram};
 use numakit_sampling::operand::sampled::{SampledMemory, registers};
 use numakit_sampling::operand::{Decoder, Operand};
 use numakit_sampling::process::{MemoryKind, ObservedProcess};
-use numakit_sampling::{Landing, RoadEvent, SampleSettings, open};
+use numakit_sampling::{Landing, MethodEvent, SampleSettings, open};
 use numakit_sys::command::Running;
 use numakit_sys::permissions::Permissions;
 use numakit_testing::until;
@@ -23,41 +23,42 @@ fn measuring_the_addresses_of_a_chain_are_in_its_array() {
     };
     let (words, settings) =
         (prepared.words.clone(), SampleSettings { frequency: 499, ..SampleSettings::default() });
-    let (mut road, mut running) =
+    let (mut method, mut running) =
         open::command(&choice, &settings, None, move |_| Running::start(&words)).unwrap();
     let (mut process, mut decoder) = (ObservedProcess::open(running.id()).unwrap(), Decoder::default());
-    let landing = road.landing();
+    let landing = method.landing();
     if landing == Landing::Other {
         return numakit_skips::MACHINE.skip("samples of this machine land in no one place");
     }
     let mut found = Vec::new();
     until!({
         let ended = running.ended().unwrap();
-        road.drain(&mut |event| match event {
-            RoadEvent::Executed { .. } => {
-                process.executed();
-                decoder = Decoder::default();
-            }
-            RoadEvent::Mapped { .. } => {
-                process.refresh().into_iter().for_each(|range| decoder.forget(range));
-            }
-            RoadEvent::Sample(sample) if !sample.in_kernel => {
-                process.know(sample.registers.ip).into_iter().for_each(|range| decoder.forget(range));
-                let memory = SampledMemory { now: &process, stack: &sample.stack };
-                let operand = decoder.recover(&registers(&sample.registers), &memory, landing);
-                let address = match operand {
-                    Operand::Memory(access) => Some(access.address),
-                    _ => None,
-                };
-                let kind = address.and_then(|address| {
-                    process.know(address);
-                    process.kind(address, &sample.registers)
-                });
-                found.push((address, kind));
-            }
-            _ => {}
-        })
-        .unwrap();
+        method
+            .drain(&mut |event| match event {
+                MethodEvent::Executed { .. } => {
+                    process.executed();
+                    decoder = Decoder::default();
+                }
+                MethodEvent::Mapped { .. } => {
+                    process.refresh().into_iter().for_each(|range| decoder.forget(range));
+                }
+                MethodEvent::Sample(sample) if !sample.in_kernel => {
+                    process.know(sample.registers.ip).into_iter().for_each(|range| decoder.forget(range));
+                    let memory = SampledMemory { now: &process, stack: &sample.stack };
+                    let operand = decoder.recover(&registers(&sample.registers), &memory, landing);
+                    let address = match operand {
+                        Operand::Memory(access) => Some(access.address),
+                        _ => None,
+                    };
+                    let kind = address.and_then(|address| {
+                        process.know(address);
+                        process.kind(address, &sample.registers)
+                    });
+                    found.push((address, kind));
+                }
+                _ => {}
+            })
+            .unwrap();
         ended.is_some()
     });
     let words = prepared.output("array ");
