@@ -8,6 +8,7 @@ use crate::facts::Facts;
 use crate::report::{Grade, Locality, LocalityBasis, NodeLocality, Verdict};
 use numakit_model::Instance;
 use numakit_model::numbers::NumberStyle;
+use numakit_model::share::ShareEstimate;
 
 pub(crate) fn locality(facts: &Facts<'_>) -> Locality {
     let basis = basis(facts);
@@ -61,22 +62,15 @@ fn of_place(facts: &Facts<'_>, place: Instance, basis: LocalityBasis) -> Verdict
     local
 }
 
-/// Half of the 95 % interval of a share of independent observations. Without an exception among n, 3 / n is its bound.
-pub(crate) fn half_interval(share: f64, events: f64) -> f64 {
-    let variance = share * (1.0 - share);
-    if variance > 0.0 { 1.96 * (variance / events).sqrt() } else { 3.0 / events }
-}
-
 /// Adds the 95 % interval of a share of independent observations.
 fn with_interval(verdict: Verdict) -> Verdict {
     let (Some(percent), Some(events)) = (verdict.percent, verdict.events.filter(|events| *events > 0.0))
     else {
         return verdict;
     };
-    let share = percent / 100.0;
-    let half = half_interval(share, events);
-    let end = |share: f64| NumberStyle::Percent.words(100.0 * share.clamp(0.0, 1.0));
-    let because = format!("{} (between {} and {})", verdict.because, end(share - half), end(share + half));
+    let ShareEstimate { low, high, .. } = ShareEstimate::of_samples(percent / 100.0, events);
+    let [low, high] = [low, high].map(|share| NumberStyle::Percent.words(100.0 * share));
+    let because = format!("{} (between {low} and {high})", verdict.because);
     Verdict { because, ..verdict }
 }
 

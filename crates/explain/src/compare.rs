@@ -177,7 +177,7 @@ fn machines(before: &SavedResult, after: &SavedResult) -> Option<(String, String
 /// The interval of a share of the CPU time of a result.
 fn around(result: &SavedResult, share: f64, samples: u64) -> ShareEstimate {
     let clusters = (cpu_time(result) / share::CLUSTER).clamp(1, samples.max(1));
-    ShareEstimate::of_samples(share.clamp(0.0, 1.0), clusters)
+    ShareEstimate::of_samples(share.clamp(0.0, 1.0), clusters as f64)
 }
 
 fn times(before: &SavedResult, after: &SavedResult, absent: &mut BTreeSet<&'static str>) -> Vec<ShareChange> {

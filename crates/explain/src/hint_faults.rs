@@ -148,7 +148,7 @@ fn of_pages(object: u32, pages: &[(u64, &PageFaults)], threads: usize) -> Object
         object,
         samples: pages.len() as u64,
         pairs: pairs.into_iter().map(pair).collect(),
-        remote: (known > 0.0).then(|| ShareEstimate::of_samples(far / known, known as u64)),
+        remote: (known > 0.0).then(|| ShareEstimate::of_samples(far / known, known)),
         home: homes.into_iter().map(|(node, pages)| NodeShare { node, share: pages / known }).collect(),
         partition: partition(&points),
         threads,

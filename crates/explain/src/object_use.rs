@@ -98,7 +98,7 @@ fn of_pages(object: u32, pages: &ObjectPages) -> ObjectUse {
         process: pages.process,
         samples: pages.samples,
         pairs: pages.cells.iter().map(pair).collect(),
-        remote: (all > 0.0).then(|| ShareEstimate::of_samples(far / all, pages.samples)),
+        remote: (all > 0.0).then(|| ShareEstimate::of_samples(far / all, pages.samples as f64)),
         home: shares(nodes),
         moved: (again.all >= MIN_PAGES as u64).then(|| again.moved as f64 / again.all as f64),
         wandered: of_far.was_near as f64 / of_far.all.max(1) as f64,

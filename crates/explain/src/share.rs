@@ -1,36 +1,12 @@
 //! Shares of time, with their uncertainty.
 
-use serde::{Deserialize, Serialize};
+pub use numakit_model::share::ShareEstimate;
+
+use numakit_model::share::Z;
 use std::collections::HashMap;
 
 /// Samples of a thread within this time, in ns, are not independent: a program does one thing for a while.
 pub(crate) const CLUSTER: u64 = 100_000_000;
-/// Standard errors of a 95 % interval.
-const Z: f64 = 1.96;
-
-/// A share between 0 and 1, and its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ShareEstimate {
-    /// The share.
-    pub share: f64,
-    /// The low end of the interval.
-    pub low: f64,
-    /// The high end of the interval.
-    pub high: f64,
-}
-
-impl ShareEstimate {
-    /// A share that was found in this number of samples. By Wilson: sound for few samples and for shares near 0 and 1.
-    pub fn of_samples(share: f64, samples: u64) -> Self {
-        let count = samples.max(1) as f64;
-        let middle = share + Z * Z / (2.0 * count);
-        let half = Z * (share * (1.0 - share) / count + Z * Z / (4.0 * count * count)).sqrt();
-        let [low, high] =
-            [middle - half, middle + half].map(|end| (end / (1.0 + Z * Z / count)).clamp(0.0, 1.0));
-        Self { share, low: low.min(share), high: high.max(share) }
-    }
-}
-
 /// Weights that are gathered by thread and time.
 #[derive(Debug, Default)]
 pub struct Clusters {
@@ -116,15 +92,6 @@ mod tests {
         let mut clusters = Clusters::default();
         samples.into_iter().for_each(|(thread, at, part)| clusters.add(thread, at * CLUSTER, 5, part));
         clusters
-    }
-
-    #[test]
-    fn the_interval_of_a_share_narrows_with_samples() {
-        let few = ShareEstimate::of_samples(0.5, 10);
-        let many = ShareEstimate::of_samples(0.5, 1000);
-        assert!(few.low < 0.3 && few.high > 0.7 && many.low > 0.46 && many.high < 0.54, "{few:?} {many:?}");
-        let all = ShareEstimate::of_samples(1.0, 50);
-        assert!(all.high == 1.0 && (0.9..0.95).contains(&all.low), "{all:?}");
     }
 
     #[test]

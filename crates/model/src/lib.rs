@@ -7,6 +7,7 @@ pub mod measured;
 pub mod metric;
 pub mod numbers;
 pub mod plan;
+pub mod share;
 pub mod suggest;
 pub mod thresholds;
 pub mod time;

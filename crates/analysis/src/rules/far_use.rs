@@ -5,8 +5,8 @@ use crate::case::{Case, Draft, listed, percent};
 use crate::facts::Facts;
 use crate::findings::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
 use crate::limits::{FAR, FAR_PAGES, FAR_TIME};
-use crate::locality::half_interval;
 use numakit_model::Instance;
+use numakit_model::share::ShareEstimate;
 
 /// A node with at least this share of the far use is named, in percent.
 const NAMED: f64 = 10.0;
@@ -87,14 +87,10 @@ pub(crate) fn too_few(facts: &Facts<'_>) -> Option<String> {
 fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     let events = case.facts.sum(unit.events, Instance::Machine).filter(|&n| n >= unit.minimum)?;
     let share = case.rate(unit.share).filter(|&share| share >= FAR)?;
-    let half = 100.0 * half_interval(share / 100.0, events);
+    let ShareEstimate { low, high, .. } = ShareEstimate::of_samples(share / 100.0, events);
+    let [low, high] = [100.0 * low, 100.0 * high];
     let cost = match unit.share {
-        "far_share" => FindingCost::Share {
-            of: CostBasis::MemoryTime,
-            percent: share,
-            low: (share - half).max(0.0),
-            high: (share + half).min(100.0),
-        },
+        "far_share" => FindingCost::Share { of: CostBasis::MemoryTime, percent: share, low, high },
         _ => FindingCost::unknown(
             "samples of this processor tell which pages are used, not how long threads wait",
         ),
@@ -109,7 +105,7 @@ fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     }));
     evidence.extend(pairs.evidence(case, unit));
     evidence.extend(card_waits(case));
-    let certainty = if half < share / 2.0 { Certainty::Measured } else { Certainty::Likely };
+    let certainty = if high - low < share { Certainty::Measured } else { Certainty::Likely };
     let draft = Draft::measured(FindingSubject::Program, says, cost, remedy(case, &pairs));
     Some(draft.with(evidence).certainty(certainty))
 }
