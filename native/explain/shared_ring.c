@@ -97,7 +97,10 @@ static bool claim(struct shared_ring *shared, uint64_t *position)
     struct ring *ring = shared->ring;
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     do {
-        if (head - atomic_load_explicit(&ring->tail, memory_order_acquire) >= shared->slot_count)
+        /* Between the two looks others may have written and the observer may have taken it: then the tail is ahead of this head,
+         * and the ring is not full. */
+        uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+        if ((int64_t)(head - tail) >= (int64_t)shared->slot_count)
             return false;
     } while (!atomic_compare_exchange_weak(&ring->head, &head, head + 1));
     *position = head;

@@ -2,7 +2,7 @@
 /* observe [-s] LIBRARIES PROGRAM [WORD...]     runs a program with the libraries preloaded and its threads sampled, and
  * ends as it did. Status 98 if there is no sample at all, or an incomplete one. -s: stops draining after the first
  * sample, and status 98 if the ring was not full at the end. With OBSERVE_NONE there must be no sample, with OBSERVE_FEW
- * a thread without a timer. */
+ * a thread without a timer. With OBSERVE_AHEAD the ring's tail is ahead of its head at first. */
 #define _GNU_SOURCE
 #include "allocation.h"
 #include "ring.h"
@@ -59,6 +59,8 @@ static struct ring *make_ring(const char *variable, uint64_t magic, uint64_t ver
     made->entries = ENTRIES;
     made->token = 0xabc;
     made->filters = own_filters();
+    /* As a writer sees it that was interrupted after its look at the head: meanwhile others wrote, and all was taken. */
+    made->tail = getenv("OBSERVE_AHEAD") ? 1 : 0;
     snprintf(value, sizeof value, "/proc/%d/fd/%d:abc", (int)getpid(), file);
     setenv(variable, value, 1);
     return made;
