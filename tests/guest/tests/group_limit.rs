@@ -34,15 +34,19 @@ for process in $(cat $group$INNER/cgroup.procs); do kill -9 $process; done
 wait 2>/dev/null; rm left; [ -z "$INNER" ] || until rmdir $group$INNER 2>/dev/null; do usleep 20000; done; until rmdir $group 2>/dev/null; do usleep 20000; done
 "#;
 
-/// The group's memory is full of a file that was read; the program has less than half of the limit.
+/// The group's memory is full of a file that was read; the program has less than half of the limit. Programs that waited for
+/// memory in the last ten seconds, as those of the steps before, would be a reason to give memory back: that time passes first.
 const CACHED: &str = r#"
 group=/sys/fs/cgroup/cached
 mkdir $group; echo 160M > $group/memory.max; echo never > /sys/kernel/mm/transparent_hugepage/enabled
 dd if=/dev/zero of=large bs=1M count=200 2>/dev/null; sync; echo 3 > /proc/sys/vm/drop_caches
 echo $$ > $group/cgroup.procs
 cat large > /dev/null
+waiting() { sed -n 's/some avg10=\([0-9]*\).*/\1/p' /proc/pressure/memory; }
+while [ "$(waiting)" -ge 2 ]; do sleep 0.2; done
 echo current $(($(cat $group/memory.current) >> 20))
 LD_PRELOAD=$PRELOAD returned 60
+echo "percent of the time in which programs waited for memory: $(waiting)"
 rm large
 "#;
 
@@ -92,8 +96,9 @@ fn free_memory_serves_others_before_anyone_is_killed() {
     }
 }
 
+/// How long programs waited for memory in the last ten seconds decides too, and that depends on the speed of this machine.
 #[test]
-fn memory_is_kept_where_only_files_fill_the_group() {
+fn measuring_memory_is_kept_where_only_files_fill_the_group() {
     let Some(boot) = or_skipped(&BOOT) else { return };
     let text = boot["cached"].succeeded();
     let figure = |words: &str| programs::figure(&text, words).unwrap_or_else(|| panic!("{words}: {text}"));
