@@ -1,4 +1,4 @@
-//! What `numa doctor` says of the methods to samples: which one is taken, and where the samples of each land.
+//! What `numa doctor` says of the methods of taking samples: which one is taken, and where the samples of each land.
 
 use numakit_model::Fix;
 use numakit_sampling::calibration::{self, KeptCalibration};

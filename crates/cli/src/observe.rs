@@ -261,7 +261,7 @@ pub fn spawn(
     }
 }
 
-/// Starts it on the method to its samples; without them if the method cannot be opened.
+/// Starts it with the method that samples it; without samples if the method cannot be opened.
 fn start(
     session: &mut Session,
     command: &[OsString],

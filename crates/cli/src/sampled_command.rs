@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Allocations that the log holds: at 5 ms between looks, 3 million a second.
 const LOG_RECORDS: usize = 1 << 14;
 
-/// The method to samples of a command, and the library for it if that method leads through one.
+/// The method by which a command is sampled, and the library for it if that method needs one.
 pub fn choose(
     permissions: &Permissions,
     words: &[OsString],
@@ -43,7 +43,7 @@ pub fn log(
     threshold: LogThreshold,
     library: Option<&Path>,
 ) -> Option<(AllocationLog, Vec<(OsString, OsString)>)> {
-    let (library, is_method) = match library {
+    let (library, is_preloaded) = match library {
         Some(library) => (library.to_owned(), true),
         None if words.first().and_then(obstacle).is_some() => return None,
         None => (Library::Explain.extract().ok()?, false),
@@ -51,8 +51,8 @@ pub fn log(
     let log = AllocationLog::create(LOG_RECORDS, threshold).ok()?;
     let own =
         log.environment().into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    // On the method in the program it is preloaded already.
-    let preload = (!is_method).then(|| in_process::preloaded(&library));
+    // The method in the program has it preloaded already.
+    let preload = (!is_preloaded).then(|| in_process::preloaded(&library));
     let variables = own.chain(preload).collect();
     Some((log, variables))
 }
@@ -117,7 +117,7 @@ fn unavailable(seen: &str, fix: Fix) -> Unavailable {
     Unavailable::new("samples of instructions", seen, fix)
 }
 
-/// Opens the method to samples of what runs already; without it there are no values.
+/// Opens the method that samples what runs already; without it there are no values.
 pub fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<'_>) {
     let opened = match sampled {
         SampledForSeries::Process(pid) => open::process(&settings(frequency), *pid),

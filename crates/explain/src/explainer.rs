@@ -77,7 +77,7 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// Observes what the method leads to: `process` and those that it starts.
+    /// Observes what the method samples: `process` and those that it starts.
     pub fn new(method: Box<dyn Method>, observed: Observed, process: u32, topology: Topology) -> Self {
         let mut explainer = Self::open(method, observed, topology);
         explainer.processes.mapped(process);

@@ -1,4 +1,4 @@
-//! Which method to samples is taken, and why.
+//! Which method of taking samples is used, and why.
 
 use crate::method::MethodKind;
 use numakit_model::Fix;

@@ -1,4 +1,4 @@
-//! What all methods to samples have in common.
+//! What all methods of taking samples have in common.
 
 use crate::faults::{FaultSample, PageTouch};
 use crate::landing::Landing;
@@ -7,7 +7,7 @@ use numakit_sys::perf::sampling::SamplingError;
 use std::{fmt, io};
 use thiserror::Error;
 
-/// A method to samples.
+/// A method of taking samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MethodKind {
     /// Performance events of the kernel.

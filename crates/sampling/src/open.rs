@@ -37,7 +37,7 @@ pub fn command(
     beside(choice, settings, library, start)
 }
 
-/// The same for a caller that keeps what it starts, and on the methods that do not stop the program: without the library
+/// The same for a caller that keeps what it starts, and for the methods that do not stop the program: without the library
 /// that is performance events.
 pub fn beside<T: Send>(
     choice: &Choice,

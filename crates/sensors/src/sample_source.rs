@@ -23,7 +23,7 @@ impl SampleSource {
         &self.landing
     }
 
-    /// Hands over the method to the samples.
+    /// Hands over the method that takes the samples.
     pub fn attach(&self, method: Box<dyn Method>) {
         *self.method() = Some(method);
     }
