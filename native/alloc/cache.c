@@ -27,13 +27,13 @@ void caches_unlock(void)
     unlock(&caches.lock);
 }
 
-/* The region of the node where the thread runs now, or that of policies: a policy of the program comes first, and a node without a
- * region has memory where it is touched. */
+/* The region of the node where the thread's memory belongs now, or that of policies: a policy of the program comes first, and a node
+ * without a region has memory where it is touched. */
 static struct region *region_here(struct cache *cache)
 {
     cache->seen_place = atomic_load_explicit(cache->place, memory_order_relaxed);
-    unsigned node = space.nodes ? os_node() : 0;
-    return &regions[node < space.nodes && !os_has_policy(node) ? node : space.nodes];
+    unsigned node = space.nodes ? os_memory_node() : 0;
+    return &regions[node < space.nodes ? node : space.nodes];
 }
 
 /* With NUMALLOC_CHECK every block leaves the thread at once, and whole chains are verified on their way. */

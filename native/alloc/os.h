@@ -3,6 +3,7 @@
 #ifndef ALLOC_OS_H
 #define ALLOC_OS_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,17 +46,16 @@ enum os_moved os_move(void *from, void *to, size_t bytes);
 /* New pages of this range lie on this node while it has memory. False where policies are refused. */
 bool os_prefer(void *from, size_t bytes, unsigned node);
 
-/* Whether the program chose a memory policy for the calling thread, or for all of the process, that is another one than to prefer
- * this node. */
-bool os_has_policy(unsigned node);
+/* The node on which the memory policy of the calling thread, or of all of the process, wants new memory: where the thread runs, or the
+ * node that it prefers (so starts a program that is placed: on its first core's). NO_NODE if the policy has another rule. */
+#define NO_NODE UINT_MAX
+unsigned os_memory_node(void);
 
 /* The number of the highest node that is online, plus one. */
 unsigned os_node_count(void);
 /* A word that the kernel changes when the calling thread goes to another node, or at least to another CPU; NULL if there
  * is none. */
 const _Atomic uint32_t *os_place_word(void);
-/* The node of the calling thread. */
-unsigned os_node(void);
 /* 64 random bits that are the same in each call. */
 uint64_t os_secret(unsigned which);
 /* Others in each call. */

@@ -173,19 +173,31 @@ bool os_prefer(void *from, size_t bytes, unsigned node)
     return done(OR_FAULT(syscall(SYS_mbind, from, bytes, MPOL_PREFERRED, nodes, (long)MOST_NODES + 1, 0)), before);
 }
 
-bool os_has_policy(unsigned node)
+/* The node of the calling thread. */
+static unsigned node_here(void)
+{
+    int before = errno;
+    unsigned cpu = 0, node = 0;
+    if (OR_FAULT(syscall(SYS_getcpu, &cpu, &node, NULL)) != 0)
+        node = 0;
+    errno = before;
+    return node;
+}
+
+unsigned os_memory_node(void)
 {
     int before = errno, mode = MPOL_DEFAULT;
-    unsigned long nodes[MOST_NODES / LONG_BITS] = {0}, others = 0;
-    if (!done(OR_FAULT(syscall(SYS_get_mempolicy, &mode, nodes, (long)MOST_NODES, NULL, 0L)), before))
-        return false;
-    mode &= ~MPOL_MODE_FLAGS;
-    if (mode == MPOL_PREFERRED && node < MOST_NODES)
-        nodes[node / LONG_BITS] &= ~(1UL << node % LONG_BITS);
-    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
-        others |= nodes[i];
-    /* Preferred without nodes is what older kernels call local. */
-    return mode != MPOL_DEFAULT && mode != MPOL_LOCAL && (mode != MPOL_PREFERRED || others);
+    unsigned long nodes[MOST_NODES / LONG_BITS] = {0};
+    bool is_known = done(OR_FAULT(syscall(SYS_get_mempolicy, &mode, nodes, (long)MOST_NODES, NULL, 0L)), before);
+    if (!is_known || mode == MPOL_DEFAULT || mode == MPOL_LOCAL)
+        return node_here();
+    if (mode != MPOL_PREFERRED)
+        return NO_NODE;
+    for (unsigned i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        if (nodes[i])
+            return i * (unsigned)LONG_BITS + (unsigned)__builtin_ctzl(nodes[i]);
+    /* What older kernels call local. */
+    return node_here();
 }
 
 bool os_read(const char *path, char *text, size_t bytes)
@@ -272,16 +284,6 @@ const _Atomic uint32_t *os_place_word(void)
     bool has_node = getauxval(AT_RSEQ_FEATURE_SIZE) >= BYTES_WITH_NODE;
     char *thread = __builtin_thread_pointer();
     return (const _Atomic uint32_t *)(thread + __rseq_offset + (has_node ? NODE_IN_RSEQ : CPU_IN_RSEQ));
-}
-
-unsigned os_node(void)
-{
-    int before = errno;
-    unsigned cpu = 0, node = 0;
-    if (OR_FAULT(syscall(SYS_getcpu, &cpu, &node, NULL)) != 0)
-        node = 0;
-    errno = before;
-    return node;
 }
 
 uint64_t os_secret(unsigned which)

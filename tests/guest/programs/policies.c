@@ -5,7 +5,7 @@
  *   large N0 N1 N2 N3
  *   small N0 N1 N2 N3
  *
- * as pages on nodes 0 to 3. With `under`, this process has a memory policy, bind or interleave, and becomes COMMAND. With `later`,
+ * as pages on nodes 0 to 3. With `under`, this process has a memory policy, bind, prefer or interleave, and becomes COMMAND. With `later`,
  * the thread binds itself to the node after its first blocks, by the function of libnuma if an allocator has it. */
 #define _GNU_SOURCE
 #include "placement.h"
@@ -20,6 +20,18 @@ static void set_policy(int mode, unsigned long nodes)
                                 : syscall(SYS_set_mempolicy, mode, &nodes, (unsigned long)MAX_NODES + 1);
     if (failed)
         fail("cannot set a memory policy: %s", strerror(errno));
+}
+
+static int mode_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        int mode;
+    } modes[] = {{"bind", MPOL_BIND}, {"prefer", MPOL_PREFERRED}, {"interleave", MPOL_INTERLEAVE}};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(name, modes[i].name) == 0)
+            return modes[i].mode;
+    fail("there is no policy %s here", name);
 }
 
 static void where(const char *name, char **blocks, int count, size_t bytes)
@@ -48,7 +60,7 @@ int main(int count, char **words)
 {
     static char *large[LARGE], *small[SMALL];
     if (count > 4 && strcmp(words[1], "under") == 0) {
-        set_policy(strcmp(words[2], "bind") == 0 ? MPOL_BIND : MPOL_INTERLEAVE, strtoul(words[3], NULL, 0));
+        set_policy(mode_of(words[2]), strtoul(words[3], NULL, 0));
         execvp(words[4], words + 4);
         fail("%s: %s", words[4], strerror(errno));
     }

@@ -4,7 +4,7 @@ use numakit_guest::runtimes::allocators;
 use numakit_guest::{Failure, Guest, Part, Shape, programs};
 
 /// Steps, what they run, and the nodes on which their pages are to lie, evenly.
-const CASES: [(&str, &str, &[usize]); 7] = [
+const CASES: [(&str, &str, &[usize]); 8] = [
     ("none", "numa run -c 4 --busy off --alloc numa -- policies", &[0]),
     ("bind", "numa run -c 4 --busy off --memory bind:1 --alloc numa -- policies", &[1]),
     (
@@ -13,6 +13,7 @@ const CASES: [(&str, &str, &[usize]); 7] = [
         &[0, 1, 2, 3],
     ),
     ("inherited", "policies under bind 2 env LD_PRELOAD=LIBRARY policies", &[1]),
+    ("preferred", "policies under prefer 4 env LD_PRELOAD=LIBRARY taskset 1 policies", &[2]),
     ("spread", "policies under interleave 12 env LD_PRELOAD=LIBRARY policies", &[2, 3]),
     ("later", "LD_PRELOAD=LIBRARY taskset 1 policies later 3", &[3]),
     // Without this library, for comparison.
