@@ -63,7 +63,7 @@ static bool begin_process(void)
     lock(&process.lock);
     if (!atomic_load_explicit(&process.is_ready, memory_order_relaxed)) {
         settings_read(os_environment());
-        classes_prepare();
+        classes_prepare(os_limits_addresses());
         unsigned nodes = settings.profile == NUMA ? os_node_count() : 1;
         nodes = nodes > NODE_REGIONS ? NODE_REGIONS : nodes;
         bool has_policies = nodes > 1;

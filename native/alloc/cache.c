@@ -56,10 +56,12 @@ struct cache *cache_begin(void)
         caches.without_thread = cache->next;
     unlock(&caches.lock);
     if (!cache) {
-        cache = space_metadata(sizeof *cache + space.regions * sizeof *cache->away);
+        size_t lists = class_count * sizeof *cache->lists;
+        cache = space_metadata(sizeof *cache + lists + space.regions * sizeof *cache->away);
         if (!cache)
             return NULL;
-        for (unsigned class = 1; class < CLASSES; class ++)
+        cache->away = (struct away *)(void *)((char *)cache->lists + lists);
+        for (unsigned class = 1; class < class_count; class ++)
             cache->lists[class].limit = settings.check ? 1 : size_classes[class].batch;
     }
     const _Atomic uint32_t *word = space.nodes ? os_place_word() : NULL;
@@ -78,7 +80,7 @@ static void send_all(struct cache *cache, unsigned region)
 
 void cache_empty(struct cache *cache)
 {
-    for (unsigned class = 1; class < CLASSES; class ++) {
+    for (unsigned class = 1; class < class_count; class ++) {
         struct list *list = &cache->lists[class];
         center_accept(cache->region, class, list->spare);
         center_accept(cache->region, class, (struct chain){list->head, list->count});
@@ -124,7 +126,7 @@ static void tidy(struct cache *cache)
 {
     if (++cache->steps % STEPS_PER_LOOK)
         return;
-    unsigned class = cache->looked_at % (CLASSES - 1) + 1;
+    unsigned class = cache->looked_at % (class_count - 1) + 1;
     cache->looked_at = class;
     struct list *list = &cache->lists[class];
     if (!list->is_busy) {

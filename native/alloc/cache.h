@@ -30,8 +30,8 @@ struct cache {
     struct cache *next;                /* of those without a thread */
     uint32_t steps;                    /* fillings and emptyings of all lists */
     uint32_t looked_at;                /* the class whose list was looked at last */
-    struct list lists[CLASSES];
-    struct away away[];                /* one for each region */
+    struct away *away;                 /* one for each region, behind the lists */
+    struct list lists[];               /* one for each class */
 };
 
 /* That of this thread; NULL before its first block and after its end. */

@@ -62,9 +62,10 @@ static void partial_remove(struct center *center, uint32_t slab)
 /* A slab whose blocks nobody had yet; 0 if there is no memory. */
 static uint32_t slab_new(struct region *region, unsigned class)
 {
-    uint32_t count = slab_units(class), first = pool_take(&region->small, count, 0, SMALL_SLAB).first;
+    uint32_t count = size_classes[class].slab, alignment = size_classes[class].slab_alignment;
+    uint32_t first = pool_take(&region->small, count, 0, alignment).first;
     if (!first)
-        first = pool_take(&region->large, count, 0, SMALL_SLAB).first;
+        first = pool_take(&region->large, count, 0, alignment).first;
     if (!first)
         return 0;
     bool is_zero = dirty_count(first, count) == 0;
@@ -283,7 +284,7 @@ void inbox_accept(struct region *region, struct chain chain, struct block *tail)
 void regions_lock(void)
 {
     for (unsigned i = 0; i < space.regions; i++) {
-        for (unsigned class = 1; class < CLASSES; class ++)
+        for (unsigned class = 1; class < class_count; class ++)
             lock(&regions[i].centers[class].lock);
         lock(&regions[i].inbox.lock);
     }
@@ -301,7 +302,7 @@ void regions_unlock(void)
         unlock(&regions[i].small.lock);
         unlock(&regions[i].large.lock);
         unlock(&regions[i].inbox.lock);
-        for (unsigned class = 1; class < CLASSES; class ++)
+        for (unsigned class = 1; class < class_count; class ++)
             unlock(&regions[i].centers[class].lock);
     }
 }

@@ -27,7 +27,7 @@ static bool for_pools(bool (*act)(struct pool *))
 {
     bool acted = false;
     for (unsigned i = 0; regions && i < space.regions; i++) {
-        for (unsigned class = 1; class < CLASSES; class ++)
+        for (unsigned class = 1; class < class_count; class ++)
             center_drain(&regions[i], class, false);
         acted |= act(&regions[i].small);
         acted |= act(&regions[i].large);
@@ -78,10 +78,19 @@ static inline void *take_small(unsigned class, bool *is_zero)
     return __builtin_expect(block != NULL, 1) ? block : take_slowly(class, is_zero);
 }
 
+/* The class of a block, 0 of a large one. */
+static inline unsigned class_for(size_t bytes)
+{
+    if (__builtin_expect(class_count > FIRST_PACKED, 0) && bytes > 128 && bytes <= LARGEST_PACKED)
+        return packed_class_of(bytes);
+    return __builtin_expect(bytes <= LARGEST_SMALL, 1) ? class_of(bytes) : 0;
+}
+
 static inline void *take(size_t bytes, bool *is_zero)
 {
-    if (__builtin_expect(bytes <= LARGEST_SMALL, 1))
-        return take_small(class_of(bytes), is_zero);
+    unsigned class = class_for(bytes);
+    if (__builtin_expect(class, 1))
+        return take_small(class, is_zero);
     return take_large(bytes, 1, is_zero);
 }
 
@@ -138,6 +147,7 @@ static __attribute__((noinline)) void *malloc_slowly(size_t bytes)
 EXPORT void *NAME(malloc)(size_t bytes)
 {
     struct cache *cache = cache_mine;
+    /* Where classes are packed, the lists of the others above 128 bytes are empty. */
     if (__builtin_expect(cache && bytes <= LARGEST_SMALL, 1)) {
         void *block = cache_pop(cache, class_of(bytes));
         if (__builtin_expect(block != NULL, 1))
@@ -199,7 +209,7 @@ EXPORT void *NAME(realloc)(void *block, size_t bytes)
     size_t old = usable(block, class);
     if (class && bytes <= old && (bytes > old / 2 || old == SMALLEST))
         return block;
-    if (!class && bytes > LARGEST_SMALL)
+    if (!class && !class_for(bytes))
         return resize_large(block, bytes);
     void *other = NAME(malloc)(bytes);
     if (!other)

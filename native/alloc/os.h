@@ -18,6 +18,8 @@ struct os_window {
     size_t bytes;
 };
 struct os_window os_window(void);
+/* Whether the program may have only so many addresses. */
+bool os_limits_addresses(void);
 
 /* Makes addresses usable, of which none is: zeros that take memory when they are touched. */
 enum os_mapped {

@@ -77,6 +77,13 @@ uintptr_t os_page_bytes(void)
     return (uintptr_t)getauxval(AT_PAGESZ);
 }
 
+bool os_limits_addresses(void)
+{
+    int before = errno;
+    struct rlimit limit;
+    return done(OR_FAULT(getrlimit(RLIMIT_AS, &limit)), before) && limit.rlim_cur != RLIM_INFINITY;
+}
+
 struct os_window os_window(void)
 {
     int before = errno;

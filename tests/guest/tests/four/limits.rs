@@ -5,7 +5,7 @@ use numakit_guest::{Failure, Guest, Part, Shape, programs};
 
 /// `ulimit -v`, in KiB, and sizes of blocks.
 const LIMIT: usize = 400_000;
-const SIZES: [usize; 4] = [1_000, 4_000, 200_000, 1 << 20];
+const SIZES: [usize; 6] = [1_033, 4_000, 33_000, 100_000, 200_000, 1 << 20];
 
 fn name(size: usize, whose: &str) -> String {
     format!("{size} {whose}")
