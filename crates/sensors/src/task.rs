@@ -7,6 +7,7 @@ pub mod access;
 mod account;
 pub mod affinity;
 pub mod allocator;
+mod aside;
 mod layout;
 mod limit;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, narrow};
 use crate::{Scene, Target};
 use access::TaskAccess;
 use allocator::{AllocatorError, AllocatorReader};
+use aside::Aside;
 use layout::{OF_NODES, TaskSeries};
 use limit::LimitWatch;
 use nodes::TaskNodes;
@@ -139,6 +141,7 @@ impl Task {
             last_read: 0,
             access: TaskAccess::read(root),
             seen: NONE,
+            aside: Aside::default(),
         };
         for (at, known) in TASK.iter().enumerate() {
             let metric = describe(at, known);
@@ -225,6 +228,8 @@ struct Task {
     access: TaskAccess,
     /// Number of scans of the last row that was read.
     seen: u64,
+    /// Where the reading thread runs.
+    aside: Aside,
 }
 
 impl Task {
@@ -292,6 +297,7 @@ impl Sensor for Task {
         }
         self.shared.interval.store(tick.woke.saturating_sub(self.last_read), Ordering::Relaxed);
         self.last_read = tick.woke;
+        self.aside.step(&self.shared.running);
         // Without a new row the old one stays.
         let _ = self.shared.board.copy(&mut self.scratch, &mut self.row);
         let scans = self.row[self.layout.scans()];

@@ -8,6 +8,7 @@ use super::numa_maps::MemoryByUse;
 use super::threads::{self, SwitchCounts, ThreadSample, ThreadScan};
 use super::tree::{Member, Tree};
 use super::walk::{self, Name, Walk, WalkFindings, WalkStep, WalkTarget};
+use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
 use numakit_sys::clock;
 use numakit_sys::proc::Counts;
@@ -37,6 +38,8 @@ pub struct Activity {
     pub away: u64,
     /// Migrations and context switches.
     pub switches: SwitchCounts,
+    /// CPUs of threads that are running, or wait for these CPUs.
+    pub running: CpuSet,
 }
 
 /// The result of the last complete walk.
@@ -113,6 +116,7 @@ impl Observer {
         self.looked = true;
         self.activity.threads.fill(0);
         self.activity.away = 0;
+        self.activity.running = CpuSet::default();
         for member in &mut self.tree.members {
             let Member { pid, stat, threads, memory, .. } = member;
             let Some(stat) = stat.as_ref().filter(|stat| stat.runs()) else {
@@ -207,6 +211,9 @@ impl Activity {
     fn count(&mut self, thread: &ThreadSample, nodes: &TaskNodes, memory: Option<&MemoryByUse>) {
         let switched = thread.switched.unwrap_or_default();
         self.switches.iter_mut().zip(switched).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+        if let Some(cpu) = thread.busy {
+            self.running.insert(cpu);
+        }
         let Some(node) = thread.node else { return };
         let ran = thread.ran.unwrap_or(0);
         self.threads[node] += 1;

@@ -10,7 +10,7 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 /// Maximum length of a burst of a walk.
-const BURST: u64 = 250 * US;
+const BURST: u64 = 100 * US;
 
 /// Rest after a burst, as a multiple of its CPU time.
 const REST_FROM_WALK: u64 = 19;

@@ -25,6 +25,8 @@ pub type SwitchCounts = [u64; 3];
 pub struct ThreadSample {
     /// Position of the node of its current or last CPU.
     pub node: Option<usize>,
+    /// Its CPU, if it runs or waits to run there.
+    pub busy: Option<u32>,
     /// CPU time in ns since the last scan; `None` at the first one.
     pub ran: Option<u64>,
     /// Migrations and switches since the last scan; `None` at the first one.
@@ -99,8 +101,11 @@ impl Threads {
         each: &mut dyn FnMut(u32, &ThreadSample),
     ) {
         let mut now = Last { scan: self.scans, ..Last::default() };
-        let mut sample =
-            ThreadSample { node: stat.cpu.and_then(|cpu| scan.nodes.of_cpu(cpu)), ..ThreadSample::default() };
+        let mut sample = ThreadSample {
+            node: stat.cpu.and_then(|cpu| scan.nodes.of_cpu(cpu)),
+            busy: stat.cpu.filter(|_| stat.runnable),
+            ..ThreadSample::default()
+        };
         if scan.wanted.cpu_time {
             let exact = thread.bytes("schedstat").ok();
             let exact = exact.and_then(|text| digits(&text).map(|(ns, _)| ns));

@@ -1,5 +1,6 @@
 //! The thread that observes processes, so that the sampler never waits for them.
 
+use super::aside::{Aside, RunningCpus};
 use super::layout::{TaskSeries, WalkerStatus};
 use super::nodes::TaskNodes;
 use super::observer::{Observer, WatchTargets};
@@ -28,6 +29,8 @@ pub struct Shared {
     pub interval: AtomicU64,
     /// Why the allocator of a process could not be read, the first time.
     pub allocator_unread: OnceLock<String>,
+    /// Where the processes run.
+    pub running: RunningCpus,
     stop: AtomicBool,
     alarm: Alarm,
 }
@@ -39,6 +42,7 @@ impl Shared {
             board: Board::new(values),
             interval: AtomicU64::new(0),
             allocator_unread: OnceLock::new(),
+            running: RunningCpus::default(),
             stop: AtomicBool::new(false),
             alarm: Alarm::new(),
         }
@@ -99,6 +103,7 @@ impl Walker {
         let mut observer = Observer::new(&place, self.wanted, pid);
         let mut values = vec![NONE; self.layout.values()];
         let (mut status, mut pace) = (WalkerStatus::default(), Pace::default());
+        let mut aside = Aside::default();
         // Start of the current walk.
         let mut walk_start = None;
         while !shared.stopped() {
@@ -106,6 +111,8 @@ impl Walker {
             if pace.scan_due(start) {
                 let before = clock::thread_cpu();
                 observer.scan();
+                shared.running.set(&observer.activity.running);
+                aside.step(&shared.running);
                 status.scans += 1;
                 let cpu = (clock::thread_cpu() - before).saturating_sub(observer.allocators.searching());
                 pace.scanned(clock::monotonic(), cpu, interval);
