@@ -7,7 +7,7 @@ const UNTOLD = [
   { what: "memory bandwidth", why: "hardware counters of Zen 5, cores and memory controllers: no PMU amd_df, amd_umc_*; run on bare metal: virtual machines do not have these PMUs" },
   { what: "time at memory", why: "no command or process is sampled" },
 ];
-const ONE_NODE = { what: "far memory", why: "the machine has one node" };
+const ONE_NODE = { what: "remote memory", why: "the machine has one node" };
 
 /** What is found between two times, in ns. */
 export function foundIn({ nodes, fine }: Made, from: number, to: number): RangeFindings {
@@ -21,9 +21,9 @@ export function foundIn({ nodes, fine }: Made, from: number, to: number): RangeF
 
 function far(nodes: number, from: number, to: number): FindingInfo {
   return {
-    rule: "far-use", subject: "program", says: `Threads on nodes 1-${nodes - 1} use memory of node 0: 31.4 % of their time at memory is far`,
+    rule: "far-use", subject: "program", says: `Threads on nodes 1-${nodes - 1} use memory of node 0: 31.4 % of their time at memory is remote`,
     since_ns: from + (to - from) * 0.3, until_ns: null, cost: "18.6 % of the CPU time (15.2 % to 22.1 %)", percent: 18.6, certainty: "measured",
-    evidence: [{ series: "locality@node1", inputs: [], says: "31.4 % of the time at memory is far" }, { series: "link_util", inputs: [], says: "the links are 58 % full" }],
+    evidence: [{ series: "locality@node1", inputs: [], says: "31.4 % of the time at memory is remote" }, { series: "link_util", inputs: [], says: "the links are 58 % full" }],
     remedy: "Give each thread a core, and its memory on that core's node", commands: ["numa run -- solver --steps 900"],
   };
 }

@@ -38,7 +38,7 @@ export function sourceInfo(nodes: number, startedMs: number, more = 0): SourceIn
       metric("cpu.idle", "ticks", "counter", "cpu", at("cpu", cpus), "Had nothing to do."),
       metric("cpu.user", "ticks", "counter", "cpu", at("cpu", cpus), "Ran programs, with guests and without niced programs."),
       metric("access.memory", "ns", "counter", "pair", pairs, "Time at memory outside of the caches by node of the CPU and node of the memory."),
-      metric("access.clusters", "count", "counter", "node", perNode, "Independent observations of near and far memory: the samples of a thread in 100 ms are one."),
+      metric("access.clusters", "count", "counter", "node", perNode, "Independent observations of local and remote memory: the samples of a thread in 100 ms are one."),
       metric("pressure.memory_some", "us", "counter", "machine", machine, "Time in which at least one thread waited for memory."),
       metric("pressure.cpu_some", "us", "counter", "machine", machine, "Time in which at least one thread waited for a CPU."),
       metric("self.wakeup", "ns", "gauge", "machine", machine, "How late the tick began."),

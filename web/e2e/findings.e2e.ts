@@ -26,14 +26,14 @@ describe("problems", () => {
 
   beforeEach(async () => {
     one = await Client.open(fake.url, { permissions: ["clipboard-read", "clipboard-write"] });
-    await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is far");
+    await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is remote");
   });
 
   afterEach(() => one.close());
 
   test("the worst one is there with its cost, what to do, how sure it is and since when", async () => {
     assert.equal(await strip().locator(".cost").textContent(), "costs 18.6 % of the CPU time (15.2 % to 22.1 %)");
-    assert.match((await lines().first().textContent()) ?? "", /^program31\.4 % of the time at memory is far18\.6 %measuredsince \d\d:\d\d:\d\d$/);
+    assert.match((await lines().first().textContent()) ?? "", /^program31\.4 % of the time at memory is remote18\.6 %measuredsince \d\d:\d\d:\d\d$/);
     await strip().getByRole("button", { name: "Copy: numa run -- solver --steps 900" }).click();
     await one.notice(/copied/);
     assert.equal(await one.page.evaluate(() => navigator.clipboard.readText()), "numa run -- solver --steps 900");
@@ -48,8 +48,8 @@ describe("problems", () => {
     assert.ok(zoomed && !zoomed.follow && zoomed.to - zoomed.from < 50_000);
     assert.equal(await lines().first().getAttribute("aria-pressed"), "true");
     // Findings of the new range arrive meanwhile.
-    await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is far");
-    assert.match((await lines().first().textContent()) ?? "", /^program31\.4 % of the time at memory is far18\.6 %/);
+    await becomes("the verdict", verdict, "Threads on nodes 1-3 use memory of node 0: 31.4 % of their time at memory is remote");
+    assert.match((await lines().first().textContent()) ?? "", /^program31\.4 % of the time at memory is remote18\.6 %/);
     await lines().first().click();
     await becomes("faded panels", faded, []);
     const view = await one.view();
@@ -152,7 +152,7 @@ test("a wide page does not scroll sideways, whatever its tables for screen reade
 const FINE = [
   [4, WIDE, /^Cannot tell: memory bandwidth, because/, null],
   [4, NARROW, /^Cannot tell: memory bandwidth, because/, "a phone"],
-  [1, NARROW, /^Cannot tell: far memory, because the machine has one node$/, "a phone"],
+  [1, NARROW, /^Cannot tell: remote memory, because the machine has one node$/, "a phone"],
 ] as const;
 for (const [nodes, viewport, says, why] of FINE) {
   thorough(`where nothing is wrong it says so, and what cannot be told: ${nodes} nodes, ${viewport.width} pixels`, why, async () => {

@@ -107,11 +107,11 @@ test("the strip tells a problem of the program, one of others, none, and too lit
 
 test("a line has the cost, the time within the range, and what the verdict does not say", () => {
   assert.deepEqual([far, faults, threads, { ...faults, cost: "little" }].map(costOf), ["18.6 %", "6.1 %", "cost unknown", "6.10 %"]);
-  assert.deepEqual([costWords(far.cost), costWords("none; not known: far memory")], ["costs 18.6 % of the CPU time (15.2 % to 22.1 %)", "cost: none; not known: far memory"]);
+  assert.deepEqual([costWords(far.cost), costWords("none; not known: remote memory")], ["costs 18.6 % of the CPU time (15.2 % to 22.1 %)", "cost: none; not known: remote memory"]);
   assert.match(whenOf(far, found), /^since \d\d:\d\d:\d\d$/);
   assert.match(whenOf(faults, found), /^\d\d:\d\d:\d\d to \d\d:\d\d:\d\d$/);
   assert.equal(whenOf(threads, found), "all the time");
-  assert.equal(lineOf(far, found), "31.4 % of the time at memory is far");
+  assert.equal(lineOf(far, found), "31.4 % of the time at memory is remote");
   assert.equal(lineOf(faults, found), faults.says);
   assert.deepEqual(foldedOf(found), ["2 more", "2 cannot be told"]);
   assert.deepEqual(foldedOf({ ...found, problems: [], remarks: [far], untold: [] }), ["1 remark"]);

@@ -11,7 +11,7 @@ use numakit_model::numbers::{NumberStyle, duration};
 
 /// With fewer samples nothing is said.
 const MIN_SAMPLES: u64 = 3;
-const FAR_USE: &str = "use of far memory";
+const FAR_USE: &str = "use of remote memory";
 /// A program that uses less than this many CPUs is idle.
 const IDLE: f64 = 0.02;
 
@@ -46,7 +46,7 @@ pub(crate) fn findings(facts: &Facts<'_>, index: &Index<'_>, tally: &Tally, exte
 fn untold(facts: &Facts<'_>) -> Vec<Untold> {
     let mut untold = Vec::new();
     if facts.node_count() == Some(1) {
-        untold.push(Untold { what: "far memory", why: "the machine has one node".into() });
+        untold.push(Untold { what: "remote memory", why: "the machine has one node".into() });
     } else if let Some(why) = missing(facts, &["far_share", "far_pages_share", "remote_share"]) {
         untold.push(Untold { what: FAR_USE, why });
     } else if let Some(why) = too_few(facts) {
@@ -120,7 +120,7 @@ fn fine(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Headline
     // Nothing seen is not nothing wrong, and where memory was allocated does not tell who uses it.
     if let Some(why) = too_few(facts).filter(|_| status.is_none_or(|status| status == 0)) {
         return Headline {
-            verdict: format!("Cannot tell yet whether memory is far: {why}"),
+            verdict: format!("Cannot tell yet whether memory is remote: {why}"),
             cost: "not known".into(),
             action: "let it run for longer".into(),
         };

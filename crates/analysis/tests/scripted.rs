@@ -28,7 +28,7 @@ const SCRIPTS: &[Script] = &[
         control: "uncore.dram_read@node1 14e9\nuncore.dram_write@node1 4e9\nuncore.dram_capacity@node1 40e9",
     },
     Script {
-        name: "reads of far memory",
+        name: "reads of remote memory",
         rule: "far-reads",
         trouble: "uncore.dram_read_local@node1 1e9\nuncore.dram_read_remote@node1 3e9",
         control: "uncore.dram_read_local@node1 3e9\nuncore.dram_read_remote@node1 1e8",
@@ -299,9 +299,9 @@ fn too_few_samples_of_a_busy_program_tell_nothing() {
     let few = found(&pages(1.4, 5.2));
     assert_eq!(
         few.headline.verdict,
-        "Cannot tell yet whether memory is far: 64 pages in use were sampled, and it takes 100"
+        "Cannot tell yet whether memory is remote: 64 pages in use were sampled, and it takes 100"
     );
-    assert!(few.problems.is_empty() && few.untold.iter().any(|untold| untold.what == "use of far memory"));
+    assert!(few.problems.is_empty() && few.untold.iter().any(|untold| untold.what == "use of remote memory"));
     assert!(verdict(&pages(30.0, 0.0)).starts_with("Nothing is wrong"), "{}", verdict(&pages(30.0, 0.0)));
     // Its CPU time was read once only.
     let short = pages(1.4, 5.2).replace("task.cpu 200\n", "");

@@ -89,7 +89,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "stream",
-        about: "STREAM's copy, scale, add and triad by number of threads, near ones, spread ones and with strides",
+        about: "STREAM's copy, scale, add and triad by number of threads, on one node, spread and with strides",
         measure: bandwidth::stream::measure,
     },
     Benchmark {

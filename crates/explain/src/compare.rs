@@ -93,7 +93,7 @@ pub fn compare(before: &SavedResult, after: &SavedResult) -> ResultComparison {
     let mut shares = times(before, after, &mut absent);
     match (before.far_share, after.far_share) {
         (Some(before), Some(after)) => shares.push(ShareChange { what: ChangedShare::Far, before, after }),
-        _ => _ = absent.insert("far share"),
+        _ => _ = absent.insert("remote share"),
     }
     // Shares of time mean the same in both only if samples do.
     if before.regime == after.regime {
@@ -189,8 +189,8 @@ fn times(before: &SavedResult, after: &SavedResult, absent: &mut BTreeSet<&'stat
         [
             ("computing", time.computing),
             ("caches", time.cached),
-            ("near memory", time.near),
-            ("far memory", time.far),
+            ("local memory", time.near),
+            ("remote memory", time.far),
             ("memory of unknown node", time.unknown),
             ("contended lines", time.contended),
             ("kernel", time.kernel),

@@ -160,7 +160,7 @@ fn worth(gain: Gain, evidence: &ObjectEvidence<'_>, costs: &FarCosts) -> Worth {
         Gain::Distance => match (part(times.far), costs.slowdown(evidence.used)) {
             (Some(part), Some(Slowdown { times, known_by })) => Worth {
                 at_most: Some(part * (1.0 - 1.0 / times)),
-                why: format!("far memory takes {times:.1} times as long, {known_by}"),
+                why: format!("remote memory takes {times:.1} times as long, {known_by}"),
             },
             (None, _) => unknown("samples of this machine do not tell time"),
             (_, None) => {

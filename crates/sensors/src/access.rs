@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: "access",
-    help: "Where threads of the observed processes wait for memory: near, far, contended lines.",
+    help: "Where threads of the observed processes wait for memory: local, remote, contended lines.",
     default: |_| true,
     known: layout::metrics,
     probe,

@@ -69,7 +69,7 @@ fn estimate(of: &ShareEstimate) -> String {
 fn name(what: &ChangedShare) -> String {
     match what {
         ChangedShare::Time(part) => format!("{part}, of the time of all threads"),
-        ChangedShare::Far => "far share of the time at memory".to_owned(),
+        ChangedShare::Far => "remote share of the time at memory".to_owned(),
         ChangedShare::Object(name) => format!("{name}, of the time at memory"),
         ChangedShare::Remote(name) => format!("remote part of {name}"),
         ChangedShare::Line(object, sharing) => {
@@ -101,7 +101,7 @@ fn caution(unlike: &UnlikeResults) -> String {
             format!("caution: samples were taken in different ways: {before} before, {after} after")
         }
         UnlikeResults::Nodes => {
-            "caution: near and far memory are distinguished in one of the results only".to_owned()
+            "caution: local and remote memory are distinguished in one of the results only".to_owned()
         }
         UnlikeResults::Incomplete(before, after) => {
             let which = match (before, after) {

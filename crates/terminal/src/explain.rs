@@ -76,7 +76,7 @@ fn time_line(time: &TimeShares, report: &ExplainReport) -> String {
     let memory = time.cached + time.near + time.far + time.unknown + time.contended;
     let has_nodes = report.explanation.far_share.is_some();
     let outside = match has_nodes {
-        true => format!("near {}, far {}", percent(time.near), percent(time.far)),
+        true => format!("local {}, remote {}", percent(time.near), percent(time.far)),
         false => format!("outside {}", percent(time.near + time.far)),
     };
     format!(
@@ -126,7 +126,7 @@ fn code_table(heading: &str, all: &[CodeTime], sum: u64, rows: usize) -> String 
     if shown.is_empty() {
         return String::new();
     }
-    let mut out = format!("\n  NEAR%   FAR%  UNKN%  CONT% CACHE%  COMP%  {heading}\n");
+    let mut out = format!("\n LOCAL%   REM%  UNKN%  CONT% CACHE%  COMP%  {heading}\n");
     for code in shown {
         let PlaceTimes { computing, private_cache, shared_cache, contended, near, far, unknown } = code.time;
         for part in [near, far, unknown, contended, private_cache + shared_cache, computing] {

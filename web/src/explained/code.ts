@@ -6,8 +6,8 @@ import { outside, percent, place, sampledTime, total, type PlaceTimes, type Resu
 type Part = [string, string, (time: PlaceTimes) => number];
 
 const PARTS: Part[] = [
-  ["near", "Near", (time) => time.near],
-  ["far", "Far", (time) => time.far],
+  ["near", "Local", (time) => time.near],
+  ["far", "Remote", (time) => time.far],
   ["unknown", "Unknown", (time) => time.unknown],
   ["contended", "Contended", (time) => time.contended],
   ["cached", "Caches", (time) => time.private_cache + time.shared_cache],

@@ -265,10 +265,10 @@ export const REGIMES: Record<Result["regime"], string> = {
   unknown: "Samples land elsewhere on this machine: neither time nor traffic can be told.",
 };
 
-/** Why no interval of far memory is known. */
+/** Why no interval of remote memory is known. */
 export function withoutNodes(result: Result): string {
   if (result.regime !== "precise") return REGIMES[result.regime];
-  if (result.far_share === null) return "The machine has one node with memory, or no sample outside of the caches has a known node: near and far are not distinguished.";
+  if (result.far_share === null) return "The machine has one node with memory, or no sample outside of the caches has a known node: local and remote memory are not distinguished.";
   return "No sample at it waited outside of the caches for memory of a known node.";
 }
 
@@ -276,7 +276,7 @@ export function withoutNodes(result: Result): string {
 export function projectedText({ machine, threads, far_share: far, unknown, why_not: whyNot }: Projection): string[] {
   if (whyNot) return [`Not told: ${whyNot}.`];
   const how = `As on ${machine}, with ${threads === 1 ? "its thread" : `its ${threads} threads`} spread over the nodes and pages where they are touched first.`;
-  const share = far ? `Of the time at memory, ${estimate(far)} would be at memory of other nodes.` : "Too little time is at memory outside of the caches to tell what would be far.";
+  const share = far ? `Of the time at memory, ${estimate(far)} would be at memory of other nodes.` : "Too little time is at memory outside of the caches to tell what would be remote.";
   const rest = `${percent(unknown)} of the time at memory is left out: the first touch of its pages was not seen, or its addresses are not known.`;
   return [how, share, ...(unknown > MUCH ? [rest] : [])];
 }

@@ -6,8 +6,8 @@ import { estimate, percent, REGIMES, TIME_PARTS, withoutNodes, worthText, type E
 const NAMES: Record<TimePart, [string, string]> = {
   computing: ["Computing", "Threads' own arithmetic"],
   cached: ["Caches", "Memory that fits the caches"],
-  near: ["Near", "Memory of the CPU's own node"],
-  far: ["Far", "Memory of other nodes"],
+  near: ["Local", "Memory of the CPU's own node"],
+  far: ["Remote", "Memory of other nodes"],
   unknown: ["Unknown", "Memory whose node is not known"],
   contended: ["Contended", "Cache lines that several threads use at the same time"],
   kernel: ["Kernel", "In the kernel"],

@@ -34,7 +34,7 @@ export function costOf({ percent, cost }: FindingInfo): string {
   return /^[\d.]+ %/.exec(cost)?.[0] ?? `${digits(percent)} %`;
 }
 
-/** `costs 34 % of the CPU time`, or `cost: none; not known: far memory`. */
+/** `costs 34 % of the CPU time`, or `cost: none; not known: remote memory`. */
 export function costWords(cost: string): string {
   if (cost.startsWith("meanwhile")) return cost;
   return /^\d/.test(cost) ? `costs ${cost}` : `cost: ${cost}`;

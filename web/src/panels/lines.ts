@@ -57,12 +57,12 @@ const DEFAULTS: Default[] = [
     wanted: [{ names: ["locality"] }],
   },
   {
-    id: "far", title: "Far memory time", spread: true,
+    id: "far", title: "Remote memory time", spread: true,
     help: "Of the time that threads on a node's CPUs wait for memory, the share at memory of other nodes.",
     wanted: [{ names: ["far_share"] }],
   },
   {
-    id: "far-pages", title: "Far pages in use", spread: true,
+    id: "far-pages", title: "Remote pages in use", spread: true,
     help: "Of the pages that threads on a node's CPUs use, the share on other nodes. Emulated processors do not tell time.",
     wanted: [{ names: ["far_pages_share"] }],
   },

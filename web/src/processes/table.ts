@@ -115,7 +115,7 @@ function describe(column: Column, row: Row, list: ProcessList): string {
   const { process, waits } = row;
   if (column.id === "waits" && waits) {
     const part = (name: string, value: number) => `${name} ${value.toFixed(1)} %`;
-    return `${part("near memory", waits.near)}, ${part("far memory", waits.far)}, ${part("contended lines", waits.contended)}`;
+    return `${part("local memory", waits.near)}, ${part("remote memory", waits.far)}, ${part("contended lines", waits.contended)}`;
   }
   if (column.id === "memory") return process.memory ? memoryText(process.memory, list.nodes) : `Its nodes are unknown. ${memoryAbsent(row, list)}`;
   if (column.id === "faults" && process.major) return `${process.major.toFixed(1)} of them per second waited for a disk`;

@@ -144,7 +144,7 @@ class Matrix implements SideView {
   private legend(): void {
     for (const button of this.buttons) button.setAttribute("aria-pressed", String((button.dataset.shows === "use") === (this.chosen !== null)));
     const keys = this.chosen
-      ? [this.whole, key("near", "near"), key("far", "far")]
+      ? [this.whole, key("near", "local"), key("far", "remote")]
       : this.hasBars ? [key("near", "by own CPUs"), key("far", "by CPUs of other nodes")] : [];
     this.footer.replaceChildren(...keys);
     const table = this.table();

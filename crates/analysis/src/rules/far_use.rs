@@ -98,7 +98,7 @@ fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     let pairs = Pairs::of(case, unit.pairs);
     let says = pairs.says(unit, share);
     let mut evidence =
-        vec![case.evidence(unit.share, format!("{} of the {} {} far", percent(share), unit.of, unit.is))];
+        vec![case.evidence(unit.share, format!("{} of the {} {} remote", percent(share), unit.of, unit.is))];
     evidence.extend(case.overall("memory_share").map(|share| {
         let says = format!("{} of the program's time is at memory outside of the caches", percent(share));
         case.number("memory_share", share, says)
@@ -159,7 +159,7 @@ impl Pairs {
         }
         let word = |nodes: &[u32]| if nodes.len() == 1 { "node" } else { "nodes" };
         format!(
-            "Threads on {} {} {} memory of {} {}: {share} of the {} {} far",
+            "Threads on {} {} {} memory of {} {}: {share} of the {} {} remote",
             word(&users),
             listed(&users),
             unit.verb,
@@ -174,7 +174,7 @@ impl Pairs {
     fn evidence(&self, case: &Case<'_>, unit: &Unit) -> Vec<FindingEvidence> {
         let of_node = |node: u32| {
             let share = case.facts.rate(unit.share, Instance::Node(node)).filter(|&share| share >= FAR)?;
-            let says = format!("node {node}: {} of its {} {} far", percent(share), unit.of, unit.is);
+            let says = format!("node {node}: {} of its {} {} remote", percent(share), unit.of, unit.is);
             Some(case.number(&format!("{}@node{node}", unit.share), share, says))
         };
         self.nodes.iter().filter_map(|&node| of_node(node)).collect()

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use saved::SavedResultError;
 use std::path::Path;
 
-/// A result that is made up: far memory, the share of one array, and a contended line.
+/// A result that is made up: remote memory, the share of one array, and a contended line.
 fn text(far: f64, array: f64, line: u64) -> String {
     let near = 0.6 - far;
     let (low, high) = ((far - 0.03).max(0.0), far + 0.03);
@@ -44,8 +44,8 @@ fn changed(before: &SavedResult, after: &SavedResult) -> Vec<ChangedShare> {
 fn what_changed_beyond_noise_is_named_in_order() {
     let (before, after) = (result(0.5, 0.8, 100), result(0.05, 0.2, 0));
     let expected = [
-        ChangedShare::Time("near memory"),
-        ChangedShare::Time("far memory"),
+        ChangedShare::Time("local memory"),
+        ChangedShare::Time("remote memory"),
         ChangedShare::Far,
         ChangedShare::Object("array".into()),
         ChangedShare::Remote("array".into()),
@@ -117,7 +117,7 @@ fn of_another_regime_only_what_both_have_is_compared() {
     (after.time, after.far_share) = (None, None);
     let comparison = compare(&before, &after);
     assert_eq!((comparison.compared, &comparison.unlike[..]), (0, &[UnlikeResults::Regime][..]));
-    assert_eq!(comparison.absent, BTreeSet::from(["far share", "shares of time"]));
+    assert_eq!(comparison.absent, BTreeSet::from(["remote share", "shares of time"]));
 }
 
 #[test]

@@ -21,7 +21,7 @@ const READ: f64 = 0.05;
 const HUGE_PAGE: u64 = 2 << 20;
 /// What commands do.
 const SPREADS: Option<&str> = Some(
-    "spreads the load over the memory of all nodes, and makes nothing near: only the change in the source does",
+    "spreads the load over the memory of all nodes, and makes nothing local: only the change in the source does",
 );
 const BOUND: Option<&str> = Some("binds the threads to CPUs");
 const PLACED: Option<&str> = Some("places stacks and thread-local storage on the nodes of their threads");
@@ -104,7 +104,7 @@ pub(super) const RULES: [Rule; 12] = [
     },
     Rule {
         word: "thread-moved",
-        seen: "threads used it near first, then from another node",
+        seen: "threads used it locally first, then from another node",
         applies: |e| is_far(e) && e.used.wandered >= CAUSE,
         says: |_| "its threads used it on its node first, and were moved to another one".to_owned(),
         change: |_| "Bind the threads to CPUs before they touch their data".to_owned(),
@@ -282,10 +282,10 @@ fn used_from(e: &ObjectEvidence<'_>) -> String {
 fn shared(e: &ObjectEvidence<'_>) -> String {
     match e.used.writes.is_some_and(|writes| writes < READ) {
         true => "Give each node a copy of it: it is only read. Interleaving it spreads the load over the memory of all nodes, \
-                 but makes nothing near"
+                 but makes nothing local"
             .to_owned(),
         false => "Give each node a part of it and the work on that part. Interleaving it spreads the load over the memory of \
-                  all nodes, but makes nothing near"
+                  all nodes, but makes nothing local"
             .to_owned(),
     }
 }

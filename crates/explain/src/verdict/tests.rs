@@ -202,7 +202,7 @@ fn what_was_measured_comes_before_the_distances_of_the_firmware() {
     let object = object(ObjectKind::Allocated);
     let worth = |topology: &Topology| of(&evidence(&used, &object), &FarCosts::of(topology)).unwrap().1.worth;
     let mut machine = machine();
-    assert_eq!(worth(&machine).why, "far memory takes 2.0 times as long, by the distances of the firmware");
+    assert_eq!(worth(&machine).why, "remote memory takes 2.0 times as long, by the distances of the firmware");
     let ns = |far| vec![vec![Some(80.0), Some(120.0)], vec![far, Some(80.0)]];
     let latency = |far| LatencyMatrix { from: vec![0, 1], to: vec![0, 1], ns: ns(far) };
     let measured = |far| Some(MeasuredMemory { latency: latency(far), ..MeasuredMemory::default() });
@@ -211,7 +211,7 @@ fn what_was_measured_comes_before_the_distances_of_the_firmware() {
     assert!((found.at_most.unwrap() - 0.5 * 0.75 / 3.0).abs() < 1e-9, "{found:?}");
     assert_eq!(
         found.why,
-        "far memory takes 1.5 times as long, as measured here: a load takes 120 ns instead of 80 ns"
+        "remote memory takes 1.5 times as long, as measured here: a load takes 120 ns instead of 80 ns"
     );
     machine.measured = measured(None);
     assert!(worth(&machine).why.ends_with("by the distances of the firmware"), "a pair was not measured");
@@ -311,7 +311,7 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
     }
     let used = far(&[(0, 1.0)], &ALL, 0.9);
     let (_, remedy) = judged(&used, ObjectKind::Allocated, |_| {}).unwrap();
-    assert!(remedy.expect.unwrap().contains("makes nothing near"), "{remedy:?}");
+    assert!(remedy.expect.unwrap().contains("makes nothing local"), "{remedy:?}");
 }
 
 /// Blocks that threads of one node allocated at addresses that threads of another one may have had before.

@@ -12,7 +12,7 @@ fn comparison() -> ResultComparison {
         seconds: (12.0, 9.5),
         cpu_time: (40_000_000_000, 30_000_000_000),
         changes: vec![
-            change(ChangedShare::Time("far memory"), 0.5, 0.05),
+            change(ChangedShare::Time("remote memory"), 0.5, 0.05),
             change(ChangedShare::Line("counters".into(), Sharing::False), 0.3, 0.02),
         ],
         compared: 1234,
@@ -28,7 +28,7 @@ observed 12.0 s before, 9.5 s after; CPU time 40.0 s before, 30.0 s after (one r
 not known)
 
              BEFORE           AFTER  CHANGED
-  50.0 % (48 to 52)  5.0 % (3 to 7)  far memory, of the time of all threads
+  50.0 % (48 to 52)  5.0 % (3 to 7)  remote memory, of the time of all threads
   30.0 % (28 to 32)  2.0 % (0 to 4)  contended lines of counters (false sharing), of the CPU time
 
 2 of 1,234 compared shares changed beyond noise: their 95 % intervals do not overlap

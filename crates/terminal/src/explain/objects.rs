@@ -30,7 +30,7 @@ pub fn nothing_found(report: &ExplainReport) -> String {
     }
     let far = match report.explanation.far_share {
         Some(_) => "Nothing is remote",
-        None => "No memory is far on a machine of one node",
+        None => "No memory is remote on a machine of one node",
     };
     format!("{far}; {}.\n", dominating(time))
 }

@@ -26,7 +26,7 @@ pub fn text(projection: &Projection, rows: usize) -> String {
             percent(far.low),
             percent(far.high)
         ),
-        None => "too little time is at memory outside of the caches to tell what would be far".to_owned(),
+        None => "too little time is at memory outside of the caches to tell what would be remote".to_owned(),
     });
     if projection.unknown > MUCH {
         out.push_str(&format!(

@@ -70,7 +70,7 @@ fn object() -> ExplainedObject {
         change: Some("Initialise it in parallel".to_owned()),
         command: Some("numa run --memory interleave -- ./app".to_owned()),
         expect: Some("spreads the load"),
-        worth: Some(Worth { at_most: Some(0.2), why: "far memory takes twice as long".to_owned() }),
+        worth: Some(Worth { at_most: Some(0.2), why: "remote memory takes twice as long".to_owned() }),
     }
 }
 
@@ -204,14 +204,14 @@ fn it_is_said_by_what_a_first_touch_is_known() {
 fn it_is_said_first_if_nothing_is_wrong() {
     let mut fine = report();
     fine.objects[0].verdict = None;
-    assert!(!text(&fine, 10).starts_with("Nothing"), "40 % of the time is at far memory");
+    assert!(!text(&fine, 10).starts_with("Nothing"), "40 % of the time is at remote memory");
     let computing =
         TimeShares { computing: 0.8, near: 0.15, far: 0.01, asleep: 0.04, ..TimeShares::default() };
     fine.explanation.time = Some(computing);
     let first = |report: &ExplainReport| text(report, 10).lines().next().unwrap().to_owned();
     assert_eq!(first(&fine), "Nothing is remote; the threads mostly compute (80.0 % of their time).");
     fine.explanation.far_share = None;
-    assert!(first(&fine).starts_with("No memory is far on a machine of one node; "));
+    assert!(first(&fine).starts_with("No memory is remote on a machine of one node; "));
 }
 
 #[test]

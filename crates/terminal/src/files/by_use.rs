@@ -88,7 +88,7 @@ impl FilesByUse {
     /// The page: the plan, then what was done.
     pub fn page(&self) -> String {
         let mut headings: Vec<String> =
-            ["FILE", "SAMPLES", "FAR", "THEN", "ONE NODE", "SHARED", "STAYS"].map(str::to_owned).to_vec();
+            ["FILE", "SAMPLES", "REMOTE", "THEN", "ONE NODE", "SHARED", "STAYS"].map(str::to_owned).to_vec();
         headings.extend(self.nodes.iter().map(|node| format!("TO {node}")));
         headings.push("<START TO END".to_owned());
         let rows: Vec<Vec<String>> = self.files.iter().map(|file| self.row(file)).collect();
@@ -139,7 +139,7 @@ impl FilesByUse {
         let is_measured = self.files.iter().any(|(_, by_use)| by_use.far.placed > 0);
         if is_measured {
             notes.push(
-                "FAR: samples at pages of other nodes; THEN: the same samples after the move.".to_owned(),
+                "REMOTE: samples at pages of other nodes; THEN: the same samples after the move.".to_owned(),
             );
         }
         notes.push("START TO END: node to which the pages go, + several, . they stay.".to_owned());
