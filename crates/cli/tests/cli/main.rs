@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
+mod agreement;
 mod alloc_profile;
 mod alloc_stats;
 mod bench;

@@ -6,6 +6,7 @@ use crate::object_use::NodeShare;
 use crate::objects::{AllocatingThread, BlockOrigins, ObjectKind};
 use crate::share::ShareEstimate;
 use numakit_model::measured::LatencyMatrix;
+use numakit_model::thresholds::REMOTE;
 use numakit_model::topology::{Distances, Topology};
 use numakit_model::{CpuSet, MeasuredMemory};
 use numakit_sampling::operand::{AccessKind, MemoryAccess, RecoveryRule};
@@ -81,6 +82,17 @@ fn rule(used: &ObjectUse, kind: ObjectKind) -> &'static str {
 }
 
 const ALL: [u32; 2] = [0, 1];
+
+/// At the threshold of reports and pages: below it there is a verdict in neither, above it in both.
+#[test]
+fn remote_memory_is_a_problem_where_it_is_one_in_a_report() {
+    let used = |low: f64| {
+        let remote = Some(ShareEstimate { share: low + 0.05, low, high: low + 0.1 });
+        ObjectUse { remote, ..far(&[(0, 1.0)], &ALL, 0.9) }
+    };
+    assert_eq!(rule(&used(REMOTE - 0.02), ObjectKind::Allocated), "none");
+    assert_eq!(rule(&used(REMOTE + 0.02), ObjectKind::Allocated), "first-touch");
+}
 
 #[test]
 fn what_is_far_has_a_cause() {
@@ -202,7 +214,10 @@ fn what_was_measured_comes_before_the_distances_of_the_firmware() {
     let object = object(ObjectKind::Allocated);
     let worth = |topology: &Topology| of(&evidence(&used, &object), &FarCosts::of(topology)).unwrap().1.worth;
     let mut machine = machine();
-    assert_eq!(worth(&machine).why, "remote memory takes 2.0 times as long, by the distances of the firmware");
+    assert_eq!(
+        worth(&machine).why,
+        "remote memory takes 2.0 times as long, by the distances of the firmware"
+    );
     let ns = |far| vec![vec![Some(80.0), Some(120.0)], vec![far, Some(80.0)]];
     let latency = |far| LatencyMatrix { from: vec![0, 1], to: vec![0, 1], ns: ns(far) };
     let measured = |far| Some(MeasuredMemory { latency: latency(far), ..MeasuredMemory::default() });
