@@ -45,7 +45,7 @@ pub struct ShareChange {
 impl ShareChange {
     /// Whether the intervals do not overlap.
     pub fn is_beyond_noise(&self) -> bool {
-        self.before.high < self.after.low || self.after.high < self.before.low
+        self.before.interval().is_apart_from(self.after.interval())
     }
 
     fn size(&self) -> f64 {

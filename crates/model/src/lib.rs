@@ -2,6 +2,7 @@
 
 pub mod cpuset;
 mod fix;
+pub mod interval;
 pub mod label;
 pub mod measured;
 pub mod metric;

@@ -1,5 +1,6 @@
 //! Shares that were found by counting some, with their uncertainty.
 
+use crate::interval::Interval;
 use serde::{Deserialize, Serialize};
 
 /// Standard errors of a 95 % interval.
@@ -26,6 +27,11 @@ impl ShareEstimate {
         let [low, high] =
             [middle - half, middle + half].map(|end| (end / (1.0 + Z * Z / count)).clamp(0.0, 1.0));
         Self { share, low: low.min(share), high: high.max(share) }
+    }
+
+    /// Where it lies.
+    pub fn interval(&self) -> Interval {
+        Interval { low: self.low, high: self.high }
     }
 }
 

@@ -43,7 +43,8 @@ pub(crate) fn judge(results: &mut [BenchResult]) {
 impl Two {
     fn contradict(&self) -> bool {
         let (one, curve) = (&self.one.1, &self.curve);
-        let less = |a: &Quantiles, b: &Quantiles| a.high < b.low && a.median * EQUAL < b.median;
+        let less =
+            |a: &Quantiles, b: &Quantiles| a.interval().is_below(b.interval()) && a.median * EQUAL < b.median;
         less(one, curve) || (!self.may_be_less && less(curve, one))
     }
 }

@@ -193,7 +193,7 @@ pub(crate) fn less_is_better(unit: &str) -> Option<bool> {
 
 fn change(key: &ValueKey<'_>, first: &FoundValue, second: &FoundValue) -> Option<BenchChange> {
     let (before, after) = (first.value, second.value);
-    if before.low <= after.high && after.low <= before.high {
+    if !before.interval().is_apart_from(after.interval()) {
         return None;
     }
     let change_percent =

@@ -1,5 +1,6 @@
 //! What many measurements of the same say.
 
+use numakit_model::interval::Interval;
 use serde::{Deserialize, Serialize};
 
 /// The middle of measurements, and what a tenth of them is below and above.
@@ -16,6 +17,11 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
+    /// Where it lies.
+    pub fn interval(&self) -> Interval {
+        Interval { low: self.low, high: self.high }
+    }
+
     /// Of these values, in any order; none of no values.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.retain(|value| value.is_finite());

@@ -99,7 +99,7 @@ fn fastest(curves: &[Curve]) -> Option<String> {
     let ((time, name), others) = times.split_first()?;
     let near: Vec<String> = others
         .iter()
-        .filter(|(other, _)| other.low <= time.high)
+        .filter(|(other, _)| !time.interval().is_below(other.interval()))
         .map(|(other, name)| format!("{name}, {:.0} ns", other.median))
         .collect();
     let best = format!("{name}, {:.0} ns", time.median);
