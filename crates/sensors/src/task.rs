@@ -31,7 +31,6 @@ use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, narrow};
 use crate::{Scene, Target};
 use access::TaskAccess;
 use allocator::{AllocatorError, AllocatorReader};
-use aside::Aside;
 use layout::{OF_NODES, TaskSeries};
 use limit::LimitWatch;
 use nodes::TaskNodes;
@@ -141,7 +140,6 @@ impl Task {
             last_read: 0,
             access: TaskAccess::read(root),
             seen: NONE,
-            aside: Aside::default(),
         };
         for (at, known) in TASK.iter().enumerate() {
             let metric = describe(at, known);
@@ -228,8 +226,6 @@ struct Task {
     access: TaskAccess,
     /// Number of scans of the last row that was read.
     seen: u64,
-    /// Where the reading thread runs.
-    aside: Aside,
 }
 
 impl Task {
@@ -297,7 +293,7 @@ impl Sensor for Task {
         }
         self.shared.interval.store(tick.woke.saturating_sub(self.last_read), Ordering::Relaxed);
         self.last_read = tick.woke;
-        self.aside.step(&self.shared.running);
+        self.shared.running.leave();
         // Without a new row the old one stays.
         let _ = self.shared.board.copy(&mut self.scratch, &mut self.row);
         let scans = self.row[self.layout.scans()];

@@ -62,6 +62,12 @@ pub fn set_affinity_of(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     .map(drop)
 }
 
+/// The CPU that the calling thread runs on; it may be on another one when this returns.
+pub fn current_cpu() -> Option<u32> {
+    // SAFETY: without arguments.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 /// Gives the calling thread the lowest real-time priority (SCHED_FIFO 1), above all normal threads. Its children are
 /// normal again.
 pub fn set_realtime() -> io::Result<()> {

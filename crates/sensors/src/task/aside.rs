@@ -1,4 +1,4 @@
-//! Keeps the threads that observe off the CPUs on which the observed program runs, while there are others.
+//! Moves the threads that observe off the CPUs on which the observed program runs, while there are others.
 //!
 //! A real-time thread runs where it ran last, also if a program is there and other CPUs are idle. Each sample then stops the
 //! program for as long as it takes to read it.
@@ -18,36 +18,25 @@ impl RunningCpus {
             noted.clone_from(cpus);
         }
     }
-}
 
-/// Where the calling thread runs: off these CPUs, if its own mask has others.
-#[derive(Debug, Default)]
-pub struct Aside {
-    /// The mask that it had at first; `None` before it was read.
-    permitted: Option<CpuSet>,
-    chosen: CpuSet,
-}
-
-impl Aside {
-    /// Moves the calling thread if need be. It does not wait, and where binding is refused, the thread stays as it is.
-    pub fn step(&mut self, running: &RunningCpus) {
-        let Ok(running) = running.0.try_lock() else { return };
-        if self.permitted.is_none() {
-            self.permitted = sched::affinity().ok();
-            self.chosen = self.permitted.clone().unwrap_or_default();
+    /// Moves the calling thread to another CPU if the program runs on this one, and its mask has one where it does not. The mask
+    /// is as before when this returns: a thread with a mask of its own would count as bound, and others would avoid its CPUs.
+    /// This does not wait, and where binding is refused, the thread stays.
+    pub fn leave(&self) {
+        let Some(here) = sched::current_cpu() else { return };
+        let Ok(running) = self.0.try_lock() else { return };
+        if !running.contains(here) {
+            return;
         }
-        let Some(permitted) = &self.permitted else { return };
-        let best = choose(permitted, &running);
-        if best != self.chosen && sched::set_affinity(&best).is_ok() {
-            self.chosen = best;
+        let Ok(permitted) = sched::affinity() else { return };
+        let free = permitted.minus(&running);
+        // Released before the system calls.
+        drop(running);
+        if !free.is_empty() && sched::set_affinity(&free).is_ok() {
+            // It fails only if the cpuset has changed meanwhile, and then the kernel has set another mask.
+            let _ = sched::set_affinity(&permitted);
         }
     }
-}
-
-/// The CPUs without the program, or all if it runs on each of them.
-fn choose(permitted: &CpuSet, running: &CpuSet) -> CpuSet {
-    let free = permitted.minus(running);
-    if free.is_empty() { permitted.clone() } else { free }
 }
 
 #[cfg(test)]
@@ -55,30 +44,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_leaves_the_cpus_of_the_program_while_there_are_others() {
-        let set = |list: &str| CpuSet::parse_list(list).unwrap();
-        for (permitted, running, chosen) in [
-            ("0-3", "1", "0,2-3"),
-            ("0-1", "0-1", "0-1"),
-            ("2", "2", "2"),
-            ("0-3", "7", "0-3"),
-            ("0-1", "", "0-1"),
-        ] {
-            assert_eq!(choose(&set(permitted), &set(running)), set(chosen), "{permitted} {running}");
+    fn a_thread_keeps_its_mask_and_stays_where_it_is_bound() {
+        let before = sched::affinity().unwrap();
+        let running = RunningCpus::default();
+        running.set(&before);
+        running.leave();
+        assert_eq!(sched::affinity().unwrap(), before);
+        for cpu in before.iter() {
+            let one: CpuSet = std::iter::once(cpu).collect();
+            running.set(&one);
+            running.leave();
+            assert_eq!(sched::affinity().unwrap(), before, "CPU {cpu}");
+            sched::set_affinity(&one).unwrap();
+            running.leave();
+            assert_eq!((sched::current_cpu(), sched::affinity().unwrap()), (Some(cpu), one));
+            sched::set_affinity(&before).unwrap();
         }
     }
 
     #[test]
-    fn a_thread_goes_aside_and_comes_back() {
+    fn a_real_time_thread_leaves_the_cpu_of_the_program() {
         let before = sched::affinity().unwrap();
-        let (mut aside, running) = (Aside::default(), RunningCpus::default());
-        let first: CpuSet = before.iter().take(1).collect();
-        running.set(&first);
-        aside.step(&running);
-        let rest = before.minus(&first);
-        assert_eq!(sched::affinity().unwrap(), if rest.is_empty() { before.clone() } else { rest });
-        running.set(&before);
-        aside.step(&running);
-        assert_eq!(sched::affinity().unwrap(), before);
+        // Only these stay where they are.
+        if before.len() < 2 || !sched::may_use_realtime() {
+            return numakit_skips::MACHINE.skip("one CPU, or no real-time priority");
+        }
+        let moved = std::thread::spawn(move || {
+            sched::set_realtime().unwrap();
+            let here = sched::current_cpu().unwrap();
+            let running = RunningCpus::default();
+            running.set(&std::iter::once(here).collect());
+            running.leave();
+            (here, sched::current_cpu().unwrap())
+        });
+        let (from, to) = moved.join().unwrap();
+        assert_ne!(from, to);
     }
 }

@@ -1,6 +1,6 @@
 //! The thread that observes processes, so that the sampler never waits for them.
 
-use super::aside::{Aside, RunningCpus};
+use super::aside::RunningCpus;
 use super::layout::{TaskSeries, WalkerStatus};
 use super::nodes::TaskNodes;
 use super::observer::{Observer, WatchTargets};
@@ -103,7 +103,6 @@ impl Walker {
         let mut observer = Observer::new(&place, self.wanted, pid);
         let mut values = vec![NONE; self.layout.values()];
         let (mut status, mut pace) = (WalkerStatus::default(), Pace::default());
-        let mut aside = Aside::default();
         // Start of the current walk.
         let mut walk_start = None;
         while !shared.stopped() {
@@ -112,7 +111,7 @@ impl Walker {
                 let before = clock::thread_cpu();
                 observer.scan();
                 shared.running.set(&observer.activity.running);
-                aside.step(&shared.running);
+                shared.running.leave();
                 status.scans += 1;
                 let cpu = (clock::thread_cpu() - before).saturating_sub(observer.allocators.searching());
                 pace.scanned(clock::monotonic(), cpu, interval);
