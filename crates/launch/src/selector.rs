@@ -121,7 +121,11 @@ impl<'a> CoreSelector<'a> {
         let busy = self.busy.iter().filter(|(cpu, _)| cpus.contains(*cpu));
         let busy = busy.map(|(cpu, percent)| format!("CPU {cpu} is {percent} % busy"));
         let bound = view.bound().into_iter().filter(|(bound, _)| bound.intersects(cpus));
-        busy.chain(bound.map(|(bound, who)| format!("CPUs {bound} are used by {who}"))).collect()
+        let used = |(bound, who): (CpuSet, String)| match bound.len() {
+            1 => format!("CPU {bound} is used by {who}"),
+            _ => format!("CPUs {bound} are used by {who}"),
+        };
+        busy.chain(bound.map(used)).collect()
     }
 
     fn cores(&self, plan: &Plan) -> u32 {
@@ -182,7 +186,7 @@ mod tests {
         assert_eq!(cpus(&chosen.value.plan), "1-3");
         let messages = chosen.value.plan.warnings.join("; ");
         assert!(
-            messages.contains("CPU 2 is 90 % busy") && messages.contains("CPUs 1 are used by stray"),
+            messages.contains("CPU 2 is 90 % busy") && messages.contains("CPU 1 is used by stray"),
             "{messages}"
         );
         let refused = ask(Cores::Count(4), &[], &others).unwrap_err();
