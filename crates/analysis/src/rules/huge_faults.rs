@@ -22,9 +22,9 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let of_all = || {
         case.rate("huge_fault_share").filter(|&share| share >= COSTLY && case.is_worth_of(share, case.busy()))
     };
-    let (subject, share, whose, count) = match own {
-        Some(share) => (FindingSubject::Program, share, "its", "task_huge"),
-        None => (case.owner(), of_all()?, "the", "huge"),
+    let (subject, share, whose, count, formula) = match own {
+        Some(share) => (FindingSubject::Program, share, "its", "task_huge", "task_huge_share"),
+        None => (case.owner(), of_all()?, "the", "huge", "huge_fault_share"),
     };
     let faults = case.facts.sum(count, Instance::Machine)?;
     let rate = case.rate(count)?;
@@ -36,7 +36,6 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
             "numa run -- env MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=4294967296 {command}",
         ],
     );
-    let formula = if own.is_some() { "task_huge_share" } else { "huge_fault_share" };
     let evidence = case.evidence(formula, format!("{} huge pages, {}", grouped(faults), per_second(rate)));
     Some(Draft::estimated(subject, says, share, remedy).with([evidence]))
 }
