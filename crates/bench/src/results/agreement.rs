@@ -8,78 +8,84 @@ use crate::results::{BenchResult, PairMatrix};
 /// Medians that differ by less than this factor do not contradict each other.
 const EQUAL: f64 = 1.1;
 
-/// What two benchmarks have of one pair of nodes.
-struct Two {
+/// A quantity that a benchmark has as a matrix of pairs of nodes, and `curve` as single values.
+struct SharedQuantity {
     what: &'static str,
     unit: &'static str,
-    /// From the CPUs of this node to the memory of that one.
-    pair: (u32, u32),
-    /// Of the benchmark whose matrix it is, and of `curve`.
-    one: (&'static str, Quantiles),
-    curve: Quantiles,
+    benchmark: &'static str,
+    matrix: &'static str,
+    /// What the names of its values in `curve` begin with.
+    heads: &'static [&'static str],
     /// Whether the curve may have less, as it leaves out a core.
     may_be_less: bool,
+}
+
+const SHARED: [SharedQuantity; 2] = [
+    SharedQuantity {
+        what: "the idle latency",
+        unit: "ns",
+        benchmark: "latency",
+        matrix: IDLE_LATENCY,
+        heads: &["idle"],
+        may_be_less: false,
+    },
+    SharedQuantity {
+        what: "the bandwidth of reads",
+        unit: "GB/s",
+        benchmark: "bandwidth",
+        matrix: READ_BANDWIDTH,
+        heads: &["saturated, 100 % reads", "full traffic, 100 % reads"],
+        may_be_less: true,
+    },
+];
+
+/// Both values of one pair of nodes.
+struct Two {
+    quantity: &'static SharedQuantity,
+    /// From the CPUs of this node to the memory of that one.
+    pair: (u32, u32),
+    matrix: Quantiles,
+    curve: Quantiles,
 }
 
 /// Adds a warning to both results that have a contradiction.
 pub(crate) fn judge(results: &mut [BenchResult]) {
     let found: Vec<Two> = pairs(results).into_iter().filter(Two::contradict).collect();
-    for two in found {
-        let (from, memory) = two.pair;
+    for Two { quantity, pair: (from, memory), matrix, curve } in found {
+        let SharedQuantity { what, unit, benchmark, .. } = quantity;
         let words = format!(
-            "{} of CPUs of node {from} with memory of node {memory} is {:.1} {unit} in '{}' and {:.1} {unit} in 'curve', beyond \
-             noise: the machine did something else meanwhile; run both again",
-            two.what,
-            two.one.1.median,
-            two.one.0,
-            two.curve.median,
-            unit = two.unit
+            "{what} of CPUs of node {from} with memory of node {memory} is {:.1} {unit} in '{benchmark}' and {:.1} {unit} in 'curve', \
+             beyond noise: the machine did something else meanwhile; run both again",
+            matrix.median, curve.median,
         );
-        let both = results.iter_mut().filter(|result| [two.one.0, "curve"].contains(&result.name.as_str()));
+        let both = results.iter_mut().filter(|result| [*benchmark, "curve"].contains(&result.name.as_str()));
         both.for_each(|result| result.warnings.push(words.clone()));
     }
 }
 
 impl Two {
     fn contradict(&self) -> bool {
-        let (one, curve) = (&self.one.1, &self.curve);
         let less =
             |a: &Quantiles, b: &Quantiles| a.interval().is_below(b.interval()) && a.median * EQUAL < b.median;
-        less(one, curve) || (!self.may_be_less && less(curve, one))
+        less(&self.matrix, &self.curve) || (!self.quantity.may_be_less && less(&self.curve, &self.matrix))
     }
 }
 
 fn pairs(results: &[BenchResult]) -> Vec<Two> {
     let of = |name: &str| results.iter().find(|result| result.name == name);
     let Some(curve) = of("curve") else { return Vec::new() };
-    let matrix = |benchmark: &str, name: &str| {
-        of(benchmark).and_then(|result| result.matrices.iter().find(|matrix| matrix.name == name))
+    let two = |quantity: &'static SharedQuantity, (from, memory, matrix): (u32, u32, Quantiles)| {
+        let tail = format!(", CPUs of node {from} with memory of node {memory}");
+        let is_it = |name: &str| name.strip_suffix(&tail).is_some_and(|head| quantity.heads.contains(&head));
+        let curve = curve.values.iter().find(|other| is_it(&other.name))?.value;
+        Some(Two { quantity, pair: (from, memory), matrix, curve })
     };
-    let mut found = Vec::new();
-    for (from, memory, value) in cells(matrix("latency", IDLE_LATENCY)) {
-        let name = format!("idle, CPUs of node {from} with memory of node {memory}");
-        found.extend(curve.values.iter().find(|other| other.name == name).map(|other| Two {
-            what: "the idle latency",
-            unit: "ns",
-            pair: (from, memory),
-            one: ("latency", value),
-            curve: other.value,
-            may_be_less: false,
-        }));
-    }
-    for (from, memory, value) in cells(matrix("bandwidth", READ_BANDWIDTH)) {
-        let tail = format!(", 100 % reads, CPUs of node {from} with memory of node {memory}");
-        let is_most = |name: &str| matches!(name.strip_suffix(&tail), Some("saturated" | "full traffic"));
-        found.extend(curve.values.iter().find(|other| is_most(&other.name)).map(|other| Two {
-            what: "the bandwidth of reads",
-            unit: "GB/s",
-            pair: (from, memory),
-            one: ("bandwidth", value),
-            curve: other.value,
-            may_be_less: true,
-        }));
-    }
-    found
+    let of_quantity = |quantity: &'static SharedQuantity| {
+        let matrices = of(quantity.benchmark).map_or(&[][..], |result| &result.matrices);
+        let cells = cells(matrices.iter().find(|matrix| matrix.name == quantity.matrix));
+        cells.into_iter().filter_map(move |cell| two(quantity, cell))
+    };
+    SHARED.iter().flat_map(of_quantity).collect()
 }
 
 /// The values of a matrix with the nodes of CPUs and memory.
