@@ -1,17 +1,19 @@
 //! Programs run as without the library that logs their allocations, and the log has what they allocated.
 #![allow(clippy::unwrap_used)]
 
+mod preloaded;
+
 use numakit_launch::preload::Library;
 use numakit_sys::allocation_log::{
     AllocationEvent, AllocationFunction, AllocationLog, AllocationRecord, LogThreshold, LoggedProcess,
 };
 use numakit_sys::sample_ring::RingLosses;
+use preloaded::words;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 struct Logged {
     output: Output,
@@ -20,14 +22,6 @@ struct Logged {
     losses: RingLosses,
 }
 
-fn words(line: &[&str]) -> Command {
-    let mut command = Command::new(line[0]);
-    command.args(&line[1..]).stdin(Stdio::null()).env_remove("LD_PRELOAD");
-    command
-}
-
-/// A program runs no longer than this on a busy machine; then it is killed.
-const LIMIT: Duration = Duration::from_secs(300);
 /// Records that the log has room for.
 const ROOM: usize = 1 << 15;
 
@@ -38,25 +32,13 @@ fn log_of(command: Command, threshold: LogThreshold) -> Logged {
 fn log_with_room(mut command: Command, threshold: LogThreshold, room: usize) -> Logged {
     let mut log = AllocationLog::create(room, threshold).unwrap();
     command.env("LD_PRELOAD", Library::Explain.extract().unwrap()).envs(log.environment());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let (mut records, mut processes) = (Vec::new(), Vec::new());
-    let mut output = Output { status: Default::default(), stdout: Vec::new(), stderr: Vec::new() };
-    let late = Instant::now() + LIMIT;
-    thread::scope(|scope| {
-        let (stdout, stderr) = (&mut output.stdout, &mut output.stderr);
-        scope.spawn(move || out.read_to_end(stdout).unwrap());
-        scope.spawn(move || err.read_to_end(stderr).unwrap());
-        output.status = loop {
-            let ended = child.try_wait().unwrap();
-            log.drain(&mut |record| records.push(record.clone()));
-            processes.extend(log.processes().into_iter().filter(|process| process.is_ended));
-            match ended {
-                Some(status) => break status,
-                None if Instant::now() > late => child.kill().unwrap(),
-                None => thread::sleep(Duration::from_millis(2)),
-            }
-        };
+    let output = preloaded::run(command, &mut |is_over| {
+        log.drain(&mut |record| records.push(record.clone()));
+        processes.extend(log.processes().into_iter().filter(|process| process.is_ended));
+        if !is_over {
+            thread::sleep(Duration::from_millis(2));
+        }
     });
     Logged { output, records, processes, losses: log.losses() }
 }

@@ -1,14 +1,14 @@
 //! Programs run as without the library that samples them, and samples of them arrive.
 #![allow(clippy::unwrap_used)]
 
+mod preloaded;
+
 use numakit_launch::preload::Library;
 use numakit_sys::clock;
 use numakit_sys::sample_ring::{CHAIN, RingLosses, RingSample, SampleRing, SampledProcess};
-use std::io::Read;
+use preloaded::words;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
 struct Observed {
     output: Output,
@@ -17,39 +17,18 @@ struct Observed {
     losses: RingLosses,
 }
 
-fn words(line: &[&str]) -> Command {
-    let mut command = Command::new(line[0]);
-    command.args(&line[1..]).stdin(Stdio::null()).env_remove("LD_PRELOAD");
-    command
-}
-
-/// A program runs no longer than this on a busy machine; then it is killed.
-const LIMIT: Duration = Duration::from_secs(300);
-
 fn observe(mut command: Command) -> Observed {
     let mut ring = SampleRing::create(4096).unwrap();
     // The library of this build, wherever HOME is.
     let library = Library::Explain.extract().unwrap();
     command.env("LD_PRELOAD", library).envs(ring.environment(199));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let (mut samples, mut processes) = (Vec::new(), Vec::new());
-    let mut output = Output { status: Default::default(), stdout: Vec::new(), stderr: Vec::new() };
-    let late = Instant::now() + LIMIT;
-    thread::scope(|scope| {
-        let (stdout, stderr) = (&mut output.stdout, &mut output.stderr);
-        scope.spawn(move || out.read_to_end(stdout).unwrap());
-        scope.spawn(move || err.read_to_end(stderr).unwrap());
-        output.status = loop {
-            let ended = child.try_wait().unwrap();
-            ring.drain(&mut |sample| samples.push(sample.clone()));
-            processes.extend(ring.processes().into_iter().filter(|process| process.is_ended));
-            match ended {
-                Some(status) => break status,
-                None if Instant::now() > late => child.kill().unwrap(),
-                None => ring.wait(clock::monotonic() + 5_000_000),
-            }
-        };
+    let output = preloaded::run(command, &mut |is_over| {
+        ring.drain(&mut |sample| samples.push(sample.clone()));
+        processes.extend(ring.processes().into_iter().filter(|process| process.is_ended));
+        if !is_over {
+            ring.wait(clock::monotonic() + 5_000_000);
+        }
     });
     let losses = ring.losses();
     Observed { output, samples, processes, losses }
