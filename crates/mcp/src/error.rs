@@ -1,8 +1,8 @@
 //! Why a tool does not answer: what was wrong, what there is, and what to use instead.
 
 use numakit_analysis::UnknownPhase;
-use numakit_placement::PlanError;
 use numakit_placement::launchers::LauncherError;
+use numakit_placement::{PlanError, RequestError};
 use numakit_recording::OpenError;
 use numakit_topology::{DescriptionError, TopologyError};
 use serde_json::Value;
@@ -17,9 +17,9 @@ pub(crate) enum ToolError {
     #[error("there is no argument '{name}'; use {known}")]
     UnknownArgument { name: String, known: String },
     #[error("'{name}' is {value}; give {kind}: {help}")]
-    WrongArgument { name: String, value: Value, kind: &'static str, help: &'static str },
+    WrongArgument { name: String, value: Value, kind: &'static str, help: String },
     #[error("'{name}' is missing: {help}")]
-    MissingArgument { name: &'static str, help: &'static str },
+    MissingArgument { name: String, help: String },
     #[error("'recording' and 'synthetic' are both given; give one of them")]
     TwoMachines,
     #[error(
@@ -58,7 +58,7 @@ pub(crate) enum ToolError {
     #[error(transparent)]
     Topology(#[from] TopologyError),
     #[error("{0}; 'numa plan --help' says what is possible")]
-    Request(serde_json::Error),
+    Request(#[from] RequestError),
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! Recordings, findings, topology and plans for programs that speak the Model Context Protocol.
 //!
-//! [`tools`] is the one table of what can be asked; the list that clients get and the guide are made from it. Nothing
+//! [`tools`] has a function for each tool; the list that clients get and the guide are made from their arguments. Nothing
 //! is written, and no file outside of the given directory is opened ([`directory`]).
 
 mod answers;
@@ -13,30 +13,22 @@ mod tools;
 pub use directory::{SharedDirectory, SharedDirectoryError};
 pub use tools::guide;
 
-use error::ToolError;
 use lines::Lines;
+use rmcp::handler::server::tool::ToolCallContext;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, ServerInitializeError, ServiceExt};
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::Value;
 use std::io;
 use std::sync::Arc;
-use tools::{TOOLS, ToolEntry};
+use tokio::runtime::Handle;
+use tools::{Server, TOOLS, told};
 
 /// The description of all tools together, for clients.
 const INSTRUCTIONS: &str = "Recordings of NUMA machines, made by 'numa record'. Begin with list_recordings, then ask \
 for findings: they say what is wrong, what it costs and what to do. Times are seconds since a recording began.";
-
-/// Longer answers are refused: clients have little room.
-const MAX_ANSWER: usize = 200_000;
-
-#[derive(Clone)]
-struct Server {
-    directory: Arc<SharedDirectory>,
-}
 
 /// Answers requests on standard input until it is closed.
 pub fn serve(directory: SharedDirectory) -> io::Result<()> {
@@ -68,40 +60,23 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(described).collect()))
+        Ok(ListToolsResult::with_all_items(TOOLS.list_all()))
     }
 
-    /// A tool that fails is an answer that clients show, not an error of the protocol.
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        mut request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let directory = Arc::clone(&self.directory);
+        if let Err(why) = tools::admit(&request.name, request.arguments.get_or_insert_default()) {
+            return Ok(told(Err(why)).into());
+        }
+        let server = self.clone();
+        // A tool takes long: requests are answered meanwhile.
         let answer = tokio::task::spawn_blocking(move || {
-            tools::call(&directory, &request.name, request.arguments.unwrap_or_default())
+            let called = TOOLS.call(ToolCallContext::new(&server, request, context));
+            Handle::current().block_on(called)
         });
-        let answer = answer.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let result = match answer.and_then(|answer| bounded(&answer)) {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(why) => CallToolResult::error(vec![ContentBlock::text(why.to_string())]),
-        };
-        Ok(result.into())
-    }
-}
-
-fn described(entry: &ToolEntry) -> Tool {
-    let mut tool = Tool::new(entry.name, entry.about, entry.schema());
-    let mut hints = ToolAnnotations::new();
-    (hints.read_only_hint, hints.open_world_hint) = (Some(true), Some(false));
-    tool.annotations = Some(hints);
-    tool
-}
-
-fn bounded(answer: &Value) -> Result<String, ToolError> {
-    let text = answer.to_string();
-    match text.len() > MAX_ANSWER {
-        true => Err(ToolError::TooLong { has: text.len() / 1024, most: MAX_ANSWER / 1024 }),
-        false => Ok(text),
+        answer.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?
     }
 }

@@ -2,22 +2,37 @@
 
 use super::range::RowRange;
 use super::{bounded, value};
-use crate::arguments::Arguments;
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
 use numakit_analysis::analyse;
 use numakit_derived::Catalog;
 use numakit_recording::read_ahead;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// As many problems or remarks as one answer has.
 const MAX_FINDINGS: usize = 30;
 
-pub(crate) fn of_recording(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
-    let mut reader = directory.recording(arguments.text("recording").unwrap_or_default())?;
+/// Of what findings are asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Findings {
+    /// path of a recording, as list_recordings has it
+    recording: String,
+    /// begin here, in seconds since the recording began
+    from_seconds: Option<f64>,
+    /// end here, in seconds since the recording began
+    to_seconds: Option<f64>,
+    /// only this phase: from its label to the next; 'command' is the program's
+    phase: Option<String>,
+}
+
+pub(crate) fn of_recording(directory: &SharedDirectory, asked: &Findings) -> Result<Value, ToolError> {
+    let mut reader = directory.recording(&asked.recording)?;
     let header = reader.header().clone();
-    let mut range = RowRange::of(arguments)?;
-    let phase = arguments.text("phase");
+    let mut range = RowRange::new(asked.from_seconds, asked.to_seconds)?;
+    let phase = asked.phase.as_deref();
     let report = read_ahead(&mut reader, |batches| {
         analyse(&header, batches.map(|batch| range.cut(batch)), phase, Catalog::built_in())
     });

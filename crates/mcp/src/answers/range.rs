@@ -1,6 +1,5 @@
 //! The rows of a range of time.
 
-use crate::arguments::Arguments;
 use crate::error::ToolError;
 use numakit_recording::{Batch, Column};
 use std::ops::Range;
@@ -18,13 +17,13 @@ pub(super) struct RowRange {
 
 impl RowRange {
     /// That of the arguments `from_seconds` and `to_seconds`.
-    pub(super) fn of(arguments: &Arguments) -> Result<Self, ToolError> {
-        let time = |name: &'static str, default: u64| match arguments.number(name) {
+    pub(super) fn new(from: Option<f64>, to: Option<f64>) -> Result<Self, ToolError> {
+        let time = |name: &'static str, given: Option<f64>, default: u64| match given {
             None => Ok(default),
             Some(seconds) if seconds >= 0.0 => Ok((seconds * 1e9) as u64),
             Some(seconds) => Err(ToolError::NegativeTime { name, seconds }),
         };
-        let (from, to) = (time("from_seconds", 0)?, time("to_seconds", u64::MAX)?);
+        let (from, to) = (time("from_seconds", from, 0)?, time("to_seconds", to, u64::MAX)?);
         if from >= to {
             return Err(ToolError::BackwardRange { from: from as f64 / 1e9, to: to as f64 / 1e9 });
         }

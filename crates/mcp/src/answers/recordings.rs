@@ -1,11 +1,12 @@
 //! Which recordings there are, and what is in one.
 
 use super::bounded;
-use crate::arguments::Arguments;
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
 use numakit_model::time::utc;
 use numakit_recording::Reader;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// As many recordings, series and absent metrics as one answer has.
@@ -13,8 +14,27 @@ const MAX_RECORDINGS: usize = 200;
 const MAX_SERIES: usize = 400;
 const MAX_ABSENT: usize = 50;
 
-pub(crate) fn list(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
-    let (files, has_more) = directory.files(arguments.text("directory").unwrap_or("."))?;
+/// Where recordings are looked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recordings {
+    /// only below this directory
+    directory: Option<String>,
+}
+
+/// Which series are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SeriesOf {
+    /// path of a recording, as list_recordings has it
+    recording: String,
+    /// only names that contain this text, as in 'numa' or '@node3'
+    #[serde(rename = "match")]
+    part: Option<String>,
+}
+
+pub(crate) fn list(directory: &SharedDirectory, asked: &Recordings) -> Result<Value, ToolError> {
+    let (files, has_more) = directory.files(asked.directory.as_deref().unwrap_or("."))?;
     let describe = |path: &std::path::PathBuf| {
         let name = path.to_str()?;
         // Other files are not recordings, and no error.
@@ -45,11 +65,11 @@ fn described(name: &str, reader: &mut Reader) -> Value {
     })
 }
 
-pub(crate) fn series(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
-    let name = arguments.text("recording").unwrap_or_default();
+pub(crate) fn series(directory: &SharedDirectory, asked: &SeriesOf) -> Result<Value, ToolError> {
+    let name = &asked.recording;
     let reader = directory.recording(name)?;
     let header = reader.header();
-    let part = arguments.text("match").unwrap_or_default();
+    let part = asked.part.as_deref().unwrap_or_default();
     let wanted = header.series.iter().filter(|series| series.name().contains(part));
     let listed: Vec<Value> = wanted
         .map(|series| {

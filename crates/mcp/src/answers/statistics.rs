@@ -2,19 +2,33 @@
 
 use super::range::RowRange;
 use super::{bounded, value};
-use crate::arguments::Arguments;
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
 use numakit_analysis::series;
 use numakit_derived::{Catalog, Index};
 use numakit_model::{Instance, suggest};
 use numakit_recording::{Batch, Header, Rates, Samples, read_ahead};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// As many series as one answer has.
 const MAX_SERIES: usize = 100;
+
+/// Of what statistics are asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Statistics {
+    /// path of a recording, as list_recordings has it
+    recording: String,
+    /// names of series or formulas; 'node.MemFree' is all nodes, 'node.*' all of the sensor
+    series: Vec<String>,
+    /// begin here, in seconds since the recording began
+    from_seconds: Option<f64>,
+    /// end here, in seconds since the recording began
+    to_seconds: Option<f64>,
+}
 
 /// Running values of one series.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -55,19 +69,19 @@ impl Course {
     }
 }
 
-pub(crate) fn of_range(directory: &SharedDirectory, arguments: &Arguments) -> Result<Value, ToolError> {
-    let mut reader = directory.recording(arguments.text("recording").unwrap_or_default())?;
+pub(crate) fn of_range(directory: &SharedDirectory, asked: &Statistics) -> Result<Value, ToolError> {
+    let mut reader = directory.recording(&asked.recording)?;
     let header = reader.header().clone();
     let index = series::index(&header);
     let (mut wanted, mut formulas) = (BTreeSet::new(), Vec::new());
-    for name in arguments.texts("series") {
+    for name in &asked.series {
         match chosen(&header, name) {
             found if !found.is_empty() => wanted.extend(found),
             _ if Catalog::built_in().get(name).is_some() => formulas.push(name),
             _ => return Err(unknown(&header, name)),
         }
     }
-    let mut range = RowRange::of(arguments)?;
+    let mut range = RowRange::new(asked.from_seconds, asked.to_seconds)?;
     let (mut rates, mut courses) = (Rates::new(&header.series), vec![Course::default(); header.series.len()]);
     // Formulas may read any series.
     let read: Vec<usize> = if formulas.is_empty() {
