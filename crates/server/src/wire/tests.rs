@@ -5,7 +5,8 @@ use std::path::Path;
 fn declaration<T: TS>() -> String {
     let doc = T::docs().unwrap_or_default();
     // All JSON numbers are `number` in TypeScript.
-    format!("\n{doc}export {}\n", T::decl().replace("bigint", "number"))
+    let config = ts_rs::Config::new().with_large_int("number");
+    format!("\n{doc}export {}\n", T::decl(&config))
 }
 
 macro_rules! declarations { ($($t:ty),* $(,)?) => { [$(declaration::<$t>()),*].concat() } }
