@@ -1,6 +1,7 @@
 //! From a plan to a running program.
 
 pub mod blacklist;
+mod busy;
 mod check;
 mod command;
 pub mod environment;

@@ -1,5 +1,6 @@
 //! From a launch request to a running program: select and take cores, prepare the command, start it.
 
+use crate::busy;
 use crate::selector::{CoreSelector, ExplainedPlan};
 use crate::{CommandRequest, Environment, ExplainedCommand, LaunchError, Program, RunOptions};
 use numakit_model::{CpuSet, Topology};
@@ -9,7 +10,7 @@ use numakit_registry::limits::{CoreLimits, LimitsError};
 use numakit_registry::location;
 use numakit_registry::{
     CoreSelection, Ending, HolderInfo, Registry, RegistryError, RegistryView, Reservation, RunError,
-    Supervisor, TakeError, busy, inspect, run,
+    Supervisor, TakeError, inspect, run,
 };
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::permissions::{Permission, Permissions};

@@ -5,7 +5,7 @@
 //! environments are now. Processes that others bound to CPUs without the registry are listed too, so that their
 //! CPUs are avoided. A process in a cpuset, such as those of a container, does not count as bound for that.
 
-pub(crate) mod proc;
+mod proc;
 
 use crate::holding::{BoundProcess, Holder, HolderState, Holding, ProcessId};
 use crate::record::HolderRecord;

@@ -8,7 +8,6 @@
 
 mod allocation_lock;
 mod audit;
-pub mod busy;
 mod error;
 mod follow;
 mod holding;

@@ -102,6 +102,14 @@ impl<'a> TaskDir<'a> {
         Ok(threads)
     }
 
+    /// The same without reading the list of a single-threaded process; none if it has ended.
+    pub fn live_threads(&self) -> Vec<u32> {
+        match (self.thread_count(), self.pid) {
+            (Some(0 | 1), Some(pid)) => vec![pid],
+            _ => self.threads().unwrap_or_default(),
+        }
+    }
+
     /// How many threads the process has, from the link count of a directory. Only on this machine.
     pub fn thread_count(&self) -> Option<u64> {
         self.root.links(&self.path("task"))?.checked_sub(2)

@@ -84,16 +84,8 @@ pub fn mask(root: &SysRoot, pid: u32, thread: u32) -> Option<CpuSet> {
 
 /// The CPU masks of all threads of a process, without duplicates.
 pub fn masks(root: &SysRoot, pid: u32) -> BTreeSet<CpuSet> {
-    threads(root, pid).into_iter().filter_map(|thread| mask(root, pid, thread)).collect()
-}
-
-/// The threads of a process, without reading the list of a single-threaded one; none if it has ended.
-pub fn threads(root: &SysRoot, pid: u32) -> Vec<u32> {
-    let process = TaskDir::of(root, pid);
-    match process.thread_count() {
-        Some(0 | 1) => vec![pid],
-        _ => process.threads().unwrap_or_default(),
-    }
+    let threads = TaskDir::of(root, pid).live_threads();
+    threads.into_iter().filter_map(|thread| mask(root, pid, thread)).collect()
 }
 
 /// The kernel's threads, if the kernel lists them; [`Task::read`] recognises the others.

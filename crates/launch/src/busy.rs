@@ -1,6 +1,5 @@
 //! CPUs that are in use without a reservation, from their CPU time in a short interval.
 
-use crate::audit::proc::threads;
 use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
@@ -10,8 +9,6 @@ use std::time::Duration;
 
 /// Interval for [`measure`]: several ticks of the kernel's accounting.
 pub const INTERVAL: Duration = Duration::from_millis(60);
-/// A CPU that works for this percentage of the time or more counts as busy.
-pub const THRESHOLD: u32 = 50;
 
 /// A CPU that is in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +90,7 @@ fn find_processes(root: &SysRoot, busy: &mut [Busy]) {
     let me = root.is_host().then(std::process::id);
     for pid in processes(root).unwrap_or_default().into_iter().filter(|pid| Some(*pid) != me) {
         let process = TaskDir::of(root, pid);
-        for thread in threads(root, pid) {
+        for thread in process.live_threads() {
             let stat = process.thread(thread).stat().ok();
             let Some(stat) = stat.filter(|stat| stat.runnable) else { continue };
             let there = |busy: &&mut Busy| Some(busy.cpu) == stat.cpu && busy.process.is_none();
