@@ -1,4 +1,8 @@
 //! From a plan to a running program.
+//!
+//! - [`LaunchRequest::prepare`] selects and takes cores and prepares the command.
+//! - [`run`] starts a program on reserved cores, holds them until its last descendant has ended, and returns how the
+//!   program itself ended: [`Ending`].
 
 pub mod blacklist;
 mod busy;
@@ -7,6 +11,7 @@ mod command;
 pub mod environment;
 mod error;
 pub mod file_kind;
+pub mod isolate;
 pub mod options;
 pub mod preload;
 mod prepare;
@@ -15,6 +20,7 @@ mod ranks;
 pub mod rebind;
 mod selector;
 mod shell;
+mod supervise;
 #[cfg(test)]
 mod test_topology;
 
@@ -27,3 +33,4 @@ pub use prepare::{Isolation, LaunchRequest, PreparedLaunch, StartError, Wait};
 pub use program::{Obstacle, Program};
 pub use rebind::{RebindError, RebindReport};
 pub use selector::{CoreSelector, ExplainedPlan};
+pub use supervise::{Ending, RunError, Supervisor, run};

@@ -1,16 +1,16 @@
 //! From a launch request to a running program: select and take cores, prepare the command, start it.
 
 use crate::busy;
+use crate::isolate::{self, ControlGroup};
 use crate::selector::{CoreSelector, ExplainedPlan};
+use crate::supervise::{Ending, RunError, Supervisor, run};
 use crate::{CommandRequest, Environment, ExplainedCommand, LaunchError, Program, RunOptions};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::{PlacementRequest, PlanError};
-use numakit_registry::isolate::{self, ControlGroup};
 use numakit_registry::limits::{CoreLimits, LimitsError};
 use numakit_registry::location;
 use numakit_registry::{
-    CoreSelection, Ending, HolderInfo, Registry, RegistryError, RegistryView, Reservation, RunError,
-    Supervisor, TakeError, inspect, run,
+    CoreSelection, HolderInfo, Registry, RegistryError, RegistryView, Reservation, TakeError, inspect,
 };
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::permissions::{Permission, Permissions};

@@ -39,6 +39,9 @@ pub(crate) struct LostProgram {
     pid: u32,
 }
 
+/// The process name of supervisors, by which the audit recognises the programs of those that live. It contains neither
+/// ours nor the program's: `pkill` of either does not hit it.
+pub const SUPERVISOR_NAME: &str = "cores-keeper";
 /// Processes that start during the audit are audited in another round.
 const MAX_ROUNDS: usize = 16;
 
@@ -209,7 +212,7 @@ impl Auditor<'_> {
         // It may run everywhere. If its supervisor lives and there are locks of an unknown holder, these are its own.
         let is_unknown = |holding: &Holding| holding.state == HolderState::Unknown;
         let has_locks = !self.scan.in_removed_files.is_empty() || self.scan.holdings.iter().any(is_unknown);
-        let is_explained = has_locks && proc::has_ancestor(self.root, task.pid, crate::supervisor::NAME);
+        let is_explained = has_locks && proc::has_ancestor(self.root, task.pid, SUPERVISOR_NAME);
         (!is_explained).then(|| self.online.clone())
     }
 }

@@ -22,7 +22,8 @@ const MAX_ATTEMPTS: usize = 10;
 
 /// A reservation that follows the registry's name.
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub struct Registration {
+    /// The cores.
     pub reservation: Reservation,
     watch: Option<NameWatch>,
     /// The reservation is in a file without the registry's name.

@@ -2,8 +2,7 @@
 //! When a process is killed, its locks are released.
 //!
 //! - [`Registry::take`] selects and locks cores in one step and returns a [`Reservation`].
-//! - [`run`] starts a program on them, holds them until its last descendant has ended, and returns how the
-//!   program itself ended: [`Ending`].
+//! - [`Registration`] keeps it in the file that has the registry's name, for the process that supervises the program.
 //! - [`inspect`] reads who holds what, without creating or changing anything.
 
 mod allocation_lock;
@@ -11,26 +10,22 @@ mod audit;
 mod error;
 mod follow;
 mod holding;
-pub mod isolate;
-mod launcher;
 pub mod limits;
 pub mod location;
-mod message;
 mod open;
 pub mod record;
 mod removed;
 mod reservation;
 mod scan;
-mod supervisor;
 mod tag;
 mod take;
 
+pub use audit::SUPERVISOR_NAME;
 pub use error::{FileError, RegistryError, TakeError};
+pub use follow::Registration;
 pub use holding::{BoundProcess, Holder, HolderState, Holding, ProcessId, RegistryView};
-pub use launcher::{Ending, RunError, run};
 pub use open::{Registry, inspect, inspect_at};
 pub use reservation::{MIN_DESCRIPTOR, Reservation};
-pub use supervisor::Supervisor;
 pub use take::{CoreSelection, HolderInfo};
 
 /// The name of a user, or the number if there is no name.

@@ -1,6 +1,6 @@
 //! Reserved cores.
 
-use crate::holding::{Holder, ProcessId};
+use crate::holding::ProcessId;
 use crate::location::RegistryLocation;
 use crate::record::{HolderRecord, Parsed};
 use crate::scan::{identity_lock, read_record, record_offset, slot_lock};
@@ -79,9 +79,11 @@ impl Reservation {
         Ok(if others.is_empty() { Locked::All } else { Locked::AllBut(others) })
     }
 
-    /// Changes the holder in the record. Only the process that supervises the program does so.
-    pub(crate) fn update_holder(&mut self, change: impl FnOnce(&mut Holder)) -> io::Result<()> {
-        change(&mut self.record.holder);
+    /// Writes into the record which processes the program and its supervisor are. Only the process that supervises
+    /// the program does so.
+    pub fn record_processes(&mut self, supervisor: u32, program: Option<u32>) -> io::Result<()> {
+        let holder = &mut self.record.holder;
+        (holder.supervisor, holder.program) = (process_id(supervisor), program.and_then(process_id));
         self.write()
     }
 

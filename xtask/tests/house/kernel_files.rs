@@ -9,7 +9,7 @@ const WITHOUT_ROOT: [(&str, &str); 4] = [
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
     ("crates/sys/src/shared_ring.rs", "/proc/PID/fd/N names its memory file to other processes"),
-    ("crates/registry/src/isolate.rs", "creates, writes and removes control groups, which SysRoot cannot"),
+    ("crates/launch/src/isolate.rs", "creates, writes and removes control groups, which SysRoot cannot"),
 ];
 
 /// Sources that name files of processes and threads or the load, and why.

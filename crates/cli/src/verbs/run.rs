@@ -213,7 +213,7 @@ impl RunArgs {
         }
         let (program, library) = program.clone().with_library()?;
         let mut topology = topology(root, request)?;
-        if topology.allowed != topology.online && numakit_registry::isolate::remove_abandoned() {
+        if topology.allowed != topology.online && numakit_launch::isolate::remove_abandoned() {
             topology = self::topology(root, request)?;
         }
         let request = LaunchRequest {

@@ -1,11 +1,10 @@
 //! The launcher: the process that the shell waits for. It starts the supervisor, which starts the program. Then it
 //! forwards signals, and stops, continues and ends as the program does.
 
-use crate::follow::Registration;
+use super::message::SupervisorMessage;
+use super::supervisor::{self, Supervisor};
 use crate::isolate::ControlGroup;
-use crate::message::SupervisorMessage;
-use crate::reservation::process_id;
-use crate::supervisor::{self, Supervisor};
+use numakit_registry::Registration;
 use numakit_sys::supervise::{self, ChildEvent, Fork, ReceivedSignal, SignalQueue, WaitResult};
 use numakit_sys::{clock, poll};
 use std::io;
@@ -138,11 +137,7 @@ impl Launcher {
     /// After the supervisor was killed, the program and the orphans are children of this process. It supervises
     /// them until the program ends.
     fn take_over(mut self) -> Result<Ending, RunError> {
-        let program = self.program;
-        let _ = self.registration.reservation.update_holder(|holder| {
-            holder.supervisor = process_id(std::process::id());
-            holder.program = program.and_then(process_id);
-        });
+        let _ = self.registration.reservation.record_processes(std::process::id(), self.program);
         self.registration.start_watching();
         let mut ending = None;
         loop {

@@ -111,17 +111,17 @@ impl GroupError {
 impl ControlGroup {
     /// For [`numakit_sys::start::PreparedCommand::cgroup`]: the program enters before its mask is set, since
     /// entering discards the mask.
-    pub fn descriptor(&self) -> RawFd {
+    pub(crate) fn descriptor(&self) -> RawFd {
         self.entrance.as_raw_fd()
     }
 
     /// Whether the kernel keeps all other processes off its CPUs.
-    pub fn is_partition(&self) -> bool {
+    pub(crate) fn is_partition(&self) -> bool {
         self.shared.is_none()
     }
 
     /// A warning about its effect on other processes.
-    pub fn warning(&self) -> Option<String> {
+    pub(crate) fn warning(&self) -> Option<String> {
         let release = kernel_release(&SysRoot::host()).unwrap_or_default();
         let above = self.path.parent()?.display();
         (self.is_partition() && !keeps_masks(&release)).then(|| {
@@ -134,7 +134,7 @@ impl ControlGroup {
     }
 
     /// Removes it. The processes in it have ended, but the kernel may still count them.
-    pub fn remove(self) {
+    pub(crate) fn remove(self) {
         for _ in 0..100 {
             match remove_group(&self.path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
@@ -168,11 +168,11 @@ fn keeps_masks(release: &str) -> bool {
 
 /// Makes a control group with these CPUs and, if given, these nodes: a partition if the kernel allows it, else a
 /// plain cpuset. If it fails, the cores stay reserved all the same.
-pub fn isolate(cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<ControlGroup, GroupError> {
+pub(crate) fn isolate(cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<ControlGroup, GroupError> {
     isolate_below(&own_group()?, std::process::id(), cpus, mems)
 }
 
-/// Checks whether [`isolate`] can make a control group here; the text says where.
+/// Checks whether a program can have a control group of its own here; the text says where.
 pub fn check() -> Result<String, GroupError> {
     let own = own_group()?;
     match is_enabled(&own)? {
@@ -184,7 +184,7 @@ pub fn check() -> Result<String, GroupError> {
 }
 
 /// CPUs of partitions that this process may use again after those are removed.
-pub fn cpus_in_partitions(online: &CpuSet) -> CpuSet {
+pub(crate) fn cpus_in_partitions(online: &CpuSet) -> CpuSet {
     let own = own_group().ok();
     own.and_then(|own| missing_cpus(&own, online)).unwrap_or_default()
 }

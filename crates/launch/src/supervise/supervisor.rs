@@ -1,10 +1,9 @@
 //! The supervisor: a small process that holds the cores as long as any descendant of the program lives. It is the
 //! program's parent and a subreaper, so it sees the end of the last descendant.
 
-use crate::follow::Registration;
+use super::message::SupervisorMessage;
 use crate::isolate::ControlGroup;
-use crate::message::SupervisorMessage;
-use crate::reservation::{Reservation, process_id};
+use numakit_registry::{Registration, Reservation, SUPERVISOR_NAME};
 use numakit_sys::start::PreparedCommand;
 use numakit_sys::supervise::{self, ChildEvent, ReceivedSignal, SignalQueue, WaitResult};
 use numakit_sys::{clock, poll};
@@ -13,8 +12,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Its process name, which contains neither ours nor the program's: `pkill` of either does not hit it.
-pub(crate) const NAME: &str = "cores-keeper";
 /// A signal to the process group reaches supervisor and launcher within this time of each other.
 const GROUP_SIGNAL_DELAY: Duration = Duration::from_millis(4);
 /// Until the launcher is continued again.
@@ -93,12 +90,9 @@ impl Supervision {
                 return Err(Box::new((not_started(&error), launcher)));
             }
         };
-        let _ = supervise::set_process_name(NAME);
+        let _ = supervise::set_process_name(SUPERVISOR_NAME);
         // The locks do not depend on this part of the record.
-        let _ = reservation.update_holder(|holder| {
-            holder.supervisor = process_id(std::process::id());
-            holder.program = process_id(program);
-        });
+        let _ = reservation.record_processes(std::process::id(), Some(program));
         let is_reported = SupervisorMessage::Started(program).send(&launcher).is_ok();
         let mut supervision = Self {
             registration: Registration::new(reservation),

@@ -4,9 +4,10 @@
 //! mask. `--unnamed` leaves `NUMA_HOLD` and `NUMA_MASK` out of the environment.
 #![allow(clippy::print_stderr)]
 
+use numakit_launch::{RunError, Supervisor, run};
 use numakit_model::CpuSet;
 use numakit_registry::limits::CoreLimits;
-use numakit_registry::{CoreSelection, HolderInfo, Registry, RegistryView, RunError, Supervisor, run};
+use numakit_registry::{CoreSelection, HolderInfo, Registry, RegistryView};
 use numakit_sys::start::PreparedCommand;
 use std::error::Error;
 use std::ffi::OsStr;
