@@ -1,6 +1,6 @@
 //! Files that several users may write: the registry and the limits.
 
-use numakit_registry::limits::{self, LimitSubject, LimitedUser};
+use numakit_launch::limits::{self, LimitSubject, LimitedUser};
 use numakit_registry::record::{self, HEADER, MAX_CPUS, Parsed, RECORD};
 
 /// The file of the registry: a header, then records. Names are printed on terminals of other users,

@@ -12,6 +12,7 @@ pub mod environment;
 mod error;
 pub mod file_kind;
 pub mod isolate;
+pub mod limits;
 pub mod options;
 pub mod preload;
 mod prepare;

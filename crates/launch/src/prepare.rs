@@ -2,12 +2,12 @@
 
 use crate::busy;
 use crate::isolate::{self, ControlGroup};
+use crate::limits::{CoreLimits, LimitExceeded, LimitsError};
 use crate::selector::{CoreSelector, ExplainedPlan};
 use crate::supervise::{Ending, RunError, Supervisor, run};
 use crate::{CommandRequest, Environment, ExplainedCommand, LaunchError, Program, RunOptions};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::{PlacementRequest, PlanError};
-use numakit_registry::limits::{CoreLimits, LimitsError};
 use numakit_registry::location;
 use numakit_registry::{
     CoreSelection, HolderInfo, Registry, RegistryError, RegistryView, Reservation, TakeError, inspect,
@@ -75,6 +75,9 @@ pub enum StartError {
     /// The file of limits.
     #[error(transparent)]
     Limits(#[from] LimitsError),
+    /// The user may not hold so many cores.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
     /// The command cannot be prepared.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -89,11 +92,11 @@ pub enum StartError {
     Prepare(String),
 }
 
-impl From<TakeError<PlanError>> for StartError {
-    fn from(error: TakeError<PlanError>) -> Self {
+impl From<TakeError<Self>> for StartError {
+    fn from(error: TakeError<Self>) -> Self {
         match error {
             TakeError::Registry(error) => Self::Registry(error),
-            TakeError::Selection(error) => Self::Plan(error),
+            TakeError::Selection(error) => error,
         }
     }
 }
@@ -138,15 +141,21 @@ impl LaunchRequest<'_> {
         };
         // CPUs of a partition are free in the registry first, and in this process's CPU mask a moment later.
         let last_partition = Cell::new(None);
-        let select = |view: &RegistryView| {
+        let select = |view: &RegistryView| -> Result<_, StartError> {
             if !self.cpus_in_partitions(view).is_empty() {
                 last_partition.set(Some(Instant::now()));
             }
-            self.select(&selector, view)
+            let selected = self.select(&selector, view)?;
+            limits.check(&view.holdings, selected.cores)?;
+            Ok(selected)
         };
         let is_returning = || last_partition.get().is_some_and(|when| when.elapsed() < PARTITION_DELAY);
-        let is_temporary = |error: &PlanError| error.is_temporary() || is_returning();
-        let (reservation, plan) = registry.take_waiting(&info, &limits, timeout, is_temporary, select)?;
+        let is_temporary = |error: &StartError| match error {
+            StartError::Plan(error) => error.is_temporary() || is_returning(),
+            StartError::Limit(error) => error.is_temporary(),
+            _ => false,
+        };
+        let (reservation, plan) = registry.take_waiting(&info, timeout, is_temporary, select)?;
         self.prepare_command(plan, Some(reservation))
     }
 

@@ -1,11 +1,11 @@
 //! Binds the threads of a running process, and moves its memory.
 
 use crate::command::memory;
+use crate::limits::CoreLimits;
 use crate::prepare::StartError;
 use crate::selector::{CoreSelector, ExplainedPlan};
 use numakit_model::plan::{Mode, Plan};
 use numakit_model::{CpuSet, Topology};
-use numakit_registry::limits::CoreLimits;
 use numakit_registry::{HolderInfo, Registry, RegistryError, RegistryView, inspect};
 use numakit_sys::SysRoot;
 use numakit_sys::migrate::{move_process, move_range};
@@ -85,8 +85,12 @@ pub fn select_and_bind(
     }
     let info = HolderInfo { application: format!("process {pid}, being bound") };
     let limits = CoreLimits::of_this_machine()?;
-    let select = |view: &RegistryView| selector.select(&without_process(view));
-    let (reservation, mut plan) = Registry::open()?.take(&info, &limits, select)?;
+    let select = |view: &RegistryView| -> Result<_, StartError> {
+        let selected = selector.select(&without_process(view))?;
+        limits.check(&view.holdings, selected.cores)?;
+        Ok(selected)
+    };
+    let (reservation, mut plan) = Registry::open()?.take(&info, select)?;
     plan.plan.warnings.extend(limits.warning().map(str::to_owned));
     let report = rebind(&plan);
     reservation.release();

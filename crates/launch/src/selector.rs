@@ -1,9 +1,9 @@
 //! Selects cores for a program, under the allocation lock.
 
 use crate::StartError;
+use crate::limits::{CoreLimits, LimitExceeded};
 use numakit_model::{CpuSet, Plan, Topology};
 use numakit_placement::{Cores, PlacementRequest, PlanError, Taken, explained};
-use numakit_registry::limits::CoreLimits;
 use numakit_registry::{CoreSelection, RegistryError, RegistryView, inspect};
 use numakit_sys::SysRoot;
 
@@ -60,7 +60,7 @@ impl<'a> CoreSelector<'a> {
         let allowed = self.limits.map(|limits| limits.check(&view.holdings, cores));
         let mut selected = match (self.request.cores, allowed) {
             // 'All free cores' means those within the user's limit.
-            (None | Some(Cores::Auto), Some(Err(RegistryError::Limit { limit, held, user, .. })))
+            (None | Some(Cores::Auto), Some(Err(LimitExceeded { limit, held, user, .. })))
                 if limit > held =>
             {
                 let fewer =

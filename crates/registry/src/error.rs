@@ -5,7 +5,7 @@ use crate::reservation::MIN_DESCRIPTOR;
 use numakit_model::{CpuSet, Fix};
 use numakit_sys::{file, sched};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use thiserror::Error;
 
 /// The usual limit of open files.
@@ -41,32 +41,12 @@ pub enum RegistryError {
     /// The registry has no room for another holder.
     #[error("{0} programs hold cores, which is the maximum; wait for one to end, or use --share")]
     Full(u64),
-    /// The user's limit.
-    #[error(
-        "{requested} cores were requested, but {user} may hold {limit} and holds {held}; request fewer, wait, use --share, or change {}:{line}",
-        file.display()
-    )]
-    Limit {
-        /// Cores that were selected.
-        requested: u32,
-        /// The user.
-        user: String,
-        /// How many the user may hold.
-        limit: u32,
-        /// How many the user holds.
-        held: u32,
-        /// The file of limits.
-        file: PathBuf,
-        /// Its line.
-        line: usize,
-    },
 }
 
 impl RegistryError {
     /// Whether waiting for others to release cores may help.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Full(_))
-            || matches!(self, Self::Limit { requested, limit, .. } if requested <= limit)
     }
 }
 

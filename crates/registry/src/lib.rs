@@ -10,7 +10,6 @@ mod audit;
 mod error;
 mod follow;
 mod holding;
-pub mod limits;
 pub mod location;
 mod open;
 pub mod record;

@@ -3,7 +3,6 @@
 use crate::allocation_lock::AllocationLock;
 use crate::error::{RegistryError, TakeError};
 use crate::holding::{Holder, Holding, RegistryView};
-use crate::limits::CoreLimits;
 use crate::open::Registry;
 use crate::record::{HolderRecord, MAX_CPUS, MAX_SLOTS, Parsed};
 use crate::reservation::{Locked, MIN_DESCRIPTOR, Reservation, process_id};
@@ -39,18 +38,17 @@ pub struct CoreSelection<T> {
 }
 
 impl Registry {
-    /// Takes cores within the limits, under the allocation lock. `select` receives the present holdings and
-    /// may select any CPU that is not held ([`RegistryView::held`]). If it fails, nothing is taken.
+    /// Takes cores under the allocation lock. `select` receives the present holdings and may select any CPU that is
+    /// not held ([`RegistryView::held`]), or refuse, as for a limit of the user. If it fails, nothing is taken.
     pub fn take<T, E>(
         &mut self,
         info: &HolderInfo,
-        limits: &CoreLimits,
         mut select: impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
     ) -> Result<(Reservation, T), TakeError<E>> {
         let mut attempts = 0;
         loop {
             let lock = self.acquire_lock()?;
-            let attempt = self.attempt(&lock, info, limits, &mut select);
+            let attempt = self.attempt(&lock, info, &mut select);
             self.release_lock(lock);
             attempts += 1;
             match attempt? {
@@ -66,7 +64,6 @@ impl Registry {
     pub fn take_waiting<T, E>(
         &mut self,
         info: &HolderInfo,
-        limits: &CoreLimits,
         timeout: Option<Duration>,
         is_temporary: impl Fn(&E) -> bool,
         mut select: impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
@@ -74,7 +71,7 @@ impl Registry {
         let wait = timeout.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         let deadline = wait.map(|wait| clock::monotonic().saturating_add(wait));
         loop {
-            let error = match self.take(info, limits, &mut select) {
+            let error = match self.take(info, &mut select) {
                 Ok(taken) => return Ok(taken),
                 Err(error) => error,
             };
@@ -93,7 +90,6 @@ impl Registry {
         &self,
         lock: &AllocationLock,
         info: &HolderInfo,
-        limits: &CoreLimits,
         select: &mut impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
     ) -> Result<Attempt<T>, TakeError<E>> {
         let holders = self.scan_holders()?;
@@ -111,7 +107,6 @@ impl Registry {
         if let Some(error) = conflict(&view.holdings, &selection.cpus) {
             return Err(error.into());
         }
-        limits.check(&view.holdings, selection.cores)?;
         let tag = tag::new(self.location.identity(&self.file));
         let holder = Holder { tag: Some(tag), ..new_holder(info, selection.cores) };
         let record = HolderRecord { cpus: selection.cpus, holder, ended: false };

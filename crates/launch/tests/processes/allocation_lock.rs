@@ -3,7 +3,6 @@
 
 use crate::scene::{Scene, kill, state};
 use numakit_model::CpuSet;
-use numakit_registry::limits::CoreLimits;
 use numakit_registry::{CoreSelection, HolderInfo, Registry};
 use numakit_testing::children::{Lines, Started};
 use numakit_testing::until;
@@ -32,7 +31,7 @@ fn a_slow_owner_of_the_lock_takes_no_cores_that_others_took_meanwhile() {
     let mut registry = Registry::open_at(&scene.registry()).unwrap();
     let (mut message, mut other) = (String::new(), None);
     // While this test has the lock, two other launchers continue after a while.
-    let taken = registry.take(&HolderInfo::default(), &CoreLimits::default(), |view| {
+    let taken = registry.take(&HolderInfo::default(), |view| {
         if other.is_none() {
             message = warning(&scene);
             other = Some(scene.running(&["0", "sh", "-c", SLEEP]));

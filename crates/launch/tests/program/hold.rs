@@ -4,9 +4,9 @@
 //! mask. `--unnamed` leaves `NUMA_HOLD` and `NUMA_MASK` out of the environment.
 #![allow(clippy::print_stderr)]
 
+use numakit_launch::limits::{CoreLimits, LimitExceeded};
 use numakit_launch::{RunError, Supervisor, run};
 use numakit_model::CpuSet;
-use numakit_registry::limits::CoreLimits;
 use numakit_registry::{CoreSelection, HolderInfo, Registry, RegistryView};
 use numakit_sys::start::PreparedCommand;
 use std::error::Error;
@@ -68,8 +68,11 @@ fn select(wanted: &str, view: &RegistryView) -> Result<CoreSelection<()>, String
     if holder.is_empty() { Ok(CoreSelection { cpus, cores, value: () }) } else { Err(holder.join("; ")) }
 }
 
-/// Says that it waits, and why.
-fn waits(refusal: &String) -> bool {
+/// Whether to wait after a refusal. Says so if others hold the cores; about a limit it waits silently.
+fn waits(refusal: &Failure) -> bool {
+    if let Some(limit) = refusal.downcast_ref::<LimitExceeded>() {
+        return limit.is_temporary();
+    }
     eprintln!("hold: waits: {refusal}");
     true
 }
@@ -79,10 +82,14 @@ fn hold() -> Result<ExitCode, Failure> {
     let (limits, mut registry) = (CoreLimits::of_this_machine()?, Registry::open()?);
     let application = options.words.first().cloned().unwrap_or_default();
     let info = HolderInfo { application: application.clone() };
-    let select = |view: &RegistryView| select(&options.cpus, view);
+    let select = |view: &RegistryView| -> Result<_, Failure> {
+        let selected = select(&options.cpus, view)?;
+        limits.check(&view.holdings, selected.cores)?;
+        Ok(selected)
+    };
     let (reservation, ()) = match options.wait {
-        None => registry.take(&info, &limits, select)?,
-        Some(wait) => registry.take_waiting(&info, &limits, Some(wait), waits, select)?,
+        None => registry.take(&info, select)?,
+        Some(wait) => registry.take_waiting(&info, Some(wait), waits, select)?,
     };
     let mut environment: Vec<_> = std::env::vars_os().collect();
     if !options.unnamed {

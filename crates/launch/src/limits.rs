@@ -10,8 +10,7 @@
 //! A line with the user's name or number comes first, then the groups, then the default. Without a matching line
 //! there is no limit. Root has none unless it is named.
 
-use crate::error::RegistryError;
-use crate::holding::Holding;
+use numakit_registry::Holding;
 use numakit_sys::{file, user};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +42,34 @@ pub enum LimitsError {
         /// The system's error.
         reason: io::Error,
     },
+}
+
+/// The user's limit does not allow so many cores.
+#[derive(Debug, Error)]
+#[error(
+    "{requested} cores were requested, but {user} may hold {limit} and holds {held}; request fewer, wait, use --share, or change {}:{line}",
+    file.display()
+)]
+pub struct LimitExceeded {
+    /// Cores that were selected.
+    pub requested: u32,
+    /// The user.
+    pub user: String,
+    /// How many the user may hold.
+    pub limit: u32,
+    /// How many the user holds.
+    pub held: u32,
+    /// The file of limits.
+    pub file: PathBuf,
+    /// Its line.
+    pub line: usize,
+}
+
+impl LimitExceeded {
+    /// Whether waiting for the user's other programs to release cores may help.
+    pub fn is_temporary(&self) -> bool {
+        self.requested <= self.limit
+    }
 }
 
 /// The users that a line limits.
@@ -177,8 +204,9 @@ impl CoreLimits {
         self.warning.as_deref()
     }
 
-    /// Whether this user may hold `requested` more cores.
-    pub fn check(&self, holdings: &[Holding], requested: u32) -> Result<(), RegistryError> {
+    /// Whether this user may hold `requested` more cores. To be asked where cores are selected, under the allocation
+    /// lock: nobody takes cores between this and the reservation.
+    pub fn check(&self, holdings: &[Holding], requested: u32) -> Result<(), LimitExceeded> {
         if self.rules.is_empty() {
             return Ok(());
         }
@@ -199,13 +227,14 @@ impl CoreLimits {
         }
         let user = name.unwrap_or_else(|| id.to_string());
         let (limit, file, line) = (rule.cores, self.file.clone(), rule.line);
-        Err(RegistryError::Limit { requested, user, limit, held, file, line })
+        Err(LimitExceeded { requested, user, limit, held, file, line })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_registry::{Holder, HolderState};
 
     const FILE: &str =
         "# of the machine\ndefault 16\nuser alice 32 # busy\n\ngroup hpc 64\ngroup few 2\nuid 7 8\n";
@@ -252,6 +281,25 @@ mod tests {
         let missing = CoreLimits::read(file.join("no-such-file")).unwrap_err();
         let LimitsError::Unreadable { reason, .. } = missing else { panic!("{missing}") };
         assert_eq!(CoreLimits::unlimited(&file, &reason).warning(), None);
+    }
+
+    #[test]
+    fn waiting_helps_only_within_the_limit() {
+        let id = user::real_id();
+        let (file, rules) = (PathBuf::from("/limits"), parse(&format!("uid {id} 3")).unwrap());
+        let limits = CoreLimits { file, rules, warning: None };
+        let held = Holding {
+            cpus: numakit_model::CpuSet::range(0, 1),
+            state: HolderState::Held,
+            holder: Some(Holder { user: id, ..Holder::default() }),
+            same_pid_namespace: true,
+            is_own: false,
+        };
+        let refused = |requested| limits.check(std::slice::from_ref(&held), requested).unwrap_err();
+        assert!(limits.check(std::slice::from_ref(&held), 1).is_ok());
+        assert!(refused(2).is_temporary() && !refused(4).is_temporary());
+        let expected = "may hold 3 and holds 2; request fewer, wait, use --share, or change /limits:1";
+        assert!(refused(2).to_string().ends_with(expected), "{}", refused(2));
     }
 
     #[test]
