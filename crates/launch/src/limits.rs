@@ -44,7 +44,7 @@ pub enum LimitsError {
     },
 }
 
-/// The user's limit does not allow so many cores.
+/// More cores were requested than the user may hold.
 #[derive(Debug, Error)]
 #[error(
     "{requested} cores were requested, but {user} may hold {limit} and holds {held}; request fewer, wait, use --share, or change {}:{line}",

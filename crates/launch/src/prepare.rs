@@ -75,7 +75,7 @@ pub enum StartError {
     /// The file of limits.
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// The user may not hold so many cores.
+    /// More cores than the user may hold.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
     /// The command cannot be prepared.

@@ -109,6 +109,12 @@ fn no_process_is_ended_by_a_pattern() {
     }
 }
 
+/// Files that open files otherwise, and why.
+const OTHER_OPENERS: [(&str, &str); 2] = [
+    ("crates/launch/src/isolate.rs", "reads files of control groups, which the kernel makes"),
+    ("crates/launch/src/limits.rs", "NUMAKIT_LIMITS=/dev/null means that there are no limits"),
+];
+
 /// A user, a program or a variable of the environment may name a FIFO, a device or a file without end. Crates that read such files open
 /// them by `numakit_sys::file`, which never waits.
 #[test]
@@ -133,6 +139,10 @@ fn files_that_others_name_are_opened_one_way() {
         let text = read(&path);
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let found = code.lines().find(|line| opens(line));
+        if OTHER_OPENERS.iter().any(|(other, _)| path == Path::new(other)) {
+            assert!(found.is_some(), "{} needs no exception", path.display());
+            continue;
+        }
         assert_eq!(found, None, "{}: use numakit_sys::file::open_to_read", path.display());
     }
 }
