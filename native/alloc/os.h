@@ -18,7 +18,7 @@ struct os_window {
     size_t bytes;
 };
 struct os_window os_window(void);
-/* Whether the program may have only so many addresses. */
+/* Whether the addresses of the program are limited. */
 bool os_limits_addresses(void);
 
 /* Makes addresses usable, of which none is: zeros that take memory when they are touched. */
