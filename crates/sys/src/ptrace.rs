@@ -84,6 +84,12 @@ impl Tracer {
         check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, 0usize, OPTIONS as usize) }).map(drop)
     }
 
+    /// The same without what it creates or executes.
+    pub fn seize_alone(&self, thread: u32) -> io::Result<()> {
+        // SAFETY: plain integers.
+        check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, 0usize, 0usize) }).map(drop)
+    }
+
     /// Interrupts a thread: [`Stop::Interrupted`] follows. A system call that it sleeps in may be interrupted too, see
     /// [`Tracer::repair_call`].
     pub fn interrupt(&self, thread: u32) -> io::Result<()> {
@@ -142,6 +148,13 @@ impl Tracer {
         check(unsafe { libc::ptrace(libc::PTRACE_CONT, thread, 0usize, signal as usize) }).map(drop)
     }
 
+    /// Lets a stopped thread execute one instruction, and delivers a signal to it; 0 is none. [`Stop::Signal`] with
+    /// [`crate::signal::TRAP`] follows, unless something else stops it before.
+    pub fn step(&self, thread: u32, signal: i32) -> io::Result<()> {
+        // SAFETY: plain integers.
+        check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, thread, 0usize, signal as usize) }).map(drop)
+    }
+
     /// Leaves a thread stopped after [`Stop::Group`], until its process is continued.
     pub fn leave_stopped(&self, thread: u32) -> io::Result<()> {
         // SAFETY: plain integers.
@@ -161,6 +174,14 @@ impl Tracer {
             Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Err(io::ErrorKind::NotFound.into()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Waits for the next stop of this traced thread, whatever others do.
+    pub fn next_of(&self, thread: u32) -> io::Result<Stop> {
+        let mut status = 0;
+        // SAFETY: the status outlives the call.
+        check(unsafe { libc::waitpid(thread as i32, &mut status, libc::__WALL | libc::__WNOTHREAD) } as i64)?;
+        Ok(self.stop(thread, status))
     }
 
     fn stop(&self, thread: u32, status: i32) -> Stop {

@@ -80,6 +80,8 @@ fn set_of(signals: impl Iterator<Item = i32>) -> libc::sigset_t {
 pub const INTERRUPT: i32 = libc::SIGINT;
 /// Ends a process at once; it cannot be caught.
 pub const KILL: i32 = libc::SIGKILL;
+/// A thread that is stepped has executed an instruction.
+pub const TRAP: i32 = libc::SIGTRAP;
 /// Request to terminate.
 pub const TERMINATE: i32 = libc::SIGTERM;
 /// The terminal was closed.

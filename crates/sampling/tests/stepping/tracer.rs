@@ -1,15 +1,15 @@
 //! One thread of a program, stepped by ptrace.
 
-use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
-use numakit_sampling::operand::{AddressSpace, X86Registers};
+use numakit_sampling::operand::{AddressSpace, X86Registers, sampled};
+use numakit_sys::ptrace::{Stop, Tracer};
+use numakit_sys::signal::{KILL, TRAP};
+use numakit_sys::supervise;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -63,7 +63,8 @@ pub struct Program {
     /// Dropped when the program may end.
     alive: Option<Sender<()>>,
     watch: Option<JoinHandle<()>>,
-    traced: Option<Pid>,
+    tracer: Rc<Tracer>,
+    traced: Option<u32>,
 }
 
 impl Drop for Program {
@@ -73,7 +74,7 @@ impl Drop for Program {
         let _ = self.child.kill();
         // The process ends only when the end of its traced thread has been seen.
         if let Some(thread) = self.traced {
-            while !matches!(wait(thread), None | Some(WaitStatus::Signaled(..) | WaitStatus::Exited(..))) {}
+            while !matches!(self.tracer.next_of(thread), Err(_) | Ok(Stop::Ended(_))) {}
         }
         let _ = self.child.wait();
     }
@@ -86,14 +87,15 @@ impl Program {
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().ok()?;
         let (alive, ended) = std::sync::mpsc::channel::<()>();
-        let pid = Pid::from_raw(i32::try_from(child.id()).ok()?);
+        let pid = child.id();
         let watch = std::thread::spawn(move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                let _ = kill(pid, Signal::SIGKILL);
+                let _ = supervise::send(pid, KILL);
             }
         });
+        let tracer = Rc::new(Tracer::new().unwrap());
         std::thread::sleep(warm);
-        Some(Self { child, alive: Some(alive), watch: Some(watch), traced: None })
+        Some(Self { child, alive: Some(alive), watch: Some(watch), tracer, traced: None })
     }
 
     fn pid(&self) -> u32 {
@@ -103,18 +105,18 @@ impl Program {
     /// Its busiest thread, to be stepped.
     pub fn attach(&mut self) -> Option<Stepped> {
         let thread = self.busiest()?;
-        ptrace::seize(thread, Options::empty()).ok()?;
+        self.tracer.seize_alone(thread).ok()?;
         self.traced = Some(thread);
-        Some(Stepped { thread, signal: None })
+        Some(Stepped { tracer: Rc::clone(&self.tracer), thread, signal: 0 })
     }
 
     /// The thread that uses most CPU time now.
-    fn busiest(&self) -> Option<Pid> {
+    fn busiest(&self) -> Option<u32> {
         let before = self.times()?;
         std::thread::sleep(Duration::from_millis(300));
         let used = |tid: &str, now: u64| now - before.get(tid).copied().unwrap_or(now);
         let (tid, _) = self.times()?.into_iter().max_by_key(|(tid, now)| used(tid, *now))?;
-        Some(Pid::from_raw(tid.parse().ok()?))
+        tid.parse().ok()
     }
 
     /// The CPU time of each thread, in the kernel's ticks.
@@ -143,21 +145,17 @@ impl Program {
     }
 }
 
-/// The thread's next stop or its end.
-fn wait(thread: Pid) -> Option<WaitStatus> {
-    waitpid(thread, Some(WaitPidFlag::__WALL)).ok()
-}
-
-/// A signal ended it that nobody here sent.
-fn has_crashed(status: WaitStatus) -> bool {
-    matches!(status, WaitStatus::Signaled(_, signal, _) if signal != Signal::SIGKILL)
+/// A signal ended it that nobody here sent. No program of these tests exits with a status above 128.
+fn has_crashed(status: i32) -> bool {
+    status > 128 && status != 128 + KILL
 }
 
 /// A stopped thread.
 pub struct Stepped {
-    thread: Pid,
-    /// A signal that it receives with the next step.
-    signal: Option<Signal>,
+    tracer: Rc<Tracer>,
+    thread: u32,
+    /// A signal that it receives with the next step; 0 is none.
+    signal: i32,
 }
 
 /// What a step led to.
@@ -170,45 +168,44 @@ pub enum Step {
 
 impl Stepped {
     pub fn interrupt(&mut self) -> Option<()> {
-        ptrace::interrupt(self.thread).ok()?;
+        self.tracer.interrupt(self.thread).ok()?;
         loop {
-            match wait(self.thread)? {
-                WaitStatus::PtraceEvent(..) => return Some(()),
-                WaitStatus::Stopped(_, signal) => ptrace::cont(self.thread, signal).ok()?,
-                status if has_crashed(status) => panic!("{status:?}"),
-                WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return None,
-                _ => {}
+            match self.tracer.next_of(self.thread).ok()? {
+                Stop::Signal(signal) => self.tracer.resume(self.thread, signal).ok()?,
+                Stop::Ended(status) => {
+                    assert!(!has_crashed(status), "{status}");
+                    return None;
+                }
+                Stop::Interrupted | Stop::Group | Stop::Created(_) | Stop::Executed(_) => return Some(()),
             }
         }
     }
 
     pub fn resume(&mut self) -> Option<()> {
-        ptrace::cont(self.thread, self.signal.take()).ok()
+        self.tracer.resume(self.thread, std::mem::take(&mut self.signal)).ok()
     }
 
     pub fn step(&mut self) -> Step {
-        if ptrace::step(self.thread, self.signal.take()).is_err() {
+        if self.tracer.step(self.thread, std::mem::take(&mut self.signal)).is_err() {
             return Step::Ended;
         }
-        match wait(self.thread) {
-            Some(WaitStatus::Stopped(_, Signal::SIGTRAP)) => Step::Done,
-            Some(WaitStatus::Stopped(_, signal)) => {
-                self.signal = Some(signal);
+        match self.tracer.next_of(self.thread) {
+            Ok(Stop::Signal(TRAP)) => Step::Done,
+            Ok(Stop::Signal(signal)) => {
+                self.signal = signal;
                 Step::Signal
             }
-            Some(WaitStatus::PtraceEvent(..)) => Step::Signal,
-            Some(status) if has_crashed(status) => panic!("{status:?}"),
-            _ => Step::Ended,
+            Ok(Stop::Interrupted | Stop::Group | Stop::Created(_) | Stop::Executed(_)) => Step::Signal,
+            Ok(Stop::Ended(status)) => {
+                assert!(!has_crashed(status), "{status}");
+                Step::Ended
+            }
+            Err(_) => Step::Ended,
         }
     }
 
     pub fn registers(&self) -> Option<X86Registers> {
-        let r = ptrace::getregs(self.thread).ok()?;
-        let general = [
-            r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
-            r.r14, r.r15,
-        ];
-        let (fs_base, gs_base) = (Some(r.fs_base), Some(r.gs_base));
-        Some(X86Registers { general, ip: r.rip, flags: r.eflags, fs_base, gs_base })
+        let traced = self.tracer.registers(self.thread).ok()??;
+        Some(sampled::registers(&traced.registers))
     }
 }

@@ -30,6 +30,11 @@ impl Drop for Traced {
 
 /// A tracer with a shell that runs this as soon as it is traced; none where that is refused.
 fn traced(script: &str) -> Option<(Tracer, Traced)> {
+    traced_by(script, Tracer::seize)
+}
+
+/// The same, traced in this way.
+fn traced_by(script: &str, seize: impl FnOnce(&Tracer, u32) -> io::Result<()>) -> Option<(Tracer, Traced)> {
     let tracer = Tracer::new().unwrap();
     let mut shell = Command::new("sh");
     let waits = format!("echo; read begin; {script}");
@@ -37,7 +42,7 @@ fn traced(script: &str) -> Option<(Tracer, Traced)> {
     let mut child = Traced(child);
     // It executes the shell before it prints.
     child.0.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
-    match tracer.seize(child.id()) {
+    match seize(&tracer, child.id()) {
         Ok(()) => {
             // The end of its input begins the script.
             drop(child.0.stdin.take());
@@ -115,6 +120,35 @@ fn a_running_thread_shows_its_registers() {
     }
     child.kill();
     assert_eq!((run(&tracer, id, |_, _| {}), seen), (128 + libc::SIGKILL, 20));
+}
+
+#[test]
+fn a_step_is_one_instruction() {
+    let Some((tracer, child)) = traced("while :; do :; done") else { return };
+    let id = child.id();
+    tracer.interrupt(id).unwrap();
+    assert_eq!(tracer.next_of(id).unwrap(), Stop::Interrupted);
+    let at = || tracer.registers(id).unwrap().unwrap().registers.ip;
+    let (mut near, mut before) = (0, at());
+    for _ in 0..200 {
+        tracer.step(id, 0).unwrap();
+        assert_eq!(tracer.next_of(id).unwrap(), Stop::Signal(crate::signal::TRAP));
+        let now = at();
+        // The longest instruction has 15 bytes; jumps and calls go elsewhere.
+        near += u32::from(now != before && now.wrapping_sub(before) <= 15);
+        before = now;
+    }
+    assert!(near > 100, "{near} of 200 steps lead to the next instruction");
+    tracer.step(id, libc::SIGKILL).unwrap();
+    assert_eq!(tracer.next_of(id).unwrap(), Stop::Ended(128 + libc::SIGKILL));
+}
+
+#[test]
+fn a_thread_that_is_traced_alone_creates_others_untraced() {
+    let Some((tracer, child)) = traced_by("(exit 3); exit 5", Tracer::seize_alone) else { return };
+    let mut created = 0;
+    let status = run(&tracer, child.id(), |_, stop| created += u32::from(matches!(stop, Stop::Created(_))));
+    assert_eq!((status, created), (5, 0));
 }
 
 #[test]
