@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "registry/tests/processes"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "launch/tests/processes"))
 from terminal import Dialogue
 
 RUN = f"{sys.argv[1]} run -c 1 --busy off --"
