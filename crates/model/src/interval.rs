@@ -2,14 +2,14 @@
 
 /// Where a value that was measured several times lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub struct ValueInterval {
     /// The low end.
     pub low: f64,
     /// The high end.
     pub high: f64,
 }
 
-impl Interval {
+impl ValueInterval {
     /// Whether all of it is less than all of another one.
     pub fn is_below(self, other: Self) -> bool {
         self.high < other.low
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn intervals_that_touch_are_not_apart() {
-        let of = |low, high| Interval { low, high };
+        let of = |low, high| ValueInterval { low, high };
         for (one, other, apart) in [
             (of(1.0, 2.0), of(2.0, 3.0), false),
             (of(1.0, 2.0), of(2.1, 3.0), true),

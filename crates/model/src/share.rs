@@ -1,6 +1,6 @@
 //! Shares that were found by counting some, with their uncertainty.
 
-use crate::interval::Interval;
+use crate::interval::ValueInterval;
 use serde::{Deserialize, Serialize};
 
 /// Standard errors of a 95 % interval.
@@ -30,8 +30,8 @@ impl ShareEstimate {
     }
 
     /// Where it lies.
-    pub fn interval(&self) -> Interval {
-        Interval { low: self.low, high: self.high }
+    pub fn interval(&self) -> ValueInterval {
+        ValueInterval { low: self.low, high: self.high }
     }
 }
 

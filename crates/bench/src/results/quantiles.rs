@@ -1,6 +1,6 @@
 //! What many measurements of the same say.
 
-use numakit_model::interval::Interval;
+use numakit_model::interval::ValueInterval;
 use serde::{Deserialize, Serialize};
 
 /// The middle of measurements, and what a tenth of them is below and above.
@@ -18,8 +18,8 @@ pub struct Quantiles {
 
 impl Quantiles {
     /// Where it lies.
-    pub fn interval(&self) -> Interval {
-        Interval { low: self.low, high: self.high }
+    pub fn interval(&self) -> ValueInterval {
+        ValueInterval { low: self.low, high: self.high }
     }
 
     /// Of these values, in any order; none of no values.
