@@ -12,11 +12,13 @@
 
 use numakit_registry::Holding;
 use numakit_sys::{file, user};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 const MACHINE_FILE: &str = "/etc/numakit/limits";
+/// A file with a line for each user of a large site has a hundredth of this.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Why the limits are unknown.
 #[derive(Debug, Error)]
@@ -171,8 +173,8 @@ impl CoreLimits {
     }
 
     fn read(file: PathBuf) -> Result<Self, LimitsError> {
-        let text = match std::fs::read(&file) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        let text = match text_of(&file) {
+            Ok(text) => text,
             Err(reason) => return Err(LimitsError::Unreadable { file, reason }),
         };
         match parse(&text) {
@@ -231,6 +233,23 @@ impl CoreLimits {
     }
 }
 
+/// The text of a file that an environment variable names; it never waits.
+fn text_of(path: &Path) -> io::Result<String> {
+    // So one says that there are no limits.
+    if path == Path::new("/dev/null") {
+        return Ok(String::new());
+    }
+    let mut bytes = Vec::new();
+    file::open_to_read(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("it has more than {MAX_BYTES} bytes"),
+        ));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,7 +289,7 @@ mod tests {
             panic!("a folder")
         };
         let limits = CoreLimits::unlimited(&file, &reason);
-        assert!(limits.warning().unwrap().contains("cannot be read (Is a directory"), "{limits:?}");
+        assert!(limits.warning().unwrap().contains("cannot be read (it is a folder and not"), "{limits:?}");
         assert!(
             limits.warning().unwrap().ends_with("name a file that can be read in NUMAKIT_LIMITS"),
             "{limits:?}"
@@ -281,6 +300,16 @@ mod tests {
         let missing = CoreLimits::read(file.join("no-such-file")).unwrap_err();
         let LimitsError::Unreadable { reason, .. } = missing else { panic!("{missing}") };
         assert_eq!(CoreLimits::unlimited(&file, &reason).warning(), None);
+        assert!(CoreLimits::read("/dev/null".into()).unwrap().check(&[], 1000).is_ok());
+    }
+
+    #[test]
+    fn limits_in_a_fifo_are_not_waited_for() {
+        let fifo = std::env::temp_dir().join(format!("numakit-limits-{}", std::process::id()));
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let error = CoreLimits::read(fifo.clone()).unwrap_err();
+        std::fs::remove_file(&fifo).unwrap();
+        assert!(error.to_string().contains("cannot be read: it is a FIFO and not"), "{error}");
     }
 
     #[test]

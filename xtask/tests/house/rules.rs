@@ -110,10 +110,8 @@ fn no_process_is_ended_by_a_pattern() {
 }
 
 /// Files that open files otherwise, and why.
-const OTHER_OPENERS: [(&str, &str); 2] = [
-    ("crates/launch/src/isolate.rs", "reads files of control groups, which the kernel makes"),
-    ("crates/launch/src/limits.rs", "NUMAKIT_LIMITS=/dev/null means that there are no limits"),
-];
+const OTHER_OPENERS: [(&str, &str); 1] =
+    [("crates/launch/src/isolate.rs", "reads files of control groups, which the kernel makes")];
 
 /// A user, a program or a variable of the environment may name a FIFO, a device or a file without end. Crates that read such files open
 /// them by `numakit_sys::file`, which never waits.
