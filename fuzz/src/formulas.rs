@@ -1,6 +1,6 @@
 //! Files of formulas.
 
-use numakit_derived::{Catalog, Index};
+use numakit_formulas::{Catalog, Index};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unit};
 use std::sync::Arc;
 use std::time::Duration;

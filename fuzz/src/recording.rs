@@ -2,8 +2,8 @@
 
 use crate::files;
 use numakit_analysis::analyse;
-use numakit_derived::Catalog;
 use numakit_export::{ExportOptions, ExportSource, FORMATS};
+use numakit_formulas::Catalog;
 use numakit_recording::{Batch, Header, Reader, Ring, numascope, recover, tail_of};
 use numakit_terminal::report::{PageStyle, page};
 use std::io;

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout)]
 
 use numakit_analysis::analyse;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_recording::{Reader, read_ahead};
 use std::error::Error;
 use std::path::PathBuf;

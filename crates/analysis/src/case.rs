@@ -5,7 +5,7 @@ use crate::facts::Facts;
 use crate::findings::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
 use crate::rules::Rule;
 use crate::tally::{LevelBytes, Tally};
-use numakit_derived::Index;
+use numakit_formulas::Index;
 use numakit_model::Instance;
 use numakit_model::numbers::NumberStyle;
 

@@ -2,7 +2,7 @@
 
 use crate::onset::Onset;
 use crate::trend::Trend;
-use numakit_derived::{BoundFormula, Catalog, Index};
+use numakit_formulas::{BoundFormula, Catalog, Index};
 use numakit_model::{Instance, Scope};
 use numakit_recording::Header;
 

@@ -3,7 +3,7 @@
 use crate::course::places;
 use crate::series::bind_metric;
 use crate::tally::Phase;
-use numakit_derived::{BoundFormula, Catalog, Index, Missing};
+use numakit_formulas::{BoundFormula, Catalog, Index, Missing};
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{CpuSet, Instance, Kind, Scope, Topology};
 use numakit_recording::Header;

@@ -5,7 +5,7 @@ use crate::facts::Facts;
 use crate::findings::{Finding, FindingSubject, Findings, Headline, Untold};
 use crate::rules::{self, RuleKind, far_use};
 use crate::tally::Tally;
-use numakit_derived::Index;
+use numakit_formulas::Index;
 use numakit_model::Instance;
 use numakit_model::numbers::{NumberStyle, duration};
 

@@ -33,7 +33,7 @@ pub fn write<T: Serialize>(value: &T, to: &mut dyn Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_derived::Catalog;
+    use numakit_formulas::Catalog;
     use numakit_recording::Header;
     use serde_json::Value;
 

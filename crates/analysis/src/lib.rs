@@ -37,7 +37,7 @@ pub use headline::cost_words;
 pub use profile::Profile;
 
 use course::Watching;
-use numakit_derived::{Catalog, Index};
+use numakit_formulas::{Catalog, Index};
 use numakit_recording::{Batch, Header};
 use report::Report;
 use tally::Tally;

@@ -8,7 +8,7 @@
 use crate::report::{Mover, SeriesChange};
 use crate::series::{convert, is_of_recorder, rate_unit};
 use crate::tally::{Level, Movement, SLOT, Tally};
-use numakit_derived::Index;
+use numakit_formulas::Index;
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Series};
 use numakit_recording::Header;

@@ -6,7 +6,7 @@ use crate::findings::Findings;
 use crate::rules::{self, RuleKind};
 use crate::series::{bind_series, is_of_recorder, shown_unit};
 use crate::tally::{COMMAND, Tally};
-use numakit_derived::{Catalog, Formula, Index, Quantity};
+use numakit_formulas::{Catalog, Formula, Index, Quantity};
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Series};
 use numakit_recording::Header;

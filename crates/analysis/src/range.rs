@@ -9,7 +9,7 @@ use crate::profile::{self, Profile};
 use crate::rules::{self, Rule};
 use crate::series;
 use crate::tally::{SLOT, Tally};
-use numakit_derived::{BoundFormula, Catalog};
+use numakit_formulas::{BoundFormula, Catalog};
 use numakit_model::Instance;
 use numakit_recording::Header;
 use std::ops::Range;

@@ -38,7 +38,7 @@ use crate::course::{Limit, Watched, Watching};
 use crate::facts::Facts;
 use crate::findings::{Certainty, Finding, FindingCost, FindingSubject};
 use crate::tally::Tally;
-use numakit_derived::Index;
+use numakit_formulas::Index;
 use numakit_model::Scope;
 
 /// A rule: what it follows over time, and how it judges that.

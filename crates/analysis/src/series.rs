@@ -1,6 +1,6 @@
 //! Values of series in the units of tables.
 
-use numakit_derived::{BoundFormula, Index};
+use numakit_formulas::{BoundFormula, Index};
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use numakit_recording::Header;

@@ -10,7 +10,7 @@ use crate::profile::Profile;
 use crate::report::*;
 use crate::tally::{Phase, Tally};
 use crate::traffic::traffic;
-use numakit_derived::{Catalog, Index};
+use numakit_formulas::{Catalog, Index};
 use numakit_model::Instance;
 use numakit_recording::Header;
 

@@ -11,7 +11,7 @@ use crate::onset::Spell;
 use crate::rules::Rule;
 use crate::series::convert;
 use crate::spread::Spread;
-use numakit_derived::Index;
+use numakit_formulas::Index;
 use numakit_model::label::RecorderEvent;
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Metric, Series};

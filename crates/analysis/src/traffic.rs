@@ -4,7 +4,7 @@ use crate::case::place_words;
 use crate::facts::Facts;
 use crate::limits::PARTS;
 use crate::report::{MemoryTraffic, PlaceTraffic};
-use numakit_derived::Fact;
+use numakit_formulas::Fact;
 use numakit_model::measured::LoadTime;
 use numakit_model::{Instance, Topology};
 

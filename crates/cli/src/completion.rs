@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgGroup, Command};
 use clap_complete::Shell;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_placement::launchers::LAUNCHERS;
 use numakit_sensors::SENSORS;
 use numakit_session::control_command::CONTROL_COMMANDS;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::Args;
-use numakit_derived::{Catalog, MAX_BYTES};
+use numakit_formulas::{Catalog, MAX_BYTES};
 use numakit_sys::file::open_to_read;
 use numakit_sys::stdio::note;
 use numakit_terminal::formulas::known_metrics;

@@ -31,7 +31,7 @@ fn write(
 mod tests {
     use super::*;
     use crate::testing::{batch, series};
-    use numakit_derived::Catalog;
+    use numakit_formulas::Catalog;
     use numakit_model::Kind;
     use numakit_recording::Header;
 

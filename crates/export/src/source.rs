@@ -1,6 +1,6 @@
 //! The recording that is exported.
 
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_recording::{Batch, Header, OpenError, Reader, read_ahead};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

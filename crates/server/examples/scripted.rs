@@ -5,7 +5,7 @@
 //! Prints its addresses as `numa live` does. A signal ends it; then it prints its CPU time per sample.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unit};
 use numakit_recording::{Header, Priority, Settings};
 use numakit_sensors::{SENSORS, Sensor, Tick};

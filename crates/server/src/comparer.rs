@@ -7,7 +7,7 @@ use crate::wire::{ComparedInfo, ComparedRange, DifferenceInfo};
 use numakit_analysis::comparison::{Comparison, Difference, compare};
 use numakit_analysis::findings::Finding;
 use numakit_analysis::{Profile, profile};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_recording::{Header, Reader, read_ahead};
 use std::path::Path;
 use std::sync::Arc;

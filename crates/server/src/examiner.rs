@@ -5,7 +5,7 @@ use crate::wire::{EvidenceInfo, FindingInfo, Ns, RangeFindings, UntoldInfo, VALU
 use numakit_analysis::Profile;
 use numakit_analysis::findings::{Finding, FindingEvidence, Findings, Untold};
 use numakit_analysis::range::{RangeMeans, RangeRules, bucket_count};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_history::Source;
 use numakit_recording::Header;
 use std::collections::HashSet;

@@ -3,7 +3,7 @@
 
 use crate::wire::{AbsentInfo, FormulaInfo, MetricInfo, Ns, SourceInfo, SourceKind};
 use numakit_analysis::series;
-use numakit_derived::{BoundFormula, Catalog, Formula, Index};
+use numakit_formulas::{BoundFormula, Catalog, Formula, Index};
 use numakit_model::{Instance, Metric};
 use numakit_recording::Header;
 use std::collections::{BTreeSet, HashMap};

@@ -4,7 +4,7 @@ use crate::client_request_error::ClientRequestError;
 use crate::hub::Hub;
 use crate::recordings::{self, PartlyOpened, RecordingError};
 use crate::wire::{OpeningInfo, SOURCES};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_recording::Reader;
 use numakit_sys::stdio::note;
 use std::io;

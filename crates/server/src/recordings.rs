@@ -9,7 +9,7 @@ use crate::rows::RecordingRows;
 use crate::source::ShownSource;
 use crate::wire::{Ns, SourceInfo, SourceKind};
 use numakit_analysis::Profile;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_history::{PartlyRead, RecordedHistory, RowViewMaker, Source};
 use numakit_recording::OpenError;
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 //! column, since most columns of a batch are constant.
 
 use crate::layout::SeriesLayout;
-use numakit_derived::{BoundFormula, Catalog};
+use numakit_formulas::{BoundFormula, Catalog};
 use numakit_history::{RowView, stored_value};
 use numakit_recording::{Batch, Header, Rates};
 use std::fmt::Write;

@@ -16,7 +16,7 @@ use crate::wire::{FromServer, Role, SourceKind};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_history::History;
 use numakit_model::CpuSet;
 use numakit_recording::{Header, Rates, Ring};

@@ -30,7 +30,7 @@ pub fn header(names: &[&str]) -> Header {
 /// series counts from 0, the others are absent.
 pub fn shown(names: &[&str], rows: u64) -> crate::source::ShownSource {
     let header = header(names);
-    let layout = crate::layout::SeriesLayout::new(&header, &numakit_derived::Catalog::default());
+    let layout = crate::layout::SeriesLayout::new(&header, &numakit_formulas::Catalog::default());
     let history = numakit_history::History::new(names.len(), 1 << 20);
     let mut values = vec![None; names.len()];
     for row in 0..rows {
@@ -38,7 +38,7 @@ pub fn shown(names: &[&str], rows: u64) -> crate::source::ShownSource {
         history.push(1_000_000_000 + row * 1_000_000, &values);
     }
     let info = layout.info(crate::wire::SourceKind::Live, "test", &header);
-    let formulas = Arc::new(numakit_derived::Catalog::built_in().clone());
+    let formulas = Arc::new(numakit_formulas::Catalog::built_in().clone());
     let examiner = crate::examiner::Examiner::new(&header, &layout, &formulas);
     crate::source::ShownSource::new(info, layout.names().to_vec(), Arc::new(history), examiner)
 }

@@ -7,7 +7,7 @@ use crate::wire::RECORDING_BYTES;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_sys::file;
 use std::fs::File;
 use std::io::{self, Write};

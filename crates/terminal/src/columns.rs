@@ -3,7 +3,7 @@
 
 pub use numakit_analysis::series::{bind_metric, bind_series, convert, index};
 
-use numakit_derived::{Catalog, Formula, Quantity};
+use numakit_formulas::{Catalog, Formula, Quantity};
 use numakit_model::numbers::NumberStyle;
 
 /// What each line of a table is about.

@@ -1,6 +1,6 @@
 //! Formulas as text: why one cannot be computed, and all of them as a table.
 
-use numakit_derived::{Catalog, FACTS, Missing, MissingInput, MissingReason};
+use numakit_formulas::{Catalog, FACTS, Missing, MissingInput, MissingReason};
 use numakit_model::{Fix, Kind, Unavailable, Unit};
 use numakit_sensors::SENSORS;
 use serde::Serialize;
@@ -96,7 +96,7 @@ pub fn guide() -> String {
 
 /// The properties of the machine that formulas may name, as Markdown.
 pub fn facts_guide() -> String {
-    let row = |fact: &numakit_derived::Fact| {
+    let row = |fact: &numakit_formulas::Fact| {
         format!("| `{}` | {} | {} |\n", fact.name, fact.dimension(), fact.help)
     };
     format!("| name | unit | what it is |\n|---|---|---|\n{}", FACTS.iter().map(row).collect::<String>())

@@ -3,7 +3,7 @@
 mod formulas;
 
 use crate::wrap::wrap;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_model::{Confidence, CpuSet, Instance, Kind, Metric, Scope, Topology, Unavailable};
 use numakit_sensors::glob::Pattern;
 use numakit_sensors::{Probe, SENSORS};

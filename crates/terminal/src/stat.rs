@@ -12,7 +12,7 @@ pub use guide::{guide, help};
 
 use crate::columns::{Per, columns, index, number_style};
 use crate::table::{ColumnHead, TableLayout};
-use numakit_derived::{BoundFormula, Catalog, Index};
+use numakit_formulas::{BoundFormula, Catalog, Index};
 use numakit_model::label::{RESERVED, RecorderEvent};
 use numakit_model::numbers::{NumberStyle, clock, plain};
 use numakit_model::{CpuSet, Instance, Kind, Series, Topology};

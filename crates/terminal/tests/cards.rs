@@ -1,7 +1,7 @@
 //! Output about interconnect cards: simulated ones whose counters wrap.
 #![allow(clippy::unwrap_used)]
 
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_model::{Topology, Unit};
 use numakit_recording::Header;
 use numakit_sensors::numaconnect2::table::COUNTERS;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_terminal::{explain, formulas, stat};
 
 fn check(page: &str, marker: &str, content: &str) {

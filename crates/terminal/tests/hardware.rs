@@ -2,7 +2,7 @@
 //! their values for scripted counts. `UPDATE=1 cargo xtask test` writes the golden text.
 #![allow(clippy::unwrap_used)]
 
-use numakit_derived::{Catalog, Index};
+use numakit_formulas::{Catalog, Index};
 use numakit_model::{CpuSet, Instance, Series};
 use numakit_recording::Rates;
 use numakit_sensors::{Probe, Scene, Sensor, Tick};

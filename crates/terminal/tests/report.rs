@@ -7,7 +7,7 @@ mod machines;
 use machines::{MS, Machine};
 use numakit_analysis::analyse;
 use numakit_analysis::report::{Report, SeriesChange};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_model::label::RecorderEvent;
 use numakit_model::{Fix, Unavailable};
 use numakit_recording::Batch;

@@ -7,7 +7,7 @@ mod machines;
 use machines::{MS, Machine, of};
 use numakit_analysis::analyse;
 use numakit_analysis::report::Report;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_model::measured::{LatencyMatrix, LoadCurve, LoadPoint, MeasuredNode};
 use numakit_model::{Instance, MeasuredMemory};
 use numakit_terminal::report::{PageStyle, page};

@@ -4,7 +4,7 @@ use crate::machine::MachineMeters;
 use crate::show::ScreenEvent;
 use numakit_analysis::findings::Findings;
 use numakit_analysis::range::{RangeMeans, RangeRules};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_history::{History, Source};
 use numakit_recording::ring::RingEntry;
 use numakit_recording::{Header, Rates, Ring};

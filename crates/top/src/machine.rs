@@ -1,7 +1,7 @@
 //! What is shown of a machine: its places, and the formulas of their meters, ready for rows.
 
 use numakit_analysis::series::{bind_metric, index};
-use numakit_derived::{BoundFormula, Catalog, Index};
+use numakit_formulas::{BoundFormula, Catalog, Index};
 use numakit_model::Instance;
 use numakit_model::numbers::NumberStyle;
 use numakit_recording::Header;

@@ -6,7 +6,7 @@ use crate::playback::{PlayCommand, Playback};
 use crate::show::ScreenEvent;
 use crate::table::{NotRead, ProcessRow, ProcessTable};
 use numakit_analysis::range::RangeRules;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_history::{RecordedHistory, Source};
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Headers of generated machines, for unit tests.
 
 use crate::machine::MachineMeters;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_recording::Header;
 use numakit_sensors::{Probe, Scene};
 use numakit_sys::SysRoot;

@@ -2,7 +2,7 @@
 
 use numakit_analysis::findings::Findings;
 use numakit_analysis::range::{RangeMeans, RangeRules};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_model::topology::{Core, Node, Package};
 use numakit_model::{CpuSet, Instance, Metric, Series, Topology};
 use numakit_recording::Header;

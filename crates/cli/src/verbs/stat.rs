@@ -5,7 +5,7 @@ use crate::formulas::FormulaArgs;
 use crate::observe::{self, ObserveArgs};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_recording::Ring;
 use numakit_sensors::Selection;
 use numakit_session::setup::Setup;

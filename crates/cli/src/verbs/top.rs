@@ -6,7 +6,7 @@ use crate::global::OF_A_RECORDING;
 use crate::observe::{self, ObserveArgs, Prepared};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_history::{RecordedHistory, Source, plain};
 use numakit_sensors::Selection;
 use numakit_session::{ControlCommand, Ended, SessionHandle};

@@ -6,7 +6,7 @@ mod machines;
 
 use crate::runner::{Done, Folder, Started};
 use machines::{MS, Machine};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_model::thresholds::REMOTE;
 use numakit_recording::Recorder;
 use numakit_server::recordings;

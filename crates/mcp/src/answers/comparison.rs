@@ -5,7 +5,7 @@ use crate::directory::SharedDirectory;
 use crate::error::ToolError;
 use numakit_analysis::comparison::compare;
 use numakit_analysis::{Profile, profile};
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_recording::{Batch, read_ahead};
 use schemars::JsonSchema;
 use serde::Deserialize;

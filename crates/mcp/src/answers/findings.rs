@@ -5,7 +5,7 @@ use super::{bounded, value};
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
 use numakit_analysis::analyse;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_recording::read_ahead;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -5,7 +5,7 @@ use super::{bounded, value};
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
 use numakit_analysis::series;
-use numakit_derived::{Catalog, Index};
+use numakit_formulas::{Catalog, Index};
 use numakit_model::{Instance, suggest};
 use numakit_recording::{Batch, Header, Rates, Samples, read_ahead};
 use schemars::JsonSchema;

@@ -5,7 +5,7 @@ use crate::testing::header;
 use crate::wire::SourceKind;
 use data_encoding::BASE64;
 use flate2::read::GzDecoder;
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_history::History;
 use serde_json::Value;
 use sha2::{Digest, Sha256};

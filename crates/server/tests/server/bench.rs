@@ -1,6 +1,6 @@
 //! A server with one live source, and clients that use raw TCP.
 
-use numakit_derived::Catalog;
+use numakit_formulas::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Ring};
 use numakit_server::wire::OpeningInfo;

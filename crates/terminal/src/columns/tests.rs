@@ -1,6 +1,6 @@
 use super::*;
 use crate::table::{ColumnHead, TableLayout};
-use numakit_derived::Index;
+use numakit_formulas::Index;
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Series, Topology, Unit};
 use std::collections::HashSet;

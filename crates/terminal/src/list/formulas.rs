@@ -2,7 +2,7 @@
 
 use super::Search;
 use crate::formulas::{Reason, reason};
-use numakit_derived::{Catalog, Formula, Index};
+use numakit_formulas::{Catalog, Formula, Index};
 use numakit_model::{Instance, Series, Topology, Unavailable};
 use numakit_sensors::Probe;
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn shown(origin: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::list::Listing;
-    use numakit_derived::Catalog;
+    use numakit_formulas::Catalog;
     use numakit_model::topology::Node;
     use numakit_model::{CpuSet, Topology};
     use numakit_sensors::{Probe, Scene};

@@ -4,7 +4,7 @@ use super::{ValueColumn, places, used};
 use crate::columns::{Per, index, number_style};
 use crate::formulas::{Reason, reason};
 use crate::table::ColumnHead;
-use numakit_derived::{BoundFormula, Catalog, Formula, Index, Quantity};
+use numakit_formulas::{BoundFormula, Catalog, Formula, Index, Quantity};
 use numakit_model::Instance;
 use numakit_recording::Header;
 use thiserror::Error;

@@ -1,7 +1,7 @@
 //! The table of columns for documents and `--help`.
 
 use crate::columns::{Per, columns};
-use numakit_derived::{Catalog, Quantity};
+use numakit_formulas::{Catalog, Quantity};
 
 /// Maximum length of a formula in the table.
 const MAX_FORMULA: usize = 160;

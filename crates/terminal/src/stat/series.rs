@@ -3,7 +3,7 @@
 use super::{StatOptions, TableFormat, ValueColumn};
 use crate::columns::{bind_metric, bind_series};
 use crate::table::ColumnHead;
-use numakit_derived::{BoundFormula, Index};
+use numakit_formulas::{BoundFormula, Index};
 use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use std::collections::{HashMap, HashSet};
