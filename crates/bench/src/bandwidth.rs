@@ -14,7 +14,7 @@ use crate::ground::{Ground, NodeCpus};
 use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue, PairMatrix};
 use crate::sampled::MIN_SAMPLES;
-use numakit_sys::kernels::{Vectors, copy, copy_past_caches, read, write, write_past_caches};
+use numakit_sys::loops::{Vectors, copy, copy_past_caches, read, write, write_past_caches};
 use std::time::Duration;
 
 /// What a thread does with a part; returns the number of bytes that it has moved.

@@ -10,7 +10,7 @@ use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue};
 use crate::sampled;
 use numakit_sys::clock;
-use numakit_sys::kernels::{Advice, Region, Vectors, touch_in_processes, write};
+use numakit_sys::loops::{Advice, Region, Vectors, touch_in_processes, write};
 
 /// Where a page comes from when it is touched: what happens before, which is not timed, and what is timed.
 struct Origin {

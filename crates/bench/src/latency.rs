@@ -11,7 +11,7 @@ use crate::results::peak::IDLE_LATENCY;
 use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, PairMatrix};
 use crate::sampled::{self, MIN_SAMPLES};
-use numakit_sys::kernels::{Advice, Chain, ChainPosition, Mix};
+use numakit_sys::loops::{Advice, Chain, ChainPosition, Mix};
 use numakit_sys::{clock, ticks};
 use std::time::Duration;
 

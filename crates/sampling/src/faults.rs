@@ -217,7 +217,7 @@ fn fill(fault: &mut FaultSample, raw: &RawSample<'_>, weight: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::kernels::{Advice, Region};
+    use numakit_sys::loops::{Advice, Region};
 
     #[test]
     fn a_fault_without_registers_has_its_instruction() {

@@ -49,7 +49,7 @@ impl HintFaultRings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::kernels::{Advice, Region};
+    use numakit_sys::loops::{Advice, Region};
 
     #[test]
     fn measuring_faults_of_the_machine_are_seen_with_address_and_cpu() {

@@ -1,6 +1,6 @@
 //! What a page fault that gets fresh memory costs on this machine, measured by a few of them.
 
-use crate::kernels::{Advice, HUGE_PAGE, Region};
+use crate::loops::{Advice, HUGE_PAGE, Region};
 use crate::{clock, sched};
 
 /// Small pages that are touched, and how often: the least time counts, since others were interrupted.

@@ -26,7 +26,7 @@ pub fn begin_peak() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::Region;
+    use crate::loops::Region;
 
     #[test]
     fn memory_that_was_touched_is_resident() {

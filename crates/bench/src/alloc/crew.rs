@@ -2,7 +2,7 @@
 
 use crate::alloc::work::{AllocWork, WorkError, WorkRequest};
 use numakit_model::CpuSet;
-use numakit_sys::kernels::HeapBlock;
+use numakit_sys::loops::HeapBlock;
 use numakit_sys::{clock, sched};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,7 @@
 //! Blocks of a thread are in its table. Some works put blocks into tables of other threads.
 
 use crate::alloc::crew::{Crew, Member};
-use numakit_sys::kernels::nodes_of_blocks;
+use numakit_sys::loops::nodes_of_blocks;
 use numakit_sys::{clock, executable, resident};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::latency::{LoadTime, TURNS, chain, chase, chase_beside};
 use crate::results::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, CurveMark, NamedValue};
 use crate::sampled;
-use numakit_sys::kernels::{Chain, Mix};
+use numakit_sys::loops::{Chain, Mix};
 
 /// Points of a curve at most, with `--quick` and without.
 const POINTS: [usize; 2] = [8, 16];

@@ -1,7 +1,7 @@
 //! Which registers a loop is fastest with.
 
 use crate::results::quantiles::Quantiles;
-use numakit_sys::kernels::Vectors;
+use numakit_sys::loops::Vectors;
 
 /// The one with the highest rate; none where no rate is known.
 pub(crate) fn fastest<E>(

@@ -4,7 +4,7 @@ use crate::ground::Ground;
 use crate::ground::placed::{self, Misplaced};
 use crate::ground::team::{BYTE, Seat};
 use numakit_model::CpuSet;
-use numakit_sys::kernels::{Advice, Mix, Region, TrafficGauge, Vectors, traffic, write};
+use numakit_sys::loops::{Advice, Mix, Region, TrafficGauge, Vectors, traffic, write};
 use numakit_sys::{sched, ticks};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -9,7 +9,7 @@ use crate::ground::team::{self, Rounds, Seat};
 use crate::results::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, NamedValue};
 use numakit_model::numbers::counted;
-use numakit_sys::kernels::{
+use numakit_sys::loops::{
     Advice, Region, Vectors, stream_add, stream_copy, stream_scale, stream_triad, stream_versions,
 };
 use std::time::Duration;

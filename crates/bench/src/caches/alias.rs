@@ -11,7 +11,7 @@ use crate::results::short::{ShortRow, ShortTable, numbers, table};
 use crate::results::{Axis, BenchResult, Curve, CurvePoint};
 use crate::sampled;
 use numakit_sys::clock;
-use numakit_sys::kernels::StoresAndLoads;
+use numakit_sys::loops::StoresAndLoads;
 
 /// The name of the curve's axis.
 pub(crate) const OFFSET: &str = "offset";

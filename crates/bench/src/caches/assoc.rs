@@ -10,7 +10,7 @@ use crate::results::{Axis, BenchResult, Curve};
 use crate::sampled;
 use numakit_model::numbers::NumberStyle;
 use numakit_sys::clock;
-use numakit_sys::kernels::{Advice, HUGE_PAGE, Region, Together};
+use numakit_sys::loops::{Advice, HUGE_PAGE, Region, Together};
 use std::time::Duration;
 
 /// The name of the curves' axis.

@@ -9,7 +9,7 @@ use crate::results::short::{ShortRow, ShortTable, table};
 use crate::results::{Axis, BenchResult, Curve};
 use crate::sampled;
 use numakit_model::numbers::{NumberStyle, counted};
-use numakit_sys::kernels::{Advice, Chain, HUGE_PAGE};
+use numakit_sys::loops::{Advice, Chain, HUGE_PAGE};
 use std::collections::VecDeque;
 
 /// The name of the curves' axis.

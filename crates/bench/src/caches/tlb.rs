@@ -9,7 +9,7 @@ use crate::results::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, CurveMark, NamedValue};
 use crate::sampled;
 use numakit_model::numbers::NumberStyle;
-use numakit_sys::kernels::{Advice, Chain, HUGE_PAGE, Region};
+use numakit_sys::loops::{Advice, Chain, HUGE_PAGE, Region};
 use numakit_sys::sched;
 
 /// The largest pages that programs can have.

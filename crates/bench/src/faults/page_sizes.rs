@@ -2,7 +2,7 @@
 
 use crate::ground::Ground;
 use numakit_sys::fault_cost::own_faults;
-use numakit_sys::kernels::{Advice, HUGE_PAGE, MEDIUM_PAGE, Region};
+use numakit_sys::loops::{Advice, HUGE_PAGE, MEDIUM_PAGE, Region};
 use numakit_sys::sched;
 
 /// Small ones first.

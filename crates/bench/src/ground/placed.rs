@@ -3,7 +3,7 @@
 use crate::ground::Ground;
 use numakit_model::CpuSet;
 use numakit_model::numbers::NumberStyle;
-use numakit_sys::kernels::{Advice, Region};
+use numakit_sys::loops::{Advice, Region};
 use numakit_sys::sched;
 use std::collections::BTreeMap;
 
@@ -127,7 +127,7 @@ mod tests {
     use crate::interruptible::Watch;
     use crate::settings::BenchSettings;
     use numakit_sys::SysRoot;
-    use numakit_sys::kernels::HUGE_PAGE;
+    use numakit_sys::loops::HUGE_PAGE;
 
     #[test]
     fn work_is_done_on_its_cpu() {

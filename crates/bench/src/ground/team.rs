@@ -4,7 +4,7 @@ use crate::ground::Ground;
 use crate::ground::placed::{self, Misplaced};
 use crate::sampled::{self, MIN_SAMPLES};
 use numakit_model::CpuSet;
-use numakit_sys::kernels::{Advice, Region, Vectors, write};
+use numakit_sys::loops::{Advice, Region, Vectors, write};
 use numakit_sys::{clock, sched};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};

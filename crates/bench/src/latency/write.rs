@@ -8,7 +8,7 @@ use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, PairMatrix};
 use crate::sampled;
 use numakit_sys::clock;
-use numakit_sys::kernels::{Region, Vectors, WRITES_ONE_BY_ONE, write_one_by_one, write_past_caches};
+use numakit_sys::loops::{Region, Vectors, WRITES_ONE_BY_ONE, write_one_by_one, write_past_caches};
 
 /// Writes between two readings of the clock.
 const WRITES: usize = 1 << 10;
@@ -53,7 +53,7 @@ fn one_by_one(ground: &Ground<'_>, region: &mut Region) -> Option<Quantiles> {
 mod tests {
     use super::*;
     use crate::ground::on_this_machine;
-    use numakit_sys::kernels::Advice;
+    use numakit_sys::loops::Advice;
 
     #[test]
     fn a_column_is_measured_or_left_out_with_its_reason() {

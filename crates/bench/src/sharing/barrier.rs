@@ -7,7 +7,7 @@ use crate::results::{Axis, BenchResult, Curve, CurveMark};
 use crate::sampled::MIN_SAMPLES;
 use crate::sharing::barriers::{Barrier, Central, Dissemination, NodeAware, Tree};
 use numakit_model::CpuSet;
-use numakit_sys::kernels::{OpenMp, PthreadBarrier};
+use numakit_sys::loops::{OpenMp, PthreadBarrier};
 use numakit_sys::{clock, sched};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -1,7 +1,7 @@
 //! Barriers, each of a kind. A thread that waits looks at a line of its own or at a shared one; after many looks it lets others
 //! have the CPU.
 
-use numakit_sys::kernels::{OpenMp, PthreadBarrier};
+use numakit_sys::loops::{OpenMp, PthreadBarrier};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Looks at a line before another program may have the CPU.

@@ -389,7 +389,7 @@ mod plain {
 mod tests {
     use super::*;
     use crate::fault_cost::own_faults;
-    use crate::kernels::Advice;
+    use crate::loops::Advice;
 
     fn bytes(region: &Region) -> Vec<u8> {
         region.doubles().iter().flat_map(|word| word.to_ne_bytes()).collect()
