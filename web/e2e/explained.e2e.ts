@@ -51,7 +51,7 @@ const text = async (client: Client, selector: string) => (await client.page.loca
 
 test("first line, objects with their verdicts, code, contended lines and notes are there", async () => {
   const client = await open(["four.json"]);
-  assert.match(await text(client, ".where"), /Far 41\.0 %.*Kernel 5\.0 % 781,250 page faults.*70\.0 % \(67 to 73 %\) was at memory of other nodes/);
+  assert.match(await text(client, ".where"), /Remote 41\.0 %.*Kernel 5\.0 % 781,250 page faults.*70\.0 % \(67 to 73 %\) was at memory of other nodes/);
   assert.equal(await client.page.locator(".bar rect").count(), 9);
   assert.equal(await objects(client).count(), 6);
   assert.match(await text(client, "aside"), /one thread touched all of it.*Do: initialise it with the same schedule.*numa run -c 8 --memory interleave -- \.\/solve 20000.*Worth at most 21\.0 %.*initialise \(solve\.c:52\).*91\.0 % multiply/);
@@ -102,7 +102,7 @@ test("one node shows no matrix, and an emulated machine no time; both say why", 
   assert.equal(await client.page.locator(".square").count(), 0);
   assert.match(await text(client, ".whole"), /one node with memory/);
   assert.match(await text(client, ".parts"), /Outside caches 59\.0 %/);
-  assert.doesNotMatch(await text(client, "[aria-label=Code] thead >> nth=0"), /Far/);
+  assert.doesNotMatch(await text(client, "[aria-label=Code] thead >> nth=0"), /Remote/);
   await client.page.getByLabel("Result", { exact: true }).selectOption("emulated.json");
   assert.match(await text(client, ".where"), /time cannot be told/);
   assert.match(await text(client, ".whole"), /% of the pages in use/);

@@ -31,7 +31,10 @@ test("every control can be reached by Tab", async () => {
     const at = await page.evaluate(() => document.activeElement?.getAttribute("data-e2e"));
     if (at) reached.add(at);
   }
-  const missed = names.filter((_, at) => !reached.has(String(at)));
+  // What the page has replaced meanwhile, such as a finding, is no control any more.
+  const left = new Set(await page.evaluate(() => Array.from(document.querySelectorAll("[data-e2e]"), (element) => element.getAttribute("data-e2e"))));
+  assert.ok(left.size > 30, `${left.size} of ${names.length}`);
+  const missed = names.filter((_, at) => left.has(String(at)) && !reached.has(String(at)));
   assert.deepEqual(missed, []);
 });
 
