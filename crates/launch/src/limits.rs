@@ -12,7 +12,7 @@
 
 use numakit_registry::Holding;
 use numakit_sys::{file, user};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -239,15 +239,7 @@ fn text_of(path: &Path) -> io::Result<String> {
     if path == Path::new("/dev/null") {
         return Ok(String::new());
     }
-    let mut bytes = Vec::new();
-    file::open_to_read(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("it has more than {MAX_BYTES} bytes"),
-        ));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    file::named_text(path, MAX_BYTES)
 }
 
 #[cfg(test)]

@@ -40,15 +40,25 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
 /// belongs to root, to this user or to that of the process: anybody may write into /tmp. Never waits, as [`open_to_read`].
 pub fn text_of_process(path: &Path, process: u32, most: u64) -> io::Result<String> {
     let file = open_to_read(path)?;
-    let there = file.metadata()?;
     let user = std::fs::metadata(format!("/proc/{process}"))?.uid();
-    let owner = there.uid();
-    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    let owner = file.metadata()?.uid();
     if ![0, rustix::process::geteuid().as_raw(), user].contains(&owner) {
-        return refuse(format!("it belongs to user {owner}, and the process to user {user}"));
+        let why = format!("it belongs to user {owner}, and the process to user {user}");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    if there.len() > most {
-        return refuse(format!("it has {} bytes, of which at most {most} are read", there.len()));
+    bounded_text(file, most)
+}
+
+/// Reads a text that a user or a variable of the environment names, of at most `most` bytes. Never waits, as [`open_to_read`].
+pub fn named_text(path: &Path, most: u64) -> io::Result<String> {
+    bounded_text(open_to_read(path)?, most)
+}
+
+fn bounded_text(file: File, most: u64) -> io::Result<String> {
+    let bytes = file.metadata()?.len();
+    if bytes > most {
+        let why = format!("it has {bytes} bytes, of which at most {most} are read");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     let mut text = Vec::new();
     file.take(most).read_to_end(&mut text)?;
