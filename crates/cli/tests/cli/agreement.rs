@@ -4,17 +4,16 @@
 #[path = "../../../terminal/tests/machines/mod.rs"]
 mod machines;
 
-use crate::runner::{Done, Folder, Started};
+use crate::mcp::{INITIALIZE, asked};
+use crate::runner::{Done, Folder};
 use machines::{MS, Machine};
 use numakit_formulas::Catalog;
 use numakit_model::thresholds::REMOTE;
 use numakit_recording::Recorder;
 use numakit_server::recordings;
 use numakit_testing::until;
-use serde_json::Value;
-use std::io::Write;
+use serde_json::{Value, json};
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 
 /// Ticks of 10 ms. No number of buckets of a page divides them.
@@ -93,36 +92,33 @@ fn write(machine: &Machine, path: &Path) {
     recorder.finish().unwrap();
 }
 
-/// What all of them say of a problem: the rule, whose it is, the sentence, what supports it with its value, as in JSON.
+/// What all of them say of a problem: the rule, the sentence, how sure it is, and the numbers that support it, in words.
 fn problem(finding: &Value) -> Value {
     let evidence = finding["evidence"].as_array().unwrap().iter();
     let evidence: Vec<&Value> = evidence.map(|one| &one["says"]).collect();
-    serde_json::json!([finding["rule"], finding["says"], finding["certainty"], evidence])
+    json!([finding["rule"], finding["says"], finding["certainty"], evidence])
 }
 
 fn problems(findings: &Value) -> Vec<Value> {
     findings["problems"].as_array().unwrap().iter().map(problem).collect()
 }
 
-fn json(done: &Done) -> Value {
+fn parsed(done: &Done) -> Value {
     assert_eq!(done.code, 0, "{}", done.err);
     serde_json::from_str(&done.out).unwrap()
 }
 
-fn asked(folder: &Folder, recording: &str) -> Value {
-    let request = |text: &str| format!("{text}\n");
-    let requests = request(
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#,
-    ) + &request(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
-        + &request(&format!(
-            r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"findings","arguments":{{"recording":"{recording}"}}}}}}"#
-        ));
-    let mut numa = folder.numa("mcp .");
-    let mut started = Started::of(numa.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
-    started.child().stdin.take().unwrap().write_all(requests.as_bytes()).unwrap();
-    let done = started.end();
-    let answer = done.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let answer = answer.into_iter().find(|answer| answer["id"] == 2).unwrap();
+/// The findings that `numa mcp` answers with.
+fn answered(folder: &Folder, recording: &str) -> Value {
+    let lines = format!(
+        "{INITIALIZE}{}\n{}\n",
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+               "params": {"name": "findings", "arguments": {"recording": recording}}})
+    );
+    let done = asked(folder, ".", &lines);
+    let mut answers = done.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let answer = answers.find(|answer| answer["id"] == 2).unwrap();
     serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap()
 }
 
@@ -138,20 +134,20 @@ fn a_recording_has_one_answer_wherever_it_is_asked_for() {
     for (name, machine, is_remote) in recorded() {
         let file = format!("{name}.arrows");
         write(&machine, &folder.path(&file));
-        let report = json(&folder.run(&format!("report --json {file}")));
+        let report = parsed(&folder.run(&format!("report --json {file}")));
         let found = problems(&report["findings"]);
         let first = found.first().map(|problem| problem[0].as_str().unwrap().to_owned());
         assert_eq!(first.is_some_and(|rule| rule.starts_with("far-")), is_remote, "{name}: {found:?}");
 
-        let answered = asked(&folder, &file);
+        let answered = answered(&folder, &file);
         assert_eq!(problems(&answered), found, "{name}: mcp");
         assert_eq!(answered["headline"], report["findings"]["headline"], "{name}: mcp");
-        let exported = json(&folder.run(&format!("export --to findings {file}")));
+        let exported = parsed(&folder.run(&format!("export --to findings {file}")));
         assert_eq!(problems(&exported["findings"]), found, "{name}: export");
         let page = shown(&folder.path(&file));
         assert_eq!(problems(&page), found, "{name}: page");
         assert_eq!(page["verdict"], report["findings"]["headline"]["verdict"], "{name}: page");
-        let itself = json(&folder.run(&format!("report --json {file} {file}")));
+        let itself = parsed(&folder.run(&format!("report --json {file} {file}")));
         let kept: Vec<Value> = itself["kept"].as_array().unwrap().iter().map(problem).collect();
         assert_eq!(kept, found, "{name}: comparison with itself");
         assert!(itself["program"].as_array().unwrap().is_empty(), "{name}: {itself}");

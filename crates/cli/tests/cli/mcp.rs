@@ -25,6 +25,19 @@ fn recordings(name: &str) -> Folder {
     folder
 }
 
+/// The request that a client begins with.
+pub const INITIALIZE: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\
+    \"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"test\",\"version\":\"1\"}}}\n";
+
+/// What `numa mcp` for this directory says to these lines.
+pub fn asked(folder: &Folder, directory: &str, lines: &str) -> Done {
+    let mut numa = folder.numa(&format!("mcp {directory}"));
+    let piped = Stdio::piped;
+    let mut started = Started::of(numa.stdin(piped()).stdout(piped()).stderr(piped()));
+    started.child().stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    started.end()
+}
+
 #[test]
 fn a_client_gets_right_answers() {
     let folder = recordings("mcp-client");
@@ -45,13 +58,7 @@ fn a_client_gets_right_answers() {
 #[test]
 fn it_ends_with_its_input_and_refuses_what_is_no_directory() {
     let folder = recordings("mcp-end");
-    let requests = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\
-                    \"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"test\",\"version\":\"1\"}}}\n";
-    let mut numa = folder.numa("mcp in");
-    let piped = Stdio::piped;
-    let mut started = Started::of(numa.stdin(piped()).stdout(piped()).stderr(piped()));
-    started.child().stdin.take().unwrap().write_all(requests.as_bytes()).unwrap();
-    let done = started.end();
+    let done = asked(&folder, "in", INITIALIZE);
     assert!(
         done.code == 0 && done.out.contains("\"serverInfo\":{\"name\":\"numa\""),
         "{} {}",
@@ -67,11 +74,7 @@ fn it_ends_with_its_input_and_refuses_what_is_no_directory() {
 #[test]
 fn a_line_that_is_not_json_is_answered() {
     let folder = recordings("mcp-broken");
-    let mut numa = folder.numa("mcp in");
-    let piped = Stdio::piped;
-    let mut started = Started::of(numa.stdin(piped()).stdout(piped()).stderr(piped()));
-    started.child().stdin.take().unwrap().write_all(b"{\"jsonrpc\":\n").unwrap();
-    let done = started.end();
+    let done = asked(&folder, "in", "{\"jsonrpc\":\n");
     let answer: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     assert!(
         done.code == 0 && answer["id"].is_null() && answer["error"]["code"] == -32700,
