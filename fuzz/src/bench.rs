@@ -1,8 +1,8 @@
 //! Results of `numa bench` from a stranger's file.
 
 use numakit_bench::BenchResults;
-use numakit_bench::compare::compare;
 use numakit_bench::distances::measured_distances;
+use numakit_findings::comparison::bench::compare;
 use numakit_terminal::bench::{BenchStyle, compared, csv, html, page};
 use numakit_terminal::topology::measured;
 

@@ -1,8 +1,8 @@
 //! Recordings, their tail files, and recordings of NUMAscope.
 
 use crate::files;
-use numakit_analysis::analyse;
 use numakit_export::{ExportOptions, ExportSource, FORMATS};
+use numakit_findings::analyse;
 use numakit_formulas::Catalog;
 use numakit_recording::{Batch, Header, Reader, Ring, numascope, recover, tail_of};
 use numakit_terminal::report::{PageStyle, page};

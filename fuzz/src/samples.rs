@@ -1,6 +1,6 @@
 //! Samples of running programs.
 
-use numakit_explain::compare::{compare, saved::SavedResult};
+use numakit_findings::comparison::explained::{compare, saved::SavedResult};
 use numakit_sampling::calibration;
 use numakit_sys::perf::record::{PerfRecord, PerfRecords, SampleLayout};
 use numakit_sys::registers::PERF_MASK;

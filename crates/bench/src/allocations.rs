@@ -2,7 +2,6 @@
 //! process reads the counts, how much memory is resident, and names the code that allocates.
 
 mod allocator;
-pub mod conclusion;
 mod profiler;
 mod report;
 mod series;

@@ -32,7 +32,7 @@ pub use results::{
     Axis, BenchResult, BenchResults, Curve, CurveMark, CurvePoint, NamedTable, NamedValue, NotMeasured,
     PairMatrix, VERSION,
 };
-pub use results::{compare, distances};
+pub use results::{distances, less_is_better};
 pub use settings::{BenchError, BenchSettings, MAX_RUNS};
 
 use ground::Ground;

@@ -1,7 +1,6 @@
 //! What was measured, as plain values.
 
 pub(crate) mod agreement;
-pub mod compare;
 pub(crate) mod conditions;
 pub mod distances;
 pub mod kept;
@@ -352,5 +351,15 @@ impl BenchResult {
         if !self.left_out.contains(&one) {
             self.left_out.push(one);
         }
+    }
+}
+
+/// Whether less of this unit is better: of times it is, of rates it is not.
+pub fn less_is_better(unit: &str) -> Option<bool> {
+    // A time may be that of something: `ns a page`.
+    match unit.split(' ').next().unwrap_or_default() {
+        "ns" | "us" | "ms" | "s" | "cycles" => Some(true),
+        rate if rate.ends_with("/s") => Some(false),
+        _ => None,
     }
 }

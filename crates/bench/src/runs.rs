@@ -3,7 +3,7 @@
 //! Values of the same name and place belong together. Sentences are those of the first run that has them, with the number of
 //! runs that say the same in other figures.
 
-use crate::results::compare::less_is_better;
+use crate::results::less_is_better;
 use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, Curve, NamedTable, NamedValue, NotMeasured, PairMatrix};
 

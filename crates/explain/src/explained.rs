@@ -1,6 +1,7 @@
-//! The objects of a result: what each is, how it is used, and the verdict.
+//! The objects of a result: what each is and how it is used.
 
 use crate::code::{CodeName, PlaceTimes};
+use crate::contended::Sharing;
 use crate::explanation::{Explanation, NodeTime};
 use crate::fields;
 use crate::first_touch::TouchEvidence;
@@ -9,11 +10,10 @@ use crate::huge_pages::HugePageShares;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
+use crate::runtime::ProgramRuntime;
 use crate::share::ShareEstimate;
-use crate::verdict::{self, FarCosts, ObjectEvidence, ObjectVerdict, ProgramRuntime, Worth};
 use crate::walk::MemoryWalk;
 use serde::Serialize;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Code that uses an object.
@@ -67,18 +67,32 @@ pub struct ExplainedObject {
     pub first_touch: Vec<ObjectTouch>,
     /// The code that uses it, that with most time first.
     pub used_by: Vec<CodeShare>,
-    /// What is wrong, if anything is.
-    pub verdict: Option<ObjectVerdict>,
-    /// The change in the source.
-    #[serde(rename = "do")]
-    pub change: Option<String>,
-    /// A command to try.
-    #[serde(rename = "try")]
-    pub command: Option<String>,
-    /// What that command does.
-    pub expect: Option<&'static str>,
-    /// What that can be worth.
-    pub worth: Option<Worth>,
+    /// What judges need beside that.
+    #[serde(skip)]
+    pub facts: ObjectFacts,
+}
+
+/// What is known of an object and of its process, for those who judge its use.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ObjectFacts {
+    /// Its use.
+    pub used: ObjectUse,
+    /// How instructions walk through it.
+    pub walk: Option<MemoryWalk>,
+    /// What its most contended line is contended for.
+    pub sharing: Option<Sharing>,
+    /// What threads use of that line, where it is known.
+    pub fields: Vec<String>,
+    /// The part of all CPU time that waited for it; `None` where time cannot be told.
+    pub of_cpu_time: Option<f64>,
+    /// The part of all CPU time that was in the kernel, where that can be told.
+    pub kernel: Option<f64>,
+    /// The part of its process's memory that is in huge pages, if that is known.
+    pub huge_pages: Option<f64>,
+    /// What binds most of its memory to nodes, if anything is known to.
+    pub bound: Option<MemoryBinding>,
+    /// What the program is written with.
+    pub runtime: ProgramRuntime,
 }
 
 /// What is known beside the samples of objects.
@@ -98,10 +112,6 @@ pub struct ObjectContext<'a> {
     pub bound: BTreeMap<u32, MemoryBinding>,
     /// What they are written with, by process.
     pub runtimes: HashMap<u32, ProgramRuntime>,
-    /// How to start the program again.
-    pub command: &'a str,
-    /// What far memory costs on the machine.
-    pub costs: &'a FarCosts,
 }
 
 impl Explanation {
@@ -128,7 +138,7 @@ impl Explanation {
         self.uses.extend(only.map(|object| ObjectUse { object: *object, ..ObjectUse::default() }));
     }
 
-    /// The objects, those that cost most first. Lines name them by their new places.
+    /// The objects, those with most time first. Lines name them by their new places.
     pub fn explain_objects(&mut self, context: &ObjectContext<'_>) -> Vec<ExplainedObject> {
         let mut all: Vec<(u32, ExplainedObject)> = Vec::new();
         let outside: u64 = self.uses.iter().map(ObjectUse::outside).sum();
@@ -138,12 +148,18 @@ impl Explanation {
                 all.push((used.object, explained(self, used, object, share, context)));
             }
         }
-        all.sort_by_key(|(place, object)| (Reverse(cost(object)), *place));
-        let new: HashMap<u32, u32> = all.iter().zip(0..).map(|((old, _), new)| (*old, new)).collect();
+        all.sort_by(|(a, one), (b, other)| other.time_share.total_cmp(&one.time_share).then(a.cmp(b)));
+        let (places, objects): (Vec<u32>, Vec<ExplainedObject>) = all.into_iter().unzip();
+        self.renumber_objects(&places);
+        objects
+    }
+
+    /// Names the objects of lines by their new places; `old` has the old place at each of them.
+    pub fn renumber_objects(&mut self, old: &[u32]) {
+        let new: HashMap<u32, u32> = old.iter().zip(0..).map(|(old, new)| (*old, new)).collect();
         for line in &mut self.lines {
             line.object = new.get(&line.object).copied().unwrap_or(u32::MAX);
         }
-        all.into_iter().map(|(_, object)| object).collect()
     }
 
     /// The part of the CPU time of all threads that a time of samples is.
@@ -159,14 +175,6 @@ impl Explanation {
             shares.computing + shares.cached + shares.near + shares.far + shares.unknown + shares.contended;
         (user > 0.0).then(|| shares.kernel / (user + shares.kernel))
     }
-}
-
-/// Objects with a verdict are first, by the part of the time that it is about; then the others, by their part of the time.
-fn cost(object: &ExplainedObject) -> (u64, u64) {
-    let millionths = |share: f64| (share * 1e6) as u64;
-    let about = object.remote.map_or(0.0, |remote| remote.share).max(object.contended);
-    let judged = object.verdict.as_ref().map_or(0, |_| 1 + millionths(object.time_share * about));
-    (judged, millionths(object.time_share))
 }
 
 /// The thread that allocated nearly all of an object whose pages are on its node: on a machine of several, and where nobody had
@@ -188,21 +196,6 @@ fn explained(
     context: &ObjectContext<'_>,
 ) -> ExplainedObject {
     let line = explanation.lines.iter().find(|line| line.object == used.object);
-    let evidence = ObjectEvidence {
-        used,
-        object,
-        walk: context.walks.get(&used.object),
-        sharing: line.map(|line| line.sharing),
-        fields: line.map_or_else(Vec::new, fields::names),
-        share,
-        of_cpu_time: explanation.of_cpu_time(used.time.outside()),
-        kernel: explanation.kernel(),
-        huge_pages: context.huge_pages.of(object.pid),
-        bound: context.bound.get(&used.object),
-        runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
-        command: context.command,
-    };
-    let (verdict, remedy) = verdict::of(&evidence, context.costs).unzip();
     let PlaceTimes { private_cache, shared_cache, contended, .. } = used.time;
     let part = |time: u64| time as f64 / used.time.total().max(1) as f64;
     let code = |code: &crate::code::CodeTime| CodeShare {
@@ -225,10 +218,16 @@ fn explained(
             None => touched_by_homes(used, object).into_iter().collect(),
         },
         used_by: used.used_by.iter().map(code).collect(),
-        verdict,
-        change: remedy.as_ref().map(|remedy| remedy.change.clone()),
-        command: remedy.as_ref().and_then(|remedy| remedy.command.clone()),
-        expect: remedy.as_ref().and_then(|remedy| remedy.expect),
-        worth: remedy.map(|remedy| remedy.worth),
+        facts: ObjectFacts {
+            used: used.clone(),
+            walk: context.walks.get(&used.object).cloned(),
+            sharing: line.map(|line| line.sharing),
+            fields: line.map_or_else(Vec::new, fields::names),
+            of_cpu_time: explanation.of_cpu_time(used.time.outside()),
+            kernel: explanation.kernel(),
+            huge_pages: context.huge_pages.of(object.pid),
+            bound: context.bound.get(&used.object).cloned(),
+            runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
+        },
     }
 }

@@ -74,11 +74,11 @@ fn bytes_of(offset: u64, size: u64, object: &str) -> String {
 }
 
 /// The different names of the fields of a line, that of the first user first.
-pub fn names(line: &ContendedLine) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
+pub fn names(line: &ContendedLine) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
     for field in line.users.iter().flat_map(|user| &user.fields) {
-        if !names.contains(&field.name.as_str()) {
-            names.push(&field.name);
+        if !names.contains(&field.name) {
+            names.push(field.name.clone());
         }
     }
     names

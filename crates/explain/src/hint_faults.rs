@@ -1,12 +1,13 @@
 //! Who uses which page, by hint faults. A page has one fault each time that the kernel marked it, by the thread that used it
 //! next; so the shares of nodes are those of each page first, and each page counts once: fast threads cause more faults.
 
+use crate::NodeTime;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::observation::PAGE;
 use crate::partition::partition;
 use crate::share::ShareEstimate;
 use crate::traffic::NodePair;
-use crate::{NodeTime, verdict};
+use numakit_model::thresholds::MIN_SAMPLES;
 use numakit_sampling::faults::PageTouch;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -158,7 +159,7 @@ fn of_pages(object: u32, pages: &[(u64, &PageFaults)], threads: usize) -> Object
 
 /// What samples say of an object, with what hint faults say of the nodes where samples are too few.
 pub fn completed(sampled: &ObjectUse, hinted: &ObjectUse) -> Option<ObjectUse> {
-    let is_better = sampled.samples < verdict::MIN_SAMPLES && hinted.samples >= verdict::MIN_SAMPLES;
+    let is_better = sampled.samples < MIN_SAMPLES && hinted.samples >= MIN_SAMPLES;
     let (all, of_hints) = (sampled.outside(), hinted.outside());
     // Its part of the time of all objects stays that of its samples.
     let scaled = |pair: &NodeTime| NodeTime {

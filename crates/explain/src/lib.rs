@@ -1,5 +1,5 @@
 //! Where the time of a program goes, from samples of its threads: to computing, to caches, to near and far memory, to
-//! lines that threads contend for; by function, line and object. And what to do about it.
+//! lines that threads contend for; by function, line and object. What is wrong in it is judged elsewhere.
 //!
 //! All here is computed from [`Observation`]s. Taking samples and finding what they waited for is done by
 //! `numakit-sampling`.
@@ -10,7 +10,6 @@ pub mod call_tree;
 mod chain_names;
 pub mod code;
 pub mod collector;
-pub mod compare;
 pub mod contended;
 mod debug_file;
 mod explained;
@@ -37,8 +36,10 @@ mod process_objects;
 mod process_visits;
 pub mod processes;
 pub mod projection;
+pub mod remote_costs;
 mod report;
 pub mod residence;
+pub mod runtime;
 pub mod share;
 pub mod symbols;
 pub mod tally;
@@ -48,11 +49,13 @@ pub mod threads;
 pub mod touched_pages;
 pub mod traffic;
 mod variables;
-pub mod verdict;
 pub mod walk;
 
-pub use explained::{CodeShare, ExplainedObject, ObjectContext, ObjectTouch};
+pub use explained::{CodeShare, ExplainedObject, ObjectContext, ObjectFacts, ObjectTouch};
 pub use explanation::{Explanation, NodeTime, SampleCounts, Surveyed, TimeShares};
 pub use flame::FlameGraph;
 pub use observation::{Observation, ObservedAccess, Waited};
-pub use report::{ExplainReport, FlameGraphs, MissingSamples, Regime, SampledObject, SampledThread};
+pub use report::{
+    ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledObject,
+    SampledThread,
+};

@@ -2,7 +2,6 @@
 //! places them there.
 
 use crate::caches::CacheSizes;
-use crate::explained::ExplainedObject;
 use crate::explanation::NodeTime;
 use crate::observation::{Observation, Waited};
 use crate::report::SampledThread;
@@ -55,8 +54,6 @@ pub struct Projection {
     pub unknown: f64,
     /// The time at memory by pair of nodes.
     pub nodes: Vec<NodeTime>,
-    /// The objects, those that would cost most first.
-    pub objects: Vec<ExplainedObject>,
 }
 
 impl Projection {
@@ -69,7 +66,6 @@ impl Projection {
             far_share: None,
             unknown: 1.0,
             nodes: Vec::new(),
-            objects: Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::flame::FlameGraph;
 use crate::hint_faults::HintFaultCounts;
 use crate::objects::{BlockOrigins, ObjectKind};
 use crate::projection::Projection;
+use crate::remote_costs::RemoteCosts;
 use serde::{Deserialize, Serialize};
 
 /// What samples of this machine mean.
@@ -101,14 +102,36 @@ pub struct ExplainReport {
     pub explanation: Explanation,
     /// The threads; other values name them by their place here.
     pub threads_sampled: Vec<SampledThread>,
-    /// The objects, those that cost most first; other values name them by their place here.
-    pub objects: Vec<ExplainedObject>,
     /// What hint faults saw, if they were asked for.
     pub hint_faults: Option<HintFaultCounts>,
     /// Flame graphs.
     pub flame: FlameGraphs,
+}
+
+/// What an observation found, before anybody judges it.
+#[derive(Debug)]
+pub struct Explained {
+    /// All but the objects.
+    pub report: ExplainReport,
+    /// The objects, those with most time first; other values name them by their place here.
+    pub objects: Vec<ExplainedObject>,
+    /// How to start the program again.
+    pub command: String,
+    /// What remote memory costs on this machine.
+    pub costs: RemoteCosts,
     /// What it would be on another machine, if that was asked for.
-    pub projected: Option<Projection>,
+    pub projected: Option<ProjectedFacts>,
+}
+
+/// What the same run would be on another machine.
+#[derive(Debug)]
+pub struct ProjectedFacts {
+    /// All but the objects.
+    pub projection: Projection,
+    /// The objects, those with most time first.
+    pub objects: Vec<ExplainedObject>,
+    /// What remote memory costs there.
+    pub costs: RemoteCosts,
 }
 
 /// Flame graphs of a result.

@@ -6,7 +6,7 @@ use numakit_model::share::Z;
 use std::collections::HashMap;
 
 /// Samples of a thread within this time, in ns, are not independent: a program does one thing for a while.
-pub(crate) const CLUSTER: u64 = 100_000_000;
+pub const CLUSTER: u64 = 100_000_000;
 /// Weights that are gathered by thread and time.
 #[derive(Debug, Default)]
 pub struct Clusters {

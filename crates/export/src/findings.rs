@@ -1,8 +1,8 @@
 //! What is wrong in a recording, as `numa report --json` has it.
 
 use crate::{ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues};
-use numakit_analysis::analyse;
-use numakit_analysis::json::{self, ReportedFindings};
+use numakit_findings::analyse;
+use numakit_findings::json::{self, ReportedFindings};
 
 /// Line of the table of formats.
 pub const FORMAT: ExportFormat = ExportFormat {

@@ -17,7 +17,7 @@ mod testing;
 pub use numbers::{ExportedValues, Number, Numbers};
 pub use source::ExportSource;
 
-use numakit_analysis::UnknownPhase;
+use numakit_findings::UnknownPhase;
 use numakit_recording::OpenError;
 use std::io::{self, Write};
 use std::path::Path;

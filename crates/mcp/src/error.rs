@@ -1,6 +1,6 @@
 //! Why a tool does not answer: what was wrong, what there is, and what to use instead.
 
-use numakit_analysis::UnknownPhase;
+use numakit_findings::UnknownPhase;
 use numakit_placement::launchers::LauncherError;
 use numakit_placement::{PlanError, RequestError};
 use numakit_recording::OpenError;

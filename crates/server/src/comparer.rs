@@ -4,9 +4,9 @@
 use crate::client_request_error::ClientRequestError;
 use crate::source::ShownSource;
 use crate::wire::{ComparedInfo, ComparedRange, DifferenceInfo};
-use numakit_analysis::comparison::{Comparison, Difference, compare};
-use numakit_analysis::findings::Finding;
-use numakit_analysis::{Profile, profile};
+use numakit_findings::comparison::{Comparison, Difference, compare};
+use numakit_findings::finding::Finding;
+use numakit_findings::{Profile, profile};
 use numakit_formulas::Catalog;
 use numakit_recording::{Header, Reader, read_ahead};
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use crate::layout::SeriesLayout;
 use crate::wire::{EvidenceInfo, FindingInfo, Ns, RangeFindings, UntoldInfo, VALUES};
-use numakit_analysis::Profile;
-use numakit_analysis::findings::{Finding, FindingEvidence, Findings, Untold};
-use numakit_analysis::range::{RangeMeans, RangeRules, bucket_count};
+use numakit_findings::Profile;
+use numakit_findings::finding::{Finding, FindingEvidence, Findings, Untold};
+use numakit_findings::range::{RangeMeans, RangeRules, bucket_count};
 use numakit_formulas::Catalog;
 use numakit_history::Source;
 use numakit_recording::Header;

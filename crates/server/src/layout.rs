@@ -2,7 +2,7 @@
 //! theirs.
 
 use crate::wire::{AbsentInfo, FormulaInfo, MetricInfo, Ns, SourceInfo, SourceKind};
-use numakit_analysis::series;
+use numakit_findings::series;
 use numakit_formulas::{BoundFormula, Catalog, Formula, Index};
 use numakit_model::{Instance, Metric};
 use numakit_recording::Header;

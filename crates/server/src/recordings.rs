@@ -8,7 +8,7 @@ use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
 use crate::source::ShownSource;
 use crate::wire::{Ns, SourceInfo, SourceKind};
-use numakit_analysis::Profile;
+use numakit_findings::Profile;
 use numakit_formulas::Catalog;
 use numakit_history::{PartlyRead, RecordedHistory, RowViewMaker, Source};
 use numakit_recording::OpenError;

@@ -16,7 +16,7 @@ use crate::page;
 use crate::recordings::OpenedRecording;
 use crate::wire::Ns;
 use html::Shell;
-use numakit_analysis::Profile;
+use numakit_findings::Profile;
 use numakit_sys::output::{Existing, OutputFile};
 use pack::Packed;
 use std::io::{self, Write};

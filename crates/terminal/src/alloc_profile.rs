@@ -1,14 +1,15 @@
 //! `numa alloc-profile`: what a program allocates, and what that costs with each allocator.
 
+mod conclusion;
 mod page;
 mod plot;
 
 pub use page::html;
 
-use crate::table::page_table;
-use numakit_bench::allocations::conclusion::{
+use crate::alloc_profile::conclusion::{
     bytes, cells, chain, counted, lives, nanoseconds, percent, sentences, size_cells,
 };
+use crate::table::page_table;
 use numakit_bench::allocations::{AllocationReport, AllocationRun, LifeRow, MemoryMoment};
 use numakit_model::numbers::{duration, grouped};
 

@@ -1,7 +1,7 @@
 //! The default columns: one table of columns, each the formula of its
 //! name. The table of `numa stat`, its documents and the report all take them from here.
 
-pub use numakit_analysis::series::{bind_metric, bind_series, convert, index};
+pub use numakit_findings::series::{bind_metric, bind_series, convert, index};
 
 use numakit_formulas::{Catalog, Formula, Quantity};
 use numakit_model::numbers::NumberStyle;

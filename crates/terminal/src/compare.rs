@@ -1,8 +1,8 @@
 //! `numa explain A B`: what changed between two results.
 
-use numakit_explain::compare::{ChangedShare, ResultComparison, ShareChange, UnlikeResults};
 use numakit_explain::contended::Sharing;
 use numakit_explain::share::ShareEstimate;
+use numakit_findings::comparison::explained::{ChangedShare, ResultComparison, ShareChange, UnlikeResults};
 use numakit_model::numbers::grouped;
 use std::fmt::Write;
 

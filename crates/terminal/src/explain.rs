@@ -4,12 +4,11 @@ mod hint_faults;
 mod objects;
 mod projected;
 
-pub use self::objects::guide;
-
 use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
 use numakit_explain::contended::{ContendedLine, LineUser, Sharing};
 use numakit_explain::traffic::Traffic;
 use numakit_explain::{ExplainReport, Regime, TimeShares};
+use numakit_findings::explained::JudgedReport;
 use numakit_model::numbers::grouped;
 use std::fmt::Write;
 
@@ -23,25 +22,26 @@ const MAX_USERS: usize = 4;
 const MAX_FIELDS: usize = 4;
 
 /// The whole text; at most `rows` functions, source lines and contended lines each.
-pub fn text(report: &ExplainReport, rows: usize) -> String {
-    let mut out = objects::nothing_found(report);
+pub fn text(judged: &JudgedReport, rows: usize) -> String {
+    let report = &judged.report;
+    let mut out = objects::nothing_found(judged);
     out.push_str(&first_lines(report));
     let explanation = &report.explanation;
     if let Some(traffic) = &explanation.traffic {
         out.push_str(&traffic_lines(traffic));
     }
     if report.regime != Regime::Unknown {
-        out.push_str(&objects::objects(report, rows));
-        out.push_str(&hint_faults::text(report, rows));
+        out.push_str(&objects::objects(judged, rows));
+        out.push_str(&hint_faults::text(judged, rows));
     }
     if report.regime == Regime::Precise {
         let sum = explanation.functions.iter().map(|code| code.time.total()).sum();
         out.push_str(&code_table("FUNCTION", &explanation.functions, sum, rows));
         out.push_str(&code_table("SOURCE LINE", &explanation.source_lines, sum, rows));
-        explanation.lines.iter().take(rows).for_each(|line| out.push_str(&contended(report, line)));
+        explanation.lines.iter().take(rows).for_each(|line| out.push_str(&contended(judged, line)));
     }
     out.push_str(&notes(report));
-    report.projected.iter().for_each(|projection| out.push_str(&projected::text(projection, rows)));
+    judged.projected.iter().for_each(|projection| out.push_str(&projected::text(projection, rows)));
     out
 }
 
@@ -168,7 +168,7 @@ fn shortened(name: &str) -> String {
     short.trim_end().trim_end_matches(" const").to_owned()
 }
 
-fn contended(report: &ExplainReport, line: &ContendedLine) -> String {
+fn contended(JudgedReport { report, objects, .. }: &JudgedReport, line: &ContendedLine) -> String {
     let all: u64 = report.explanation.functions.iter().map(|code| code.time.total()).sum();
     let what = match line.sharing {
         Sharing::False => "false sharing: each thread uses bytes of its own on one line",
@@ -176,8 +176,8 @@ fn contended(report: &ExplainReport, line: &ContendedLine) -> String {
         Sharing::Lock => "a lock or an atomic counter: threads change the same bytes by atomic instructions",
     };
     let nodes = if line.across_nodes { ", across nodes" } else { "" };
-    let object =
-        report.objects.get(line.object as usize).map_or("unknown mapping", |object| &object.object.name);
+    let object = objects.get(line.object as usize);
+    let object = object.map_or("unknown mapping", |judged| &judged.object.object.name);
     let share = if all > 0 { line.weight as f64 / all as f64 } else { 0.0 };
     let mut out = format!(
         "\ncontended line {:#x} ({object}), {} of the CPU time{nodes}\n  {what}\n",

@@ -12,7 +12,7 @@ use cells::{
     bottleneck_words, counted, machine, mover_row, names, node_row, place, shortened, times, traffic_words,
     value,
 };
-use numakit_analysis::report::*;
+use numakit_findings::report::*;
 use numakit_model::numbers::{NumberStyle, duration, grouped};
 use numakit_model::time::utc;
 

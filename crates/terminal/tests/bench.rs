@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use numakit_bench::compare::compare;
 use numakit_bench::distances::measured_distances;
 use numakit_bench::{BENCHMARKS, BenchResult, BenchResults};
+use numakit_findings::comparison::bench::compare;
 use numakit_terminal::bench::{BenchStyle, compared, csv, html, json, page};
 use numakit_terminal::topology::measured;
 use std::path::{Path, PathBuf};

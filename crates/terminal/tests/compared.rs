@@ -6,8 +6,8 @@
 mod machines;
 
 use machines::{MS, Machine};
-use numakit_analysis::comparison::{Comparison, ComparisonOutcome, compare};
-use numakit_analysis::profile;
+use numakit_findings::comparison::{Comparison, ComparisonOutcome, compare};
+use numakit_findings::profile;
 use numakit_formulas::Catalog;
 use numakit_model::label::RecorderEvent;
 use numakit_terminal::report::{PageStyle, comparison_page};

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use numakit_findings::objects_guide;
 use numakit_formulas::Catalog;
-use numakit_terminal::{explain, formulas, stat};
+use numakit_terminal::{formulas, stat};
 
 fn check(page: &str, marker: &str, content: &str) {
     let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
@@ -26,9 +27,9 @@ fn the_guide_has_the_columns() {
 
 #[test]
 fn the_guide_has_the_criteria_and_shows_pages() {
-    check("report.md", "criteria", &numakit_analysis::criteria_guide());
-    check("report.md", "rules", &numakit_analysis::shares_guide());
-    check("report.md", "findings", &numakit_analysis::findings_guide());
+    check("report.md", "criteria", &numakit_findings::criteria_guide());
+    check("report.md", "rules", &numakit_findings::shares_guide());
+    check("report.md", "findings", &numakit_findings::findings_guide());
     let (page, compared) = (include_str!("golden/four-nodes.txt"), include_str!("golden/compared.txt"));
     check("report.md", "page", &format!("```\n{page}```\n"));
     check("report.md", "comparison", &format!("```\n{compared}```\n"));
@@ -36,7 +37,7 @@ fn the_guide_has_the_criteria_and_shows_pages() {
 
 #[test]
 fn the_guide_has_the_verdicts() {
-    check("explain.md", "verdicts", &explain::guide());
+    check("explain.md", "verdicts", &objects_guide());
 }
 
 #[test]

@@ -5,8 +5,8 @@
 mod machines;
 
 use machines::{MS, Machine};
-use numakit_analysis::analyse;
-use numakit_analysis::report::{Report, SeriesChange};
+use numakit_findings::analyse;
+use numakit_findings::report::{Report, SeriesChange};
 use numakit_formulas::Catalog;
 use numakit_model::label::RecorderEvent;
 use numakit_model::{Fix, Unavailable};

@@ -5,8 +5,8 @@
 mod machines;
 
 use machines::{MS, Machine, of};
-use numakit_analysis::analyse;
-use numakit_analysis::report::Report;
+use numakit_findings::analyse;
+use numakit_findings::report::Report;
 use numakit_formulas::Catalog;
 use numakit_model::measured::{LatencyMatrix, LoadCurve, LoadPoint, MeasuredNode};
 use numakit_model::{Instance, MeasuredMemory};

@@ -2,8 +2,8 @@
 
 use crate::machine::MachineMeters;
 use crate::show::ScreenEvent;
-use numakit_analysis::findings::Findings;
-use numakit_analysis::range::{RangeMeans, RangeRules};
+use numakit_findings::finding::Findings;
+use numakit_findings::range::{RangeMeans, RangeRules};
 use numakit_formulas::Catalog;
 use numakit_history::{History, Source};
 use numakit_recording::ring::RingEntry;
@@ -117,7 +117,7 @@ pub fn found<'a>(
     let all: Vec<usize> = (0..header.series.len()).collect();
     let first = source.span().map_or(range.0, |(first, _)| first);
     let from = range.0.max(first);
-    let buckets = numakit_analysis::range::bucket_count(from..range.1, BUCKETS);
+    let buckets = numakit_findings::range::bucket_count(from..range.1, BUCKETS);
     let answer = source.buckets(&all, from, range.1, buckets);
     let means: Vec<Vec<f32>> = answer.columns.into_iter().map(|column| column.mean).collect();
     let range = RangeMeans { from: answer.from_ns, step: answer.step_ns, means: &means };

@@ -1,6 +1,6 @@
 //! What is shown of a machine: its places, and the formulas of their meters, ready for rows.
 
-use numakit_analysis::series::{bind_metric, index};
+use numakit_findings::series::{bind_metric, index};
 use numakit_formulas::{BoundFormula, Catalog, Index};
 use numakit_model::Instance;
 use numakit_model::numbers::NumberStyle;

@@ -5,7 +5,7 @@ use crate::machine::{MachineMeters, Moment};
 use crate::playback::{PlayCommand, Playback};
 use crate::show::ScreenEvent;
 use crate::table::{NotRead, ProcessRow, ProcessTable};
-use numakit_analysis::range::RangeRules;
+use numakit_findings::range::RangeRules;
 use numakit_formulas::Catalog;
 use numakit_history::{RecordedHistory, Source};
 use std::io;

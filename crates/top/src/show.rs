@@ -6,7 +6,7 @@ use crate::screen::{Screen, ScreenError};
 use crate::table::ProcessTable;
 use crate::theme::Theme;
 use crate::view::{Request, SourceState, View};
-use numakit_analysis::findings::Findings;
+use numakit_findings::finding::Findings;
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::{poll, stdio, tty};
 use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};

@@ -4,7 +4,7 @@ use crate::keys::{self, Action, ScreenPage};
 use crate::machine::{MachineMeters, Moment};
 use crate::playback::{PlayCommand, Playback};
 use crate::table::{ProcessRow, ProcessSelection, ProcessTable};
-use numakit_analysis::findings::Findings;
+use numakit_findings::finding::Findings;
 use numakit_session::interval;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::sync::Arc;

@@ -9,11 +9,11 @@ use crate::to_file::{self, Existing};
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use numakit_explain::ExplainReport;
-use numakit_explain::compare::compare;
-use numakit_explain::compare::saved::{self, SavedResult};
 use numakit_explain::explainer::{Explainer, Observed};
 use numakit_explain::hint_windows::HintWindows;
+use numakit_findings::comparison::explained::compare;
+use numakit_findings::comparison::explained::saved::{self, SavedResult};
+use numakit_findings::explained::{JudgedReport, judge};
 use numakit_launch::options;
 use numakit_model::Topology;
 use numakit_sampling::choice::{self, SampledProgram};
@@ -51,7 +51,8 @@ use std::time::{Duration, Instant};
 /// [{at, offset, name}]), functions, source_lines, threads_sampled, objects [{pid, kind,
 /// pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
 /// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, verdict
-/// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, worth {at_most, why}}], flame {time, resident} with {title,
+/// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, expect, worth {at_most, why}}], findings (as those of numa report, {subject {kind
+/// object, number}} is the place of the object), flame {time, resident} with {title,
 /// unit, parts, names, stacks [{frames, values}]}, hint_faults {pages, faults, lost, seconds, moved, moved_back, was_on}, projected
 /// {machine, threads, why_not, far_share, unknown, nodes, objects}. What cannot be told is null.
 #[derive(Debug, Args)]
@@ -173,7 +174,7 @@ impl ExplainArgs {
         if is_realtime {
             sched::set_normal().context("cannot return to normal priority")?;
         }
-        let report = explainer.report(true, status);
+        let report = judge(explainer.explained(true, status));
         self.write(&report)?;
         Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
     }
@@ -283,15 +284,16 @@ impl ExplainArgs {
     /// Writes what is known so far, so that it survives if this process is killed.
     fn save(&self, explainer: &mut Explainer) -> anyhow::Result<()> {
         match self.json.as_ref().filter(|path| !to_file::is_standard_output(path)) {
-            Some(path) => write_json(path, &explainer.report(false, None)),
+            Some(path) => write_json(path, &judge(explainer.explained(false, None))),
             None => Ok(()),
         }
     }
 
-    fn write(&self, report: &ExplainReport) -> anyhow::Result<()> {
+    fn write(&self, report: &JudgedReport) -> anyhow::Result<()> {
         let is_output = |path: &PathBuf| to_file::is_standard_output(path);
         let json = self.json.as_ref().map_or(Ok(()), |path| write_json(path, report));
-        let flame = self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.flame));
+        let flame =
+            self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.report.flame));
         self.show(&explain::text(report, self.rows), !self.json.as_ref().is_some_and(is_output))?;
         json.and(flame)
     }
@@ -310,7 +312,7 @@ impl ExplainArgs {
     }
 }
 
-fn write_json(path: &Path, report: &ExplainReport) -> anyhow::Result<()> {
+fn write_json(path: &Path, report: &JudgedReport) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(report).context("cannot write JSON")?;
     to_file::write(path, Existing::Replace, "", |to| Ok(writeln!(to, "{json}")?))
 }

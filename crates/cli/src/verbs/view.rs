@@ -7,7 +7,7 @@ use crate::page::{self, ServeArgs};
 use crate::peaks;
 use anyhow::Context;
 use clap::Args;
-use numakit_explain::compare::saved::{self, SavedResult};
+use numakit_findings::comparison::explained::saved::{self, SavedResult};
 use numakit_formulas::Catalog;
 use numakit_model::CpuSet;
 use numakit_server::opening::{self, Opener};

@@ -1,4 +1,4 @@
-//! One recording has one answer: in the report, the page, the answers to agents, the export and the comparison with itself.
+//! One recording has one answer: in the report, the page, top, the answers to agents, the export and the comparison with itself.
 
 #[allow(dead_code)]
 #[path = "../../../terminal/tests/machines/mod.rs"]
@@ -6,6 +6,7 @@ mod machines;
 
 use crate::mcp::{INITIALIZE, asked};
 use crate::runner::{Done, Folder};
+use crate::top::AtTerminal;
 use machines::{MS, Machine};
 use numakit_formulas::Catalog;
 use numakit_model::thresholds::REMOTE;
@@ -147,6 +148,13 @@ fn a_recording_has_one_answer_wherever_it_is_asked_for() {
         let page = shown(&folder.path(&file));
         assert_eq!(problems(&page), found, "{name}: page");
         assert_eq!(page["verdict"], report["findings"]["headline"]["verdict"], "{name}: page");
+        let mut top = AtTerminal::start(&folder, 200, 40, &format!("top --replay {file}"), &[]);
+        top.shows("Verdict");
+        // Its findings are of the last minute: at the end, of the whole recording.
+        top.press("t1min\r");
+        top.shows(page["verdict"].as_str().unwrap());
+        top.press("q");
+        assert_eq!(top.ends().0, 0, "{name}: top");
         let itself = parsed(&folder.run(&format!("report --json {file} {file}")));
         let kept: Vec<Value> = itself["kept"].as_array().unwrap().iter().map(problem).collect();
         assert_eq!(kept, found, "{name}: comparison with itself");

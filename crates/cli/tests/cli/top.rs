@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 /// `numa` at a terminal.
-struct AtTerminal {
+pub struct AtTerminal {
     pty: Pty,
     child: Child,
     seen: vt100::Parser,
@@ -24,7 +24,7 @@ const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 
 impl AtTerminal {
-    fn start(folder: &Folder, columns: u16, rows: u16, arguments: &str, variables: &[(&str, &str)]) -> Self {
+    pub fn start(folder: &Folder, columns: u16, rows: u16, arguments: &str, variables: &[(&str, &str)]) -> Self {
         let pty = Pty::open(columns, rows).unwrap();
         let mut command = folder.numa(arguments);
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR");
@@ -49,7 +49,7 @@ impl AtTerminal {
     }
 
     /// Waits until the screen has this text.
-    fn shows(&mut self, text: &str) {
+    pub fn shows(&mut self, text: &str) {
         let mut last = String::new();
         let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             until!({
@@ -60,7 +60,7 @@ impl AtTerminal {
         assert!(found.is_ok(), "'{text}' is not on the screen:\n{last}");
     }
 
-    fn press(&self, keys: &str) {
+    pub fn press(&self, keys: &str) {
         self.pty.write(keys.as_bytes()).unwrap();
     }
 
@@ -84,7 +84,7 @@ impl AtTerminal {
     }
 
     /// Waits for the end; the terminal must be as it was.
-    fn ends(mut self) -> (i32, String) {
+    pub fn ends(mut self) -> (i32, String) {
         let mut status = None;
         until!({
             self.read();

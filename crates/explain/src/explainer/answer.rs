@@ -11,8 +11,10 @@ use crate::hint_windows::HintWindows;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::projection::{self, ProjectedMachine, Projection};
-use crate::report::{ExplainReport, FlameGraphs, MissingSamples, Regime, SampledThread};
-use crate::verdict::FarCosts;
+use crate::remote_costs::RemoteCosts;
+use crate::report::{
+    ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread,
+};
 use crate::{ExplainedObject, Explanation, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
@@ -111,7 +113,6 @@ impl Explainer {
     fn objects(
         &mut self,
         explanation: &mut Explanation,
-        costs: &FarCosts,
         bound: BTreeMap<u32, MemoryBinding>,
         hints: &HintFaults,
     ) -> Vec<ExplainedObject> {
@@ -126,8 +127,6 @@ impl Explainer {
             huge_pages: &self.huge_pages,
             bound,
             hint_faults: hints.summaries(&hinted),
-            command: if self.observed.from_start { &self.observed.program } else { "CMD" },
-            costs,
         })
     }
 
@@ -137,14 +136,20 @@ impl Explainer {
         machine: &ProjectedMachine,
         sampled: &[SampledThread],
         here: &Explanation,
-    ) -> Projection {
+    ) -> ProjectedFacts {
+        let costs = RemoteCosts::of(&machine.topology);
+        let impossible = |why: &str| ProjectedFacts {
+            projection: Projection::impossible(&machine.name, why),
+            objects: Vec::new(),
+            costs: RemoteCosts::default(),
+        };
         if here.time.is_none() {
-            return Projection::impossible(&machine.name, "samples of this machine do not tell time");
+            return impossible("samples of this machine do not tell time");
         }
         if !self.residence.touched.has_any() {
             let why = "no page faults were seen; that needs performance events (--method perf) from the start of \
                        the program on";
-            return Projection::impossible(&machine.name, why);
+            return impossible(why);
         }
         let processes: BTreeSet<u32> = sampled.iter().map(|thread| thread.pid).collect();
         let seen = self.accounts.busy(0).filter(|(pid, _)| processes.contains(pid));
@@ -152,7 +157,7 @@ impl Explainer {
             sampled.iter().map(|thread| (thread.pid, thread.tid)).chain(seen).collect();
         let nodes = projection::place(&threads, machine);
         if nodes.is_empty() {
-            return Projection::impossible(&machine.name, "its threads have no place on that machine");
+            return impossible("its threads have no place on that machine");
         }
         let touched = &self.residence.touched;
         let observed = projection::observations(&self.collector.observations, sampled, &nodes, touched);
@@ -164,23 +169,22 @@ impl Explainer {
             traffic: None,
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
-        let costs = FarCosts::of(&machine.topology);
-        let mut objects = self.objects(&mut there, &costs, BTreeMap::new(), &HintFaults::default());
+        let mut objects = self.objects(&mut there, BTreeMap::new(), &HintFaults::default());
         for object in &mut objects {
             let pid = object.object.pid;
             object.first_touch.iter_mut().for_each(|by| by.node = nodes.get(&(pid, by.thread)).copied());
         }
         let time = there.time.unwrap_or_default();
         let outside = time.near + time.far + time.unknown;
-        Projection {
+        let projection = Projection {
             machine: machine.name.clone(),
             threads: nodes.len(),
             why_not: None,
             far_share: there.far_share,
             unknown: if outside > 0.0 { time.unknown / outside } else { 0.0 },
             nodes: there.nodes,
-            objects,
-        }
+        };
+        ProjectedFacts { projection, objects, costs }
     }
 
     /// The threads that were sampled, with their names.
@@ -208,7 +212,7 @@ impl Explainer {
     }
 
     /// What is known so far.
-    pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
+    pub fn explained(&mut self, complete: bool, exit_status: Option<i32>) -> Explained {
         self.collector.attribute_blocks();
         self.take_hint_faults();
         if complete {
@@ -233,15 +237,15 @@ impl Explainer {
         }
         let bound = self.bound();
         let hints = self.hints.take();
-        let (seen, costs) = (hints.as_ref().map(|hints| &hints.faults), FarCosts::of(&self.topology));
+        let seen = hints.as_ref().map(|hints| &hints.faults);
         let none = HintFaults::default();
-        let objects = self.objects(&mut explanation, &costs, bound, seen.unwrap_or(&none));
+        let objects = self.objects(&mut explanation, bound, seen.unwrap_or(&none));
         self.hints = hints;
         let projected = self.projected.take();
         let machine_of_plan = projected.as_ref();
         let projection = machine_of_plan.map(|machine| self.projection(machine, &threads, &explanation));
         self.projected = projected;
-        ExplainReport {
+        let report = ExplainReport {
             version: ExplainReport::VERSION,
             regime: match landing {
                 Landing::Behind | Landing::OneFurther => Regime::Precise,
@@ -259,11 +263,11 @@ impl Explainer {
             missing,
             explanation,
             threads_sampled: threads,
-            objects,
             hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
-            projected: projection,
-        }
+        };
+        let command = if self.observed.from_start { self.observed.program.clone() } else { "CMD".to_owned() };
+        Explained { report, objects, command, costs: RemoteCosts::of(&self.topology), projected: projection }
     }
 }
 

@@ -3,8 +3,8 @@
 use super::{bounded, value};
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
-use numakit_analysis::comparison::compare;
-use numakit_analysis::{Profile, profile};
+use numakit_findings::comparison::compare;
+use numakit_findings::{Profile, profile};
 use numakit_formulas::Catalog;
 use numakit_recording::{Batch, read_ahead};
 use schemars::JsonSchema;

@@ -4,7 +4,7 @@ use super::range::RowRange;
 use super::{bounded, value};
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
-use numakit_analysis::analyse;
+use numakit_findings::analyse;
 use numakit_formulas::Catalog;
 use numakit_recording::read_ahead;
 use schemars::JsonSchema;
@@ -38,7 +38,7 @@ pub(crate) fn of_recording(directory: &SharedDirectory, asked: &Findings) -> Res
     });
     range.check()?;
     let report = report?;
-    let found = |list: &[numakit_analysis::findings::Finding]| {
+    let found = |list: &[numakit_findings::finding::Finding]| {
         let without_course = |finding| {
             let mut finding = value(finding);
             // Pages draw the course; here it is many numbers that say little.

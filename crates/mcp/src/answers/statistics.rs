@@ -4,7 +4,7 @@ use super::range::RowRange;
 use super::{bounded, value};
 use crate::directory::SharedDirectory;
 use crate::error::ToolError;
-use numakit_analysis::series;
+use numakit_findings::series;
 use numakit_formulas::{Catalog, Index};
 use numakit_model::{Instance, suggest};
 use numakit_recording::{Batch, Header, Rates, Samples, read_ahead};

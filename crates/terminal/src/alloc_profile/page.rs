@@ -1,10 +1,10 @@
 //! The result as a page without scripts, which needs no other file.
 
 use super::plot;
-use crate::html::{document, escaped, put, table};
-use numakit_bench::allocations::conclusion::{
+use crate::alloc_profile::conclusion::{
     self, bytes, cells, chain, lives, nanoseconds, percent, sentences, size_cells,
 };
+use crate::html::{document, escaped, put, table};
 use numakit_bench::allocations::{AllocationReport, AllocationRun, CountedChain, LifeRow};
 use numakit_model::numbers::{duration, grouped};
 

@@ -2,7 +2,7 @@
 
 use super::{lines, number};
 use crate::table::page_table;
-use numakit_bench::compare::{BenchChange, BenchComparison, UnmatchedValues};
+use numakit_findings::comparison::bench::{BenchChange, BenchComparison, UnmatchedValues};
 use numakit_model::numbers::{ABSENT, grouped};
 use std::fmt::Write;
 

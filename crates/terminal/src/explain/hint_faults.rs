@@ -1,21 +1,20 @@
 //! What hint faults tell, beside what samples do.
 
 use super::objects::{NAME_WIDTH, cut, interval, nodes};
+use numakit_explain::ExplainedObject;
 use numakit_explain::hint_faults::{HintFaultCounts, ObjectHintFaults};
-use numakit_explain::{ExplainReport, ExplainedObject};
+use numakit_findings::explained::JudgedReport;
 use numakit_model::numbers::grouped;
 use std::cmp::Reverse;
 use std::fmt::Write;
 
 /// The table of the objects with most pages, and what the kernel did meanwhile; nothing if hint faults were not asked for.
-pub fn text(report: &ExplainReport, rows: usize) -> String {
-    let Some(counts) = &report.hint_faults else { return String::new() };
+pub fn text(judged: &JudgedReport, rows: usize) -> String {
+    let Some(counts) = &judged.report.hint_faults else { return String::new() };
     let mut out = String::new();
-    let seen = |object| -> Option<(&ExplainedObject, &ObjectHintFaults)> {
-        let object: &ExplainedObject = object;
-        Some((object, object.hint_faults.as_ref()?))
-    };
-    let mut shown: Vec<_> = report.objects.iter().filter_map(seen).collect();
+    let objects = judged.objects.iter().map(|judged| &judged.object);
+    let mut shown: Vec<(&ExplainedObject, &ObjectHintFaults)> =
+        objects.filter_map(|object| Some((object, object.hint_faults.as_ref()?))).collect();
     shown.sort_by_key(|(_, hints)| Reverse(hints.pages));
     shown.truncate(rows);
     if !shown.is_empty() {

@@ -4,8 +4,9 @@ use super::{named, percent};
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::share::ShareEstimate;
-use numakit_explain::verdict::Worth;
-use numakit_explain::{ExplainReport, ExplainedObject, ObjectTouch, Regime, TimeShares};
+use numakit_explain::{ExplainedObject, ObjectTouch, Regime, TimeShares};
+use numakit_findings::explained::{JudgedObject, JudgedReport};
+use numakit_findings::finding::{Finding, Worth};
 use numakit_model::numbers::{ABSENT, NumberStyle};
 use std::fmt::Write;
 
@@ -23,9 +24,10 @@ const MOST: f64 = 0.5;
 const FAR: f64 = 0.02;
 
 /// What is to be said first where no object has a verdict: that nothing is wrong, and what takes the time.
-pub fn nothing_found(report: &ExplainReport) -> String {
+pub fn nothing_found(judged: &JudgedReport) -> String {
+    let report = &judged.report;
     let Some(time) = &report.explanation.time else { return String::new() };
-    if report.objects.iter().any(|object| object.verdict.is_some()) || time.far + time.contended > FAR {
+    if !judged.findings.is_empty() || time.far + time.contended > FAR {
         return String::new();
     }
     let far = match report.explanation.far_share {
@@ -51,22 +53,16 @@ fn dominating(time: &TimeShares) -> String {
     }
 }
 
-/// The verdicts as a table of the guide.
-pub fn guide() -> String {
-    let rows = numakit_explain::verdict::rules().map(|(rule, seen)| format!("| `{rule}` | {seen} |\n"));
-    format!("| verdict | what is seen |\n|---|---|\n{}", rows.collect::<String>())
-}
-
 /// The table, and what there is to say about each object with a verdict.
-pub fn objects(report: &ExplainReport, rows: usize) -> String {
-    let part = if report.regime == Regime::Precise { "MEM%" } else { "PAGES%" };
-    table(&report.objects, part, rows)
+pub fn objects(judged: &JudgedReport, rows: usize) -> String {
+    let part = if judged.report.regime == Regime::Precise { "MEM%" } else { "PAGES%" };
+    table(&judged.objects, part, rows)
 }
 
 /// The same of any objects; `part` is what their shares are called.
-pub fn table(objects: &[ExplainedObject], part: &str, rows: usize) -> String {
-    let shown: Vec<&ExplainedObject> =
-        objects.iter().filter(|object| object.time_share >= MIN_SHARE).take(rows).collect();
+pub fn table(objects: &[JudgedObject], part: &str, rows: usize) -> String {
+    let shown: Vec<&JudgedObject> =
+        objects.iter().filter(|judged| judged.object.time_share >= MIN_SHARE).take(rows).collect();
     if shown.is_empty() {
         return String::new();
     }
@@ -74,7 +70,7 @@ pub fn table(objects: &[ExplainedObject], part: &str, rows: usize) -> String {
         "\n  {:<NAME_WIDTH$} {:>8} {part:>6}  {:<16} {:<16} {:<22} VERDICT\n",
         "OBJECT", "SIZE", "HOME", "USED FROM", "REMOTE"
     );
-    for object in &shown {
+    for JudgedObject { object, finding } in &shown {
         // Writing to a string cannot fail.
         _ = writeln!(
             out,
@@ -85,26 +81,26 @@ pub fn table(objects: &[ExplainedObject], part: &str, rows: usize) -> String {
             nodes(&object.home),
             nodes(&object.used_from),
             remote(object),
-            object.verdict.as_ref().map_or("-", |verdict| verdict.rule),
+            finding.as_ref().map_or("-", |finding| finding.rule),
         );
     }
-    shown.iter().for_each(|object| out.push_str(&verdict(object)));
+    shown.iter().for_each(|judged| out.push_str(&verdict(judged)));
     out
 }
 
-fn verdict(object: &ExplainedObject) -> String {
-    let Some(verdict) = &object.verdict else { return String::new() };
-    let mut out = format!("\n{}: {}\n", object.object.name, verdict.says);
+fn verdict(JudgedObject { object, finding }: &JudgedObject) -> String {
+    let Some(Finding { says, remedy, .. }) = finding else { return String::new() };
+    let mut out = format!("\n{}: {says}\n", object.object.name);
     let users: Vec<String> =
         object.used_by.iter().map(|code| format!("{} {}", named(&code.name), percent(code.share))).collect();
-    let worth = object.worth.as_ref().map(worth);
+    let worth = remedy.worth.as_ref().map(worth);
     let touched = object.first_touch.first().map(touched);
     for (heading, text) in [
         ("touched", touched),
         ("used by", (!users.is_empty()).then(|| users.join(", "))),
-        ("do", object.change.clone()),
-        ("try now", object.command.clone()),
-        ("", object.expect.map(|expect| format!("it {expect}"))),
+        ("do", Some(remedy.words.clone())),
+        ("try now", remedy.commands.first().cloned()),
+        ("", remedy.expect.map(|expect| format!("it {expect}"))),
         ("worth", worth),
     ] {
         if let Some(text) = text {

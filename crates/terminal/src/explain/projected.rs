@@ -1,13 +1,13 @@
 //! What a result would be on another machine.
 
-use super::{objects, percent};
-use numakit_explain::projection::Projection;
+use super::percent;
+use numakit_findings::explained::JudgedProjection;
 
 /// A part of the time that is too large to be passed over.
 const MUCH: f64 = 0.05;
 
 /// The far share there, and the objects.
-pub fn text(projection: &Projection, rows: usize) -> String {
+pub fn text(JudgedProjection { projection, objects }: &JudgedProjection, rows: usize) -> String {
     let machine = &projection.machine;
     if let Some(why) = &projection.why_not {
         return format!("\nAs on {machine}: not told, since {why}.\n");
@@ -35,5 +35,5 @@ pub fn text(projection: &Projection, rows: usize) -> String {
         ));
     }
     out.push_str(".\n");
-    out + &objects::table(&projection.objects, "MEM%", rows)
+    out + &super::objects::table(objects, "MEM%", rows)
 }

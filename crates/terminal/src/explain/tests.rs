@@ -9,11 +9,12 @@ use numakit_explain::objects::{BlockOrigins, ObjectKind};
 use numakit_explain::projection::Projection;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::traffic::TrafficCell;
-use numakit_explain::verdict::{ObjectVerdict, Worth};
 use numakit_explain::{
-    CodeShare, ExplainedObject, Explanation, MissingSamples, ObjectTouch, SampleCounts, SampledObject,
-    SampledThread,
+    CodeShare, ExplainedObject, Explanation, MissingSamples, ObjectFacts, ObjectTouch, SampleCounts,
+    SampledObject, SampledThread,
 };
+use numakit_findings::explained::{JudgedObject, JudgedProjection};
+use numakit_findings::finding::{Certainty, Finding, FindingCost, FindingRemedy, FindingSubject, Worth};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn code(function: &str, line: Option<u32>, near: u64, far: u64) -> CodeTime {
@@ -36,9 +37,9 @@ fn user(thread: u32, offset: u64, loads: u64, stores: u64, atomics: u64) -> Line
     user
 }
 
-fn object() -> ExplainedObject {
+fn object() -> JudgedObject {
     let part = |node, share| NodeShare { node, share };
-    ExplainedObject {
+    let object = ExplainedObject {
         object: SampledObject {
             pid: 11,
             kind: ObjectKind::Allocated,
@@ -63,14 +64,27 @@ fn object() -> ExplainedObject {
             chain: vec!["fill (app.c:12)".to_owned(), "main (app.c:30)".to_owned()],
         }],
         used_by: vec![CodeShare { name: code("sum", Some(7), 0, 0).name, share: 1.0 }],
-        verdict: Some(ObjectVerdict {
-            rule: "first-touch",
-            says: "node 0 touched all of it first".to_owned(),
-        }),
-        change: Some("Initialise it in parallel".to_owned()),
-        command: Some("numa run --memory interleave -- ./app".to_owned()),
-        expect: Some("spreads the load"),
-        worth: Some(Worth { at_most: Some(0.2), why: "remote memory takes twice as long".to_owned() }),
+        facts: ObjectFacts::default(),
+    };
+    JudgedObject { object, finding: Some(finding()) }
+}
+
+fn finding() -> Finding {
+    Finding {
+        rule: "first-touch",
+        subject: FindingSubject::Object(0),
+        says: "node 0 touched all of it first".to_owned(),
+        since_seconds: 0.0,
+        until_seconds: None,
+        cost: FindingCost::Unknown { why: String::new() },
+        certainty: Certainty::Likely,
+        evidence: Vec::new(),
+        remedy: FindingRemedy {
+            words: "Initialise it in parallel".to_owned(),
+            commands: vec!["numa run --memory interleave -- ./app".to_owned()],
+            expect: Some("spreads the load"),
+            worth: Some(Worth { at_most: Some(0.2), why: "remote memory takes twice as long".to_owned() }),
+        },
     }
 }
 
@@ -88,7 +102,7 @@ fn line() -> ContendedLine {
     }
 }
 
-fn report() -> ExplainReport {
+fn report() -> JudgedReport {
     let explanation = Explanation {
         chains: ChainValues::new(),
         samples: SampleCounts {
@@ -119,10 +133,9 @@ fn report() -> ExplainReport {
         caches: numakit_explain::caches::CacheSizes::default(),
         uses: Vec::new(),
     };
-    ExplainReport {
+    let report = ExplainReport {
         flame: FlameGraphs::default(),
         hint_faults: None,
-        projected: None,
         version: 1,
         regime: Regime::Precise,
         machine: "Processor, nodes 0-1, CPUs 0-7".to_owned(),
@@ -138,8 +151,8 @@ fn report() -> ExplainReport {
         threads_sampled: [11, 12]
             .map(|tid| SampledThread { pid: 11, tid, name: "worker".to_owned() })
             .to_vec(),
-        objects: vec![object()],
-    }
+    };
+    JudgedReport { report, objects: vec![object()], findings: vec![finding()], projected: None }
 }
 
 #[test]
@@ -147,14 +160,13 @@ fn a_projection_says_what_would_be_far_or_why_that_is_not_told() {
     let mut projection = Projection::impossible("node:4", "no page faults were seen");
     let said = |projection: &Projection| {
         let mut report = report();
-        report.projected = Some(projection.clone());
+        report.projected = Some(JudgedProjection { projection: projection.clone(), objects: vec![object()] });
         let text = text(&report, 10);
         text.split("As on ").nth(1).unwrap().to_owned()
     };
     assert_eq!(said(&projection), "node:4: not told, since no page faults were seen.\n");
     (projection.why_not, projection.threads, projection.unknown) = (None, 4, 0.1);
     projection.far_share = Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 });
-    projection.objects = vec![object()];
     let text = said(&projection);
     let first = "node:4, with its 4 threads spread over the nodes and pages where they are touched first: of the time at \
                  memory, 75.0 % would be at memory of other nodes (70.0 % to 80.0 %); 10.0 % more is at pages whose \
@@ -166,13 +178,13 @@ fn a_projection_says_what_would_be_far_or_why_that_is_not_told() {
 fn the_text_is_that_of_the_golden_file() {
     let mut all = text(&report(), 10);
     let mut emulated = report();
-    emulated.regime = Regime::Block;
-    (emulated.explanation.time, emulated.explanation.far_share) = (None, None);
+    emulated.report.regime = Regime::Block;
+    (emulated.report.explanation.time, emulated.report.explanation.far_share) = (None, None);
     let cell = |cpu_node, memory_node, pages| TrafficCell { cpu_node, memory_node, pages };
     let pages = vec![cell(0, 0, 1000), cell(1, 0, 900), cell(1, 1, 100)];
-    emulated.explanation.traffic = Some(Traffic { pages, unknown: 7, ..Traffic::default() });
-    emulated.missing.threads = 2;
-    emulated.method_reason =
+    emulated.report.explanation.traffic = Some(Traffic { pages, unknown: 7, ..Traffic::default() });
+    emulated.report.missing.threads = 2;
+    emulated.report.method_reason =
         Some("samples by ptrace; not by performance events: kernel.perf_event_paranoid is 3".to_owned());
     all.push_str("-----\n");
     all.push_str(&text(&emulated, 10));
@@ -187,7 +199,7 @@ fn the_text_is_that_of_the_golden_file() {
 fn it_is_said_by_what_a_first_touch_is_known() {
     let said = |known_by: TouchEvidence, chain: &[&str]| {
         let mut report = report();
-        let touch = &mut report.objects[0].first_touch[0];
+        let touch = &mut report.objects[0].object.first_touch[0];
         (touch.known_by, touch.chain) = (known_by, chain.iter().map(ToString::to_string).collect());
         let text = text(&report, 10);
         text.lines().find(|line| line.starts_with("  touched")).unwrap().to_owned()
@@ -203,14 +215,14 @@ fn it_is_said_by_what_a_first_touch_is_known() {
 #[test]
 fn it_is_said_first_if_nothing_is_wrong() {
     let mut fine = report();
-    fine.objects[0].verdict = None;
+    fine.findings.clear();
     assert!(!text(&fine, 10).starts_with("Nothing"), "40 % of the time is at remote memory");
     let computing =
         TimeShares { computing: 0.8, near: 0.15, far: 0.01, asleep: 0.04, ..TimeShares::default() };
-    fine.explanation.time = Some(computing);
-    let first = |report: &ExplainReport| text(report, 10).lines().next().unwrap().to_owned();
+    fine.report.explanation.time = Some(computing);
+    let first = |report: &JudgedReport| text(report, 10).lines().next().unwrap().to_owned();
     assert_eq!(first(&fine), "Nothing is remote; the threads mostly compute (80.0 % of their time).");
-    fine.explanation.far_share = None;
+    fine.report.explanation.far_share = None;
     assert!(first(&fine).starts_with("No memory is remote on a machine of one node; "));
 }
 
@@ -227,8 +239,8 @@ fn hint_faults_have_a_table_and_their_side_effect_is_said() {
         moved_back: 3990,
         ..HintFaultCounts::default()
     };
-    hinted.hint_faults = Some(counts);
-    hinted.objects[0].hint_faults = Some(ObjectHintFaults {
+    hinted.report.hint_faults = Some(counts);
+    hinted.objects[0].object.hint_faults = Some(ObjectHintFaults {
         pages: 4090,
         faults: 12300,
         used_from: vec![NodeShare { node: 1, share: 0.4 }, NodeShare { node: 3, share: 0.6 }],
@@ -239,9 +251,9 @@ fn hint_faults_have_a_table_and_their_side_effect_is_said() {
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words[4..], ["4,090", "12,300", "1:40%", "3:60%", "100.0", "%", "(99", "to", "100)"], "{row}");
     assert!(shown.contains("the kernel moved 4,000 pages, of which 3,990 were moved back"), "{shown}");
-    hinted.hint_faults = Some(HintFaultCounts { was_on: true, ..counts });
+    hinted.report.hint_faults = Some(HintFaultCounts { was_on: true, ..counts });
     assert!(text(&hinted, 10).contains("as it does anyway: balancing was on before"));
-    hinted.hint_faults = Some(HintFaultCounts::default());
+    hinted.report.hint_faults = Some(HintFaultCounts::default());
     assert!(text(&hinted, 10).contains("No hint faults: the program ended"));
 }
 

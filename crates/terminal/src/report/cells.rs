@@ -1,6 +1,6 @@
 //! Phrases and table cells of the page.
 
-use numakit_analysis::report::*;
+use numakit_findings::report::*;
 use numakit_model::numbers::{NumberStyle, duration, grouped};
 
 /// Number of absent metrics that are listed by name.

@@ -1,9 +1,9 @@
 //! Two recordings compared, as a page of text: the answer in three lines, what differs, which findings are gone and new.
 
 use super::{Page, PageStyle};
-use numakit_analysis::comparison::{Comparison, Difference};
-use numakit_analysis::cost_words;
-use numakit_analysis::findings::Finding;
+use numakit_findings::comparison::{Comparison, Difference};
+use numakit_findings::cost_words;
+use numakit_findings::finding::Finding;
 
 /// As many differences as a table has, unless all are wanted.
 const MAX_LINES: usize = 15;

@@ -1,8 +1,8 @@
 //! The findings of the page: three lines first, then each with its cost, its numbers and its remedy.
 
 use super::{INDENT, Page};
-use numakit_analysis::cost_words;
-use numakit_analysis::findings::{Certainty, Finding, FindingSubject, Findings, Headline};
+use numakit_findings::cost_words;
+use numakit_findings::finding::{Certainty, Finding, FindingSubject, Findings, Headline};
 
 /// Space for the number of a finding.
 const NUMBER: usize = 5;

@@ -2,7 +2,7 @@
 
 use super::canvas::{Canvas, wrapped};
 use crate::view::View;
-use numakit_analysis::findings::{Certainty, Finding, Findings};
+use numakit_findings::finding::{Certainty, Finding, Findings};
 use numakit_model::numbers::duration;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -6,7 +6,7 @@ use crate::playback::Playback;
 use crate::table::{NotRead, ProcessRow, ProcessSelection, ProcessTable};
 use crate::testing::{header, machine_of};
 use crate::view::{Prompt, Question, SourceState};
-use numakit_analysis::findings::{Findings, Headline, Untold};
+use numakit_findings::finding::{Findings, Headline, Untold};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::sync::Arc;

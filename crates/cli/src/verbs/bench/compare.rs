@@ -5,7 +5,7 @@ use crate::GlobalArgs;
 use anyhow::Context;
 use clap::Args;
 use numakit_bench::BenchResults;
-use numakit_bench::compare::compare;
+use numakit_findings::comparison::bench::compare;
 use numakit_sys::stdio::print;
 use numakit_sys::tty;
 use numakit_terminal::bench::compared;

@@ -1,0 +1,320 @@
+//! What differs between two results of the same program, before and after a change.
+//!
+//! A difference counts if the 95 % intervals of the two values do not overlap. Results hold intervals for far shares;
+//! for other shares they are computed here from the samples, which are not independent within 100 ms of a thread.
+
+pub mod saved;
+
+use numakit_explain::code::PlaceTimes;
+use numakit_explain::contended::Sharing;
+use numakit_explain::share::{self, ShareEstimate};
+use saved::SavedResult;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Two caches that differ by less than this factor are the same: the share of the last level depends on the threads.
+const SAME_CACHE: f64 = 1.05;
+
+/// What a changed share is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangedShare {
+    /// A part of the time of all threads, by its name in the file.
+    Time(&'static str),
+    /// Far memory in the time at memory.
+    Far,
+    /// An object in the time at memory.
+    Object(String),
+    /// Other nodes in the time at an object.
+    Remote(String),
+    /// The contended lines of an object in the CPU time.
+    Line(String, Sharing),
+    /// A function in the CPU time.
+    Function(String),
+}
+
+/// A share before and after.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShareChange {
+    /// What it is of.
+    pub what: ChangedShare,
+    /// Before.
+    pub before: ShareEstimate,
+    /// After.
+    pub after: ShareEstimate,
+}
+
+impl ShareChange {
+    /// Whether the intervals do not overlap.
+    pub fn is_beyond_noise(&self) -> bool {
+        self.before.interval().is_apart_from(self.after.interval())
+    }
+
+    fn size(&self) -> f64 {
+        (self.after.share - self.before.share).abs()
+    }
+}
+
+/// Why two results may differ for other reasons than a change of the program; before, after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnlikeResults {
+    /// They are of different programs or command lines.
+    Program(String, String),
+    /// They are of different machines.
+    Machine(String, String),
+    /// Samples mean something else.
+    Regime,
+    /// Samples were taken in another way.
+    Method(String, String),
+    /// Near and far were distinguished in one of them only.
+    Nodes,
+    /// The observation had not ended when they were written.
+    Incomplete(bool, bool),
+}
+
+/// What two results say together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResultComparison {
+    /// What else differs.
+    pub unlike: Vec<UnlikeResults>,
+    /// Length of the observations in seconds. One run each: they have no interval.
+    pub seconds: (f64, f64),
+    /// CPU time of all threads in ns; without an interval too.
+    pub cpu_time: (u64, u64),
+    /// What changed beyond noise: parts of the time first; of each kind that which changed most.
+    pub changes: Vec<ShareChange>,
+    /// How many shares were compared.
+    pub compared: usize,
+    /// Values that one of the results does not have, by their names.
+    pub absent: BTreeSet<&'static str>,
+}
+
+/// Compares two results.
+pub fn compare(before: &SavedResult, after: &SavedResult) -> ResultComparison {
+    let mut absent = BTreeSet::new();
+    let mut shares = times(before, after, &mut absent);
+    match (before.far_share, after.far_share) {
+        (Some(before), Some(after)) => shares.push(ShareChange { what: ChangedShare::Far, before, after }),
+        _ => _ = absent.insert("remote share"),
+    }
+    // Shares of time mean the same in both only if samples do.
+    if before.regime == after.regime {
+        let parts = [
+            objects(before, after, &mut absent),
+            remote(before, after),
+            lines(before, after),
+            functions(before, after),
+        ];
+        shares.extend(parts.into_iter().flatten());
+    }
+    let compared = shares.len();
+    let mut changes: Vec<ShareChange> = shares.into_iter().filter(ShareChange::is_beyond_noise).collect();
+    // Parts of the time stay in the order of the first line.
+    let size = |change: &ShareChange| if group(&change.what) == 0 { 0.0 } else { change.size() };
+    changes.sort_by(|one, other| {
+        group(&one.what).cmp(&group(&other.what)).then(size(other).total_cmp(&size(one)))
+    });
+    ResultComparison {
+        unlike: unlike(before, after),
+        seconds: (before.seconds, after.seconds),
+        cpu_time: (cpu_time(before), cpu_time(after)),
+        changes,
+        compared,
+        absent,
+    }
+}
+
+fn group(what: &ChangedShare) -> u8 {
+    match what {
+        ChangedShare::Time(_) => 0,
+        ChangedShare::Far => 1,
+        ChangedShare::Object(_) => 2,
+        ChangedShare::Remote(_) => 3,
+        ChangedShare::Line(..) => 4,
+        ChangedShare::Function(_) => 5,
+    }
+}
+
+fn cpu_time(result: &SavedResult) -> u64 {
+    result.threads.user.saturating_add(result.threads.kernel)
+}
+
+fn unlike(before: &SavedResult, after: &SavedResult) -> Vec<UnlikeResults> {
+    let mut found = Vec::new();
+    let both = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    if before.program != after.program {
+        let (one, other) = both(&before.program, &after.program);
+        found.push(UnlikeResults::Program(one, other));
+    }
+    if let Some((one, other)) = machines(before, after) {
+        found.push(UnlikeResults::Machine(one, other));
+    }
+    if before.regime != after.regime {
+        found.push(UnlikeResults::Regime);
+    }
+    if before.method != after.method {
+        let (one, other) = both(&before.method, &after.method);
+        found.push(UnlikeResults::Method(one, other));
+    }
+    if before.regime == after.regime && before.far_share.is_some() != after.far_share.is_some() {
+        found.push(UnlikeResults::Nodes);
+    }
+    if !before.complete || !after.complete {
+        found.push(UnlikeResults::Incomplete(before.complete, after.complete));
+    }
+    found
+}
+
+/// Two machines, by their names, or by their private caches if the results do not name them.
+fn machines(before: &SavedResult, after: &SavedResult) -> Option<(String, String)> {
+    if let (Some(one), Some(other)) = (&before.machine, &after.machine) {
+        return (one != other).then(|| (one.clone(), other.clone()));
+    }
+    let [one, other] = [before, after].map(|result| result.caches.private);
+    let factor = one.max(other) as f64 / one.min(other).max(1) as f64;
+    let named = |size: u64| format!("private caches of {} KiB", size >> 10);
+    (one > 0 && other > 0 && factor > SAME_CACHE).then(|| (named(one), named(other)))
+}
+
+/// The interval of a share of the CPU time of a result.
+fn around(result: &SavedResult, share: f64, samples: u64) -> ShareEstimate {
+    let clusters = (cpu_time(result) / share::CLUSTER).clamp(1, samples.max(1));
+    ShareEstimate::of_samples(share.clamp(0.0, 1.0), clusters as f64)
+}
+
+fn times(before: &SavedResult, after: &SavedResult, absent: &mut BTreeSet<&'static str>) -> Vec<ShareChange> {
+    let (Some(one), Some(other)) = (before.time, after.time) else {
+        absent.insert("shares of time");
+        return Vec::new();
+    };
+    let parts = |time: numakit_explain::TimeShares| {
+        [
+            ("computing", time.computing),
+            ("caches", time.cached),
+            ("local memory", time.near),
+            ("remote memory", time.far),
+            ("memory of unknown node", time.unknown),
+            ("contended lines", time.contended),
+            ("kernel", time.kernel),
+            ("runnable without a CPU", time.runnable),
+            ("asleep", time.asleep),
+        ]
+    };
+    let pair = |((name, one), (_, other)): ((&'static str, f64), (&str, f64))| ShareChange {
+        what: ChangedShare::Time(name),
+        before: around(before, one, before.samples.total),
+        after: around(after, other, after.samples.total),
+    };
+    parts(one).into_iter().zip(parts(other)).map(pair).collect()
+}
+
+/// Shares with the same name are one; a name that one result does not have was not sampled there.
+fn pairs<K: Ord + Clone>(
+    before: (&SavedResult, BTreeMap<K, f64>, u64),
+    after: (&SavedResult, BTreeMap<K, f64>, u64),
+    what: impl Fn(K) -> ChangedShare,
+) -> Vec<ShareChange> {
+    let names: BTreeSet<K> = before.1.keys().chain(after.1.keys()).cloned().collect();
+    let of = |(result, shares, samples): &(&SavedResult, BTreeMap<K, f64>, u64), name: &K| {
+        around(result, shares.get(name).copied().unwrap_or(0.0), *samples)
+    };
+    let pair = |name: K| {
+        let (before, after) = (of(&before, &name), of(&after, &name));
+        ShareChange { what: what(name), before, after }
+    };
+    names.into_iter().map(pair).collect()
+}
+
+/// A name that is the same in each run: addresses are not.
+fn without_addresses(name: &str) -> String {
+    let mut parts = name.split(" at 0x");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        kept.push_str(part.trim_start_matches(|letter: char| letter.is_ascii_hexdigit()));
+    }
+    kept
+}
+
+fn objects(
+    before: &SavedResult,
+    after: &SavedResult,
+    absent: &mut BTreeSet<&'static str>,
+) -> Vec<ShareChange> {
+    let shares = |result: &SavedResult| {
+        let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+        for object in &result.objects {
+            *sums.entry(without_addresses(&object.name)).or_default() += object.time_share?;
+        }
+        Some(sums)
+    };
+    let (Some(one), Some(other)) = (shares(before), shares(after)) else {
+        absent.insert("time at objects");
+        return Vec::new();
+    };
+    pairs((before, one, before.samples.memory), (after, other, after.samples.memory), ChangedShare::Object)
+}
+
+/// Of objects with one name, such as those of several processes, that with most time.
+fn remote(before: &SavedResult, after: &SavedResult) -> Vec<ShareChange> {
+    let of = |result: &SavedResult| {
+        let mut first: BTreeMap<String, (f64, ShareEstimate)> = BTreeMap::new();
+        for object in &result.objects {
+            let Some(remote) = object.remote else { continue };
+            let share = object.time_share.unwrap_or(0.0);
+            let known = first.entry(without_addresses(&object.name)).or_insert((share, remote));
+            if share > known.0 {
+                *known = (share, remote);
+            }
+        }
+        first
+    };
+    let other = of(after);
+    let pair = |(name, (_, before)): (String, (f64, ShareEstimate))| {
+        let after = other.get(&name)?.1;
+        Some(ShareChange { what: ChangedShare::Remote(name), before, after })
+    };
+    of(before).into_iter().filter_map(pair).collect()
+}
+
+/// The sum of values of a file, which may be anything.
+fn total(time: &PlaceTimes) -> f64 {
+    let PlaceTimes { computing, private_cache, shared_cache, contended, near, far, unknown } = *time;
+    [computing, private_cache, shared_cache, contended, near, far, unknown]
+        .map(|part| part as f64)
+        .iter()
+        .sum()
+}
+
+fn sampled(result: &SavedResult) -> f64 {
+    result.functions.iter().map(|code| total(&code.time)).sum()
+}
+
+fn lines(before: &SavedResult, after: &SavedResult) -> Vec<ShareChange> {
+    let shares = |result: &SavedResult| {
+        let mut sums: BTreeMap<(String, Sharing), f64> = BTreeMap::new();
+        let all = sampled(result).max(1.0);
+        for line in &result.lines {
+            let object = line.object.and_then(|at| result.objects.get(at as usize));
+            let name = without_addresses(object.map_or("unknown memory", |object| &object.name));
+            *sums.entry((name, line.sharing)).or_default() += line.weight as f64 / all;
+        }
+        sums
+    };
+    let what = |(name, sharing)| ChangedShare::Line(name, sharing);
+    pairs((before, shares(before), before.samples.total), (after, shares(after), after.samples.total), what)
+}
+
+fn functions(before: &SavedResult, after: &SavedResult) -> Vec<ShareChange> {
+    let shares = |result: &SavedResult| {
+        let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+        let all = sampled(result).max(1.0);
+        for code in &result.functions {
+            let name = code.name.function.clone().unwrap_or_else(|| format!("code of {}", code.name.module));
+            *sums.entry(name).or_default() += total(&code.time) / all;
+        }
+        sums
+    };
+    let of = |result| (result, shares(result), result.samples.total);
+    pairs(of(before), of(after), ChangedShare::Function)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! A result of `numa explain --json`, read from a file.
+
+use numakit_explain::code::CodeTime;
+use numakit_explain::contended::Sharing;
+use numakit_explain::share::ShareEstimate;
+use numakit_explain::{ExplainReport, Regime};
+use numakit_explain::{TimeShares, account::ThreadTimes, caches::CacheSizes};
+use numakit_sys::file::open_to_read;
+use serde::Deserialize;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Larger files are refused: a result has a few MB.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Why a file is not a result that can be used.
+#[derive(Debug, Error)]
+pub enum SavedResultError {
+    /// It cannot be read.
+    #[error("cannot read {path}: {error}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        error: std::io::Error,
+    },
+    /// It is too large.
+    #[error("{0} has more than {limit} MiB, which no result of 'numa explain' has", limit = MAX_BYTES >> 20)]
+    Large(PathBuf),
+    /// It is something else, or not whole.
+    #[error("{path} is not a result of 'numa explain --json', or it is damaged: {why}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        why: String,
+    },
+    /// A newer numa wrote it.
+    #[error("{path} has version {found} of the form; this numa reads {known}: use the numa that wrote it, or a newer one",
+        known = ExplainReport::VERSION)]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+}
+
+/// Numbers of samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct SavedSamples {
+    /// All.
+    pub total: u64,
+    /// At instructions that access memory.
+    pub memory: u64,
+}
+
+/// A contended line.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SavedLine {
+    /// The object that contains it, by its place in the list of objects.
+    pub object: Option<u32>,
+    /// What the threads share.
+    pub sharing: Sharing,
+    /// CPU time of the samples that hit it, in ns.
+    pub weight: u64,
+}
+
+/// An object.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SavedObject {
+    /// What it is.
+    pub name: String,
+    /// Its part of the time at memory.
+    pub time_share: Option<f64>,
+    /// The part of its time outside of the caches that is at other nodes.
+    pub remote: Option<ShareEstimate>,
+}
+
+/// What a comparison needs of a result; fields that it does not know are skipped.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SavedResult {
+    /// The version of the form.
+    pub version: u32,
+    /// What samples mean.
+    pub regime: Regime,
+    /// How samples were taken.
+    #[serde(rename = "road")]
+    pub method: String,
+    /// The machine, if the result names it.
+    pub machine: Option<String>,
+    /// Length of the observation in seconds.
+    pub seconds: f64,
+    /// The command, or the process.
+    pub program: String,
+    /// Whether the observation had ended.
+    pub complete: bool,
+    /// Numbers of samples.
+    pub samples: SavedSamples,
+    /// Shares of the time of all threads.
+    pub time: Option<TimeShares>,
+    /// The time of all threads by the kernel's account.
+    pub threads: ThreadTimes,
+    /// The share of far memory.
+    pub far_share: Option<ShareEstimate>,
+    /// Contended lines.
+    pub lines: Vec<SavedLine>,
+    /// Functions.
+    pub functions: Vec<CodeTime>,
+    /// The caches that objects were compared with.
+    pub caches: CacheSizes,
+    /// The objects.
+    pub objects: Vec<SavedObject>,
+}
+
+impl SavedResult {
+    /// Reads a result from its text; `path` is for errors.
+    pub fn parse(path: &Path, text: &[u8]) -> Result<Self, SavedResultError> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let path = path.to_owned();
+        let damaged = |error: serde_json::Error| SavedResultError::Damaged {
+            path: path.clone(),
+            why: error.to_string(),
+        };
+        // The version comes first: a newer form may have other fields.
+        let Version { version } = serde_json::from_slice(text).map_err(damaged)?;
+        if version > ExplainReport::VERSION {
+            return Err(SavedResultError::Newer { path, found: version });
+        }
+        serde_json::from_slice(text).map_err(damaged)
+    }
+}
+
+/// Reads a file whole, within the limit.
+pub fn read(path: &Path) -> Result<Vec<u8>, SavedResultError> {
+    let failed = |error| SavedResultError::Read { path: path.to_owned(), error };
+    let file = open_to_read(path).map_err(failed)?;
+    let mut text = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
+    match text.len() as u64 > MAX_BYTES {
+        true => Err(SavedResultError::Large(path.to_owned())),
+        false => Ok(text),
+    }
+}

@@ -1,0 +1,123 @@
+//! The answer of an observation, judged: each object with the finding about it, and all findings in one list.
+
+use crate::finding::{Finding, FindingSubject, Worth};
+use crate::objects;
+use crate::rules::{self, RuleKind};
+use numakit_explain::projection::Projection;
+use numakit_explain::remote_costs::RemoteCosts;
+use numakit_explain::{ExplainReport, Explained, ExplainedObject, ProjectedFacts};
+use serde::{Serialize, Serializer};
+use std::cmp::Reverse;
+
+/// The content of a result file.
+#[derive(Debug, Serialize)]
+pub struct JudgedReport {
+    /// All that was observed but the objects.
+    #[serde(flatten)]
+    pub report: ExplainReport,
+    /// The objects, those with a finding first; other values name them by their place here.
+    pub objects: Vec<JudgedObject>,
+    /// What is wrong, the most important first: the same findings as those of the objects.
+    pub findings: Vec<Finding>,
+    /// What it would be on another machine, if that was asked for.
+    pub projected: Option<JudgedProjection>,
+}
+
+/// What the same run would be on another machine.
+#[derive(Debug, Serialize)]
+pub struct JudgedProjection {
+    /// All but the objects.
+    #[serde(flatten)]
+    pub projection: Projection,
+    /// The objects, those with a finding first.
+    pub objects: Vec<JudgedObject>,
+}
+
+/// An object, and what is wrong with how it is used.
+#[derive(Debug)]
+pub struct JudgedObject {
+    /// What it is and how it is used.
+    pub object: ExplainedObject,
+    /// What is wrong, if anything is.
+    pub finding: Option<Finding>,
+}
+
+impl Serialize for JudgedObject {
+    /// An object's own words for its finding: `verdict`, `do`, `try`, `expect` and `worth`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Verdict<'a> {
+            rule: &'a str,
+            says: &'a str,
+        }
+        #[derive(Serialize)]
+        struct Keys<'a> {
+            #[serde(flatten)]
+            object: &'a ExplainedObject,
+            verdict: Option<Verdict<'a>>,
+            r#do: Option<&'a str>,
+            r#try: Option<&'a String>,
+            expect: Option<&'a str>,
+            worth: Option<&'a Worth>,
+        }
+        let finding = self.finding.as_ref();
+        let remedy = finding.map(|finding| &finding.remedy);
+        let keys = Keys {
+            object: &self.object,
+            verdict: finding.map(|Finding { rule, says, .. }| Verdict { rule, says }),
+            r#do: remedy.map(|remedy| remedy.words.as_str()),
+            r#try: remedy.and_then(|remedy| remedy.commands.first()),
+            expect: remedy.and_then(|remedy| remedy.expect),
+            worth: remedy.and_then(|remedy| remedy.worth.as_ref()),
+        };
+        keys.serialize(serializer)
+    }
+}
+
+/// Judges what an observation found.
+pub fn judge(explained: Explained) -> JudgedReport {
+    let Explained { mut report, objects, command, costs, projected } = explained;
+    let (places, objects) = judged(objects, &command, &costs);
+    report.explanation.renumber_objects(&places);
+    let projected = projected.map(|ProjectedFacts { projection, objects, costs }| {
+        let (_, objects) = judged(objects, &command, &costs);
+        JudgedProjection { projection, objects }
+    });
+    JudgedReport { report, findings: ranked(&objects), objects, projected }
+}
+
+/// The objects with their findings and in their new order, and the old place of each.
+fn judged(
+    objects: Vec<ExplainedObject>,
+    command: &str,
+    costs: &RemoteCosts,
+) -> (Vec<u32>, Vec<JudgedObject>) {
+    let judged = |(place, object): (u32, ExplainedObject)| {
+        let finding = objects::judge((place, &object), command, costs);
+        (place, JudgedObject { object, finding })
+    };
+    let mut all: Vec<(u32, JudgedObject)> = (0..).zip(objects).map(judged).collect();
+    all.sort_by_key(|(place, object)| (Reverse(order(object)), *place));
+    let (places, mut objects): (Vec<u32>, Vec<JudgedObject>) = all.into_iter().unzip();
+    for (new, object) in (0..).zip(&mut objects) {
+        if let Some(finding) = &mut object.finding {
+            finding.subject = FindingSubject::Object(new);
+        }
+    }
+    (places, objects)
+}
+
+/// Objects with a finding are first, by the part of the time that it is about; then the others, by their part of the time.
+fn order(JudgedObject { object, finding }: &JudgedObject) -> (u64, u64) {
+    let millionths = |share: f64| (share * 1e6) as u64;
+    let about = object.remote.map_or(0.0, |remote| remote.share).max(object.contended);
+    let judged = finding.as_ref().map_or(0, |_| 1 + millionths(object.time_share * about));
+    (judged, millionths(object.time_share))
+}
+
+fn ranked(objects: &[JudgedObject]) -> Vec<Finding> {
+    let findings = objects.iter().filter_map(|object| object.finding.clone());
+    let mut found: Vec<(RuleKind, Finding)> = findings.map(|finding| (RuleKind::Problem, finding)).collect();
+    rules::sort(&mut found);
+    found.into_iter().map(|(_, finding)| finding).collect()
+}

@@ -1,0 +1,253 @@
+//! Findings, of recordings and of samples: what is wrong, how much it costs, since when, whose it is, and what to do.
+
+use numakit_model::numbers::NumberStyle;
+use serde::Serialize;
+use std::fmt;
+
+/// What a recording shows, the most important first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Findings {
+    /// The first three lines of a report.
+    pub headline: Headline,
+    /// Problems of the observed program, then of the machine, the most costly first.
+    pub problems: Vec<Finding>,
+    /// What is worth knowing and is no problem.
+    pub remarks: Vec<Finding>,
+    /// What this recording cannot tell, and why.
+    pub untold: Vec<Untold>,
+}
+
+/// The answer in three lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Headline {
+    /// What is wrong, or that nothing is.
+    pub verdict: String,
+    /// What it costs, or what is not known.
+    pub cost: String,
+    /// What to do next.
+    pub action: String,
+}
+
+/// One thing that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// The name of the rule.
+    pub rule: &'static str,
+    /// Whose it is.
+    pub subject: FindingSubject,
+    /// One sentence.
+    pub says: String,
+    /// When it began, since the start.
+    pub since_seconds: f64,
+    /// When it ended; none: it lasted to the end.
+    pub until_seconds: Option<f64>,
+    /// What it costs.
+    pub cost: FindingCost,
+    /// How sure it is.
+    pub certainty: Certainty,
+    /// The numbers.
+    pub evidence: Vec<FindingEvidence>,
+    /// What to do.
+    pub remedy: FindingRemedy,
+}
+
+/// Whose a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind", content = "number", rename_all = "kebab-case")]
+pub enum FindingSubject {
+    /// The observed program with its descendants.
+    Program,
+    /// The machine, with all that runs on it.
+    Machine,
+    /// A node.
+    Node(u32),
+    /// A package.
+    Package(u32),
+    /// A CPU.
+    Cpu(u32),
+    /// A link or a card between nodes: its package or number.
+    Link(u32),
+    /// Data of the observed program: its place in the list of objects.
+    Object(u32),
+    /// The recording itself.
+    Recording,
+}
+
+impl fmt::Display for FindingSubject {
+    /// `program`, `node 2`, `CPU 7`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program => f.write_str("program"),
+            Self::Machine => f.write_str("machine"),
+            Self::Recording => f.write_str("recording"),
+            Self::Node(number) => write!(f, "node {number}"),
+            Self::Package(number) => write!(f, "package {number}"),
+            Self::Cpu(number) => write!(f, "CPU {number}"),
+            Self::Link(number) => write!(f, "link {number}"),
+            Self::Object(place) => write!(f, "object {place}"),
+        }
+    }
+}
+
+/// What a cost is a share of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostBasis {
+    /// The CPU time of the subject.
+    CpuTime,
+    /// The time that threads waited for memory.
+    MemoryTime,
+    /// The time that passed.
+    WallTime,
+}
+
+impl CostBasis {
+    /// As in "12 % of the CPU time".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::CpuTime => "CPU time",
+            Self::MemoryTime => "time at memory",
+            Self::WallTime => "time",
+        }
+    }
+}
+
+/// What a finding costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum FindingCost {
+    /// A share that is lost.
+    Share {
+        /// What it is a share of.
+        of: CostBasis,
+        /// The share.
+        percent: f64,
+        /// Its bounds: those of a 95 % interval where samples were counted.
+        low: f64,
+        /// The upper bound.
+        high: f64,
+    },
+    /// It cannot be told.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+impl FindingCost {
+    /// A share that is known to within a part of itself.
+    pub(crate) fn about(of: CostBasis, percent: f64, within: f64) -> Self {
+        let bound = |factor: f64| (percent * factor).clamp(0.0, 100.0);
+        Self::Share { of, percent: bound(1.0), low: bound(1.0 - within), high: bound(1.0 + within) }
+    }
+
+    /// A share that is an upper bound: others may have waited, or it overlaps with other work.
+    pub(crate) fn at_most(of: CostBasis, percent: f64) -> Self {
+        Self::Share { of, percent, low: 0.0, high: percent }
+    }
+
+    /// Of the time that threads waited, if that is known.
+    pub(crate) fn of_waiting(share: Option<f64>, unknown: &str) -> Self {
+        match share {
+            Some(share) => Self::at_most(CostBasis::WallTime, share),
+            None => Self::unknown(unknown),
+        }
+    }
+
+    /// It cannot be told.
+    pub(crate) fn unknown(why: &str) -> Self {
+        Self::Unknown { why: why.to_owned() }
+    }
+
+    /// `34 % of the CPU time (17 to 51 %)`, or why it cannot be told.
+    pub fn words(&self) -> String {
+        let percent = |value: f64| NumberStyle::Percent.words(value);
+        match self {
+            Self::Unknown { why } => format!("cannot be told: {why}"),
+            Self::Share { of, percent: share, low, high } => {
+                let bounds = match high - low {
+                    width if width < 0.1 => String::new(),
+                    _ => format!(" ({} to {})", percent(*low), percent(*high)),
+                };
+                format!("{} of the {}{bounds}", percent(*share), of.words())
+            }
+        }
+    }
+
+    /// The share in percent, if it is known.
+    pub fn percent(&self) -> Option<f64> {
+        match self {
+            Self::Share { percent, .. } => Some(*percent),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+/// How sure a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// It may have another cause.
+    Possible,
+    /// It was seen, and its cost or its owner was estimated.
+    Likely,
+    /// It was counted.
+    Measured,
+}
+
+impl Certainty {
+    /// As in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Measured => "measured",
+        }
+    }
+}
+
+/// A number that supports a finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindingEvidence {
+    /// The formula or series.
+    pub series: String,
+    /// Its value over the time of the report, in the unit of the formula or series.
+    pub value: f64,
+    /// In words.
+    pub says: String,
+    /// How it developed: seconds since the start and values; empty where one number says it.
+    pub course: Vec<(f64, f64)>,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct FindingRemedy {
+    /// In words.
+    pub words: String,
+    /// Commands to run, the first one first.
+    pub commands: Vec<String>,
+    /// What the first command does, where that is not what the words say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<&'static str>,
+    /// What the remedy can be worth, where that is not what the finding costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worth: Option<Worth>,
+}
+
+/// An upper bound of what a remedy gains.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Worth {
+    /// Of all CPU time, between 0 and 1; `None` if it cannot be told.
+    pub at_most: Option<f64>,
+    /// How that was found, or why it was not.
+    pub why: String,
+}
+
+/// What cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Untold {
+    /// What.
+    pub what: &'static str,
+    /// Why.
+    pub why: String,
+}

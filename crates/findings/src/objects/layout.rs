@@ -1,0 +1,77 @@
+//! Rules about how instructions walk through an object, on one node too.
+
+use super::{Gain, ObjectCase, rule};
+use crate::rules::Rule;
+use numakit_explain::observation::LINE;
+use numakit_explain::walk::MemoryWalk;
+
+/// Less of all CPU time at an object is not worth another layout.
+const MIN_TIME: f64 = 0.05;
+/// This part of the looks is a habit.
+const MOST: f64 = 0.5;
+/// The second level of a TLB reaches less far with small pages.
+const MIN_RANDOM: u64 = 64 << 20;
+/// A smaller part of each line wastes the rest.
+const WASTE: f64 = 0.5;
+
+/// Threads spin.
+pub(crate) const WAITING_FOR_THREADS: Rule = rule(
+    "waiting-for-threads",
+    "threads read the same address again and again",
+    |e| {
+        is_habit(e, MemoryWalk::waiting).then(|| {
+            let says = "threads read the same address again and again: they wait for other threads";
+            let change = "Let them sleep while they wait, or give all threads the same amount of work: this time is not use of \
+                          memory";
+            e.draft(says, change, Gain::Unknown)
+        })
+    },
+);
+
+/// Each access needs the one before.
+pub(crate) const CHAIN: Rule = rule("chain", "an access needs the value that the one before loads", |e| {
+    is_habit(e, MemoryWalk::chain).then(|| {
+        let says = "each access waits for the one before: a chain such as a list, a tree or a hash table";
+        let change = "Keep what is followed together in arrays, use an index in place of pointers, or follow several chains at \
+                      once";
+        e.draft(says, change, Gain::Waiting)
+    })
+});
+
+/// More pages than the TLB reaches.
+pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
+    rule("random-on-small-pages", "64 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
+        let is_small = e.facts.huge_pages.is_some_and(|huge| huge < MOST);
+        (is_small && e.object.size >= MIN_RANDOM && is_habit(e, MemoryWalk::random)).then(|| {
+            let says = "it is read at random, on pages of 4 KiB: most accesses miss the TLB";
+            let change = "Ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)";
+            let command = format!("numa run --thp on -- {}", e.command);
+            e.draft(says, change, Gain::PageWalks)
+                .trying(command, "gives huge pages to what malloc allocates")
+        })
+    });
+
+/// Most of each line is not used.
+pub(crate) const PART_OF_EACH_LINE: Rule = rule(
+    "part-of-each-line",
+    "at most half of the bytes of each line are used",
+    |e| {
+        let used = e.facts.walk.as_ref()?.line_use()?;
+        let part = used.share(LINE);
+        (is_costly(e) && part <= WASTE).then(|| {
+            let says = format!("of each line {:.0} % is used, in steps of {} bytes", part * 100.0, used.step);
+            let change = "Keep the fields that are used together in arrays of their own (a structure of arrays), or do all work on \
+                          an element in one pass";
+            e.draft(says, change, Gain::Waiting)
+        })
+    },
+);
+
+/// Whether most of the looks at instructions that use it saw this, and it costs much.
+fn is_habit(e: &ObjectCase<'_>, part: fn(&MemoryWalk) -> Option<f64>) -> bool {
+    is_costly(e) && e.facts.walk.as_ref().and_then(part).is_some_and(|part| part >= MOST)
+}
+
+fn is_costly(e: &ObjectCase<'_>) -> bool {
+    e.facts.of_cpu_time.is_some_and(|part| part >= MIN_TIME)
+}

@@ -1,0 +1,102 @@
+//! Changes in the source, in the terms of the language and runtime.
+
+use super::ObjectCase;
+use numakit_explain::contended::Sharing;
+use numakit_explain::object_use::NodeShare;
+use numakit_explain::runtime::ProgramRuntime;
+
+/// Nodes with less are not named.
+const SMALL: f64 = 0.02;
+/// More nodes are not named one by one.
+const MAX_NODES: usize = 4;
+/// Fields that are named.
+const MAX_FIELDS: usize = 3;
+
+/// Initialise with the threads that use it.
+pub(super) fn parallel_first_touch(e: &ObjectCase<'_>) -> String {
+    match e.facts.runtime {
+        ProgramRuntime::OpenMp => {
+            "Initialise it in a parallel loop with the schedule of the loops that use it \
+             (#pragma omp parallel for schedule(static), and OMP_PROC_BIND=true)"
+        }
+        ProgramRuntime::Mpi => "Let each process allocate and initialise its own part, after it is bound to its node",
+        ProgramRuntime::Java => {
+            "Start the virtual machine with -XX:+UseNUMA (and -XX:+UseParallelGC or G1), and let the threads that use objects \
+             create them"
+        }
+        ProgramRuntime::Python => {
+            "Create the array with numpy.empty and let each worker fill the part that it works on, instead of numpy.zeros or \
+             random values from one thread"
+        }
+        ProgramRuntime::Threads => {
+            "Initialise each part in the thread that uses it, after the thread is bound, instead of all parts before threads start"
+        }
+    }
+    .to_owned()
+}
+
+/// Against memory that comes from threads of another node.
+pub(super) fn own_memory(e: &ObjectCase<'_>) -> String {
+    let keep = match e.facts.runtime {
+        ProgramRuntime::OpenMp => {
+            "Allocate it once in each thread of the parallel region (#pragma omp parallel, private pointers) and keep it"
+        }
+        ProgramRuntime::Mpi => "Allocate it once in each process, after it is bound to its node, and keep it",
+        ProgramRuntime::Java | ProgramRuntime::Python | ProgramRuntime::Threads => {
+            "Allocate it once in the thread that uses it, after the thread is bound, and keep it instead of freeing it"
+        }
+    };
+    format!(
+        "{keep}; or use an allocator that keeps the memory of each thread or CPU apart (LD_PRELOAD of jemalloc, tcmalloc or \
+         mimalloc), or give freed memory back (MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ below its size, which costs \
+         page faults). With glibc, an arena that an ended thread leaves goes to the next new one, on whatever node: start \
+         threads once, and set MALLOC_ARENA_MAX no lower than their number"
+    )
+}
+
+/// Against contended lines.
+pub(super) fn contention(e: &ObjectCase<'_>) -> String {
+    let fields = some(&e.facts.fields);
+    let advice = match e.facts.sharing {
+        Some(Sharing::False) if !fields.is_empty() => {
+            return format!(
+                "Pad or align {fields} so that what each thread changes has a line of its own: alignas(64), padding, or an \
+                 array per thread"
+            );
+        }
+        Some(Sharing::Lock) => {
+            "Take the lock less often, or use one for each part of the data; count per thread or per node and add up at the end"
+        }
+        Some(Sharing::False) => {
+            "Give what each thread changes a line of its own: alignas(64), padding, or an array per thread"
+        }
+        Some(Sharing::True) | None => {
+            "Let each thread or node change a copy of its own, and combine them at the end"
+        }
+    };
+    if fields.is_empty() { advice.to_owned() } else { format!("{advice}; the threads share {fields}") }
+}
+
+/// The first of these names in words, and how many more there are.
+fn some(names: &[String]) -> String {
+    match names {
+        [shown @ .., _, _] if names.len() > MAX_FIELDS => {
+            let shown = &shown[..shown.len().min(MAX_FIELDS)];
+            format!("{} and {} more", shown.join(", "), names.len() - shown.len())
+        }
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        names => names.concat(),
+    }
+}
+
+/// Nodes in words.
+pub(super) fn nodes(parts: &[NodeShare]) -> String {
+    let named: Vec<String> =
+        parts.iter().filter(|part| part.share >= SMALL).map(|part| part.node.to_string()).collect();
+    match named.split_last() {
+        None => "no known node".to_owned(),
+        Some((only, [])) => format!("node {only}"),
+        Some((last, others)) if named.len() <= MAX_NODES => format!("nodes {} and {last}", others.join(", ")),
+        Some(_) => format!("{} nodes", named.len()),
+    }
+}
