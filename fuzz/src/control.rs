@@ -1,8 +1,8 @@
 //! Commands and arguments.
 
 use numakit_model::label::{MAX_BYTES, RecorderEvent};
+use numakit_observation::{ControlCommand, LineBuffer};
 use numakit_sensors::Selection;
-use numakit_session::{ControlCommand, LineBuffer};
 
 /// The control pipe: chunks of bytes, then lines, then commands. The first byte is the length of
 /// the chunks.
@@ -27,7 +27,7 @@ pub fn lines(input: &[u8]) -> bool {
 
 /// `5ms`: a parsed interval is printed so that it parses to the same.
 pub fn interval(input: &[u8]) -> bool {
-    use numakit_session::interval::{format, parse};
+    use numakit_observation::interval::{format, parse};
     let Ok(interval) = parse(&String::from_utf8_lossy(input)) else { return false };
     assert_eq!(parse(&format(interval)), Ok(interval));
     true

@@ -1,33 +1,26 @@
 //! `numa file spread --by-use`: samples of a program, and a plan for each file.
 
 use crate::files::Found;
-use crate::sampled_command;
 use crate::to_file::{self, Existing};
 use anyhow::{Context, anyhow, bail};
 use numakit_explain::explainer::Explainer;
 use numakit_explain::file_use::{FileUses, WantedFile};
 use numakit_files::{FoundFile, PageUse, UsePlan};
 use numakit_model::{CpuSet, Topology};
-use numakit_sampling::choice::{self, SampledProgram};
-use numakit_sampling::{Method, MethodError, MethodKind, SampleSettings, open};
-use numakit_sys::command::{Running, quoted, start_failure_status};
+use numakit_observation::samples::{OpenedSamples, SampleRequest, SampledEnd};
+use numakit_sampling::{MethodKind, SampleSettings};
 use numakit_sys::file::open_to_read;
-use numakit_sys::permissions::Permissions;
 use numakit_sys::proc::TaskDir;
-use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::note;
-use numakit_sys::{SysRoot, file_pages, poll, sched};
+use numakit_sys::{SysRoot, file_pages, sched};
 use numakit_terminal::files::{FileByUse, SamplesTaken};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How often samples are taken from the ring buffers.
-const DRAIN: Duration = Duration::from_millis(5);
 /// How long a running process is observed if the user does not say it.
 const OBSERVED: Duration = Duration::from_secs(10);
 
@@ -54,14 +47,6 @@ pub struct ObservedUse {
     pub taken: SamplesTaken,
 }
 
-/// A program whose samples can be taken.
-struct Opened {
-    method: Box<dyn Method>,
-    kind: MethodKind,
-    reason: Option<String>,
-    running: Option<Running>,
-}
-
 impl SampledUse<'_> {
     /// Takes samples and plans; or, for a command that cannot be started, the exit code.
     pub fn observe(&self, found: &Found<'_>) -> anyhow::Result<Result<ObservedUse, ExitCode>> {
@@ -69,27 +54,24 @@ impl SampledUse<'_> {
             self.check(pid, found)?;
         }
         let wanted = found.files().iter().map(wanted).collect::<anyhow::Result<Vec<_>>>()?;
-        let signals =
-            Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
-                .context("cannot receive signals")?;
-        let opened = match self.open() {
+        let (samples, run) = match self.request().open() {
             Ok(opened) => opened,
-            Err(OpenError::Command(error)) => {
-                note(format_args!("cannot run '{}': {error}", quoted(self.command)));
-                return Ok(Err(ExitCode::from(start_failure_status(&error))));
-            }
-            Err(OpenError::Other(error)) => return Err(error),
+            Err(error) => match error.command_status() {
+                Some(status) => {
+                    note(&error);
+                    return Ok(Err(ExitCode::from(status)));
+                }
+                None => return Err(error.into()),
+            },
         };
-        let Opened { method, kind, reason, running } = opened;
-        let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
+        let OpenedSamples { method, reason, .. } = samples;
+        let kind = method.kind();
         let topology = found.topology();
-        let mut explainer = Explainer::for_files(method, process, topology.clone(), FileUses::of(wanted));
-        // Memory and registers belong together for a moment only: on a busy machine normal priority is too late.
-        let is_realtime = sched::set_realtime().is_ok();
-        let status = self.drain(&mut explainer, running, &signals)?;
-        if is_realtime {
-            sched::set_normal().context("cannot return to normal priority")?;
-        }
+        let mut explainer =
+            Explainer::for_files(method, run.process(), topology.clone(), FileUses::of(wanted));
+        // If a signal ends it, what was sampled so far is enough for the user.
+        let time = self.duration.or_else(|| self.pid.map(|_| OBSERVED));
+        let SampledEnd { status, .. } = run.observe(&mut explainer, time, |_| anyhow::Ok(()))?;
         let missing = explainer.missing();
         let uses = explainer.file_uses().context("no samples were counted")?;
         let method = format!("by {kind}");
@@ -126,67 +108,14 @@ impl SampledUse<'_> {
         Ok(())
     }
 
-    fn open(&self) -> Result<Opened, OpenError> {
-        let permissions = Permissions::own_of(&choice::PERMISSIONS);
-        let chosen = match self.pid {
-            Some(pid) => choice::choose(&permissions, SampledProgram::Process(pid), self.method)
-                .map(|chosen| (chosen, None)),
-            None => sampled_command::choose(&permissions, self.command, self.method),
-        };
-        let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
-        let reason = (self.method.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string());
-        let settings = SampleSettings { frequency: self.frequency, ..SampleSettings::default() };
-        let (method, running) = match self.pid {
-            Some(pid) => (open::process(&settings, pid)?, None),
-            None => {
-                let words = self.command.to_vec();
-                let start = move |variables: &open::MethodVariables| Running::start_with(&words, variables);
-                let (method, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
-                (method, Some(running))
-            }
-        };
-        Ok(Opened { method, kind: chosen.method, reason, running })
-    }
-
-    /// Takes samples until the program ends, the time is over or a signal ends it.
-    fn drain(
-        &self,
-        explainer: &mut Explainer,
-        mut running: Option<Running>,
-        signals: &Signals,
-    ) -> anyhow::Result<Option<i32>> {
-        let time = self.duration.or_else(|| self.pid.map(|_| OBSERVED));
-        let end = time.map(|time| Instant::now() + time);
-        let mut asked_to_end = false;
-        let mut status = None;
-        loop {
-            poll::readable(&[signals.as_fd()], Some(DRAIN)).context("cannot wait")?;
-            explainer.drain()?;
-            while let Some(signal) = signals.next().filter(|signal| signal.number != signal::CHILD) {
-                match running.as_ref().filter(|_| !asked_to_end) {
-                    Some(running) if signal.from_process => running.signal(signal.number),
-                    Some(_) => {}
-                    // What was sampled so far is enough for the user.
-                    None => return Ok(status),
-                }
-                asked_to_end = true;
-            }
-            if let Some(running) = &mut running
-                && let Some(ended) = running.ended().context("cannot wait for the command")?
-            {
-                status = Some(ended);
-                break;
-            }
-            if self.pid.is_some_and(|pid| !TaskDir::of(&SysRoot::host(), pid).exists()) {
-                note(format_args!("process {} has ended", self.pid.unwrap_or(0)));
-                break;
-            }
-            if end.is_some_and(|end| Instant::now() >= end) {
-                break;
-            }
+    fn request(&self) -> SampleRequest<'_> {
+        SampleRequest {
+            pid: self.pid,
+            command: self.command,
+            method: self.method,
+            settings: SampleSettings { frequency: self.frequency, ..SampleSettings::default() },
+            log: None,
         }
-        explainer.drain()?;
-        Ok(status)
     }
 
     /// Why there is no plan.
@@ -299,27 +228,4 @@ fn check_plan(plan: &UsePlan, file: &FoundFile, found: &Found<'_>) -> anyhow::Re
         bail!("the plan names node {node}, which has no memory here; save a new plan");
     }
     Ok(())
-}
-
-/// Why nothing is sampled.
-enum OpenError {
-    /// The command did not start.
-    Command(std::io::Error),
-    /// Anything else.
-    Other(anyhow::Error),
-}
-
-impl From<MethodError> for OpenError {
-    fn from(error: MethodError) -> Self {
-        match error {
-            MethodError::Start(error) => Self::Command(error),
-            other => Self::Other(other.into()),
-        }
-    }
-}
-
-impl From<anyhow::Error> for OpenError {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Other(error)
-    }
 }

@@ -7,9 +7,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgGroup, Command};
 use clap_complete::Shell;
 use numakit_formulas::Catalog;
+use numakit_observation::control_command::CONTROL_COMMANDS;
 use numakit_placement::launchers::LAUNCHERS;
 use numakit_sensors::SENSORS;
-use numakit_session::control_command::CONTROL_COMMANDS;
 
 /// The completion script of a program.
 pub fn script(shell: Shell, program: &str) -> anyhow::Result<String> {

@@ -22,7 +22,6 @@ pub mod program;
 mod progress;
 mod projection;
 mod registry;
-mod sampled_command;
 mod to_file;
 pub mod verbs;
 

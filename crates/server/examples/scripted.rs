@@ -7,10 +7,10 @@
 
 use numakit_formulas::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unit};
+use numakit_observation::Session;
 use numakit_recording::{Header, Priority, Settings};
 use numakit_sensors::{SENSORS, Sensor, Tick};
 use numakit_server::{ControlSender, ListenOptions, Listener, ingest};
-use numakit_session::Session;
 use numakit_sys::{clock, signal};
 use numakit_topology::synthetic;
 use std::error::Error;

@@ -1,6 +1,6 @@
 //! Opens the page in a browser.
 
-use numakit_session::run_directory;
+use numakit_observation::run_directory;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;

@@ -10,7 +10,7 @@ use crate::wire::{ComparedRange, FromServer, LABEL_BYTES, Ns, Role, SourceKind, 
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use numakit_model::label::RESERVED;
-use numakit_session::{ControlCommand, ControlError};
+use numakit_observation::{ControlCommand, ControlError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;

@@ -2,7 +2,7 @@
 
 use crate::wire::{LABEL_BYTES, MESSAGE_BYTES, SERIES, VALUES, WATCHES};
 use numakit_model::label::RESERVED;
-use numakit_session::ControlError;
+use numakit_observation::ControlError;
 use thiserror::Error;
 
 /// Why a client's request fails.

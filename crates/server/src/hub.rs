@@ -14,7 +14,7 @@ use crate::wire::{
     SensorState, SourceInfo, VIEWERS,
 };
 use numakit_history::Source;
-use numakit_session::{ControlCommand, ControlError, ObservationStatus, Reply};
+use numakit_observation::{ControlCommand, ControlError, ObservationStatus, Reply};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use crate::machine::{MachineMeters, Moment};
 use crate::playback::{PlayCommand, Playback};
 use crate::table::{ProcessRow, ProcessSelection, ProcessTable};
 use numakit_findings::finding::Findings;
-use numakit_session::interval;
+use numakit_observation::interval;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::sync::Arc;
 use std::time::Duration;

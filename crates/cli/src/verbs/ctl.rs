@@ -2,7 +2,7 @@
 
 use crate::GlobalArgs;
 use clap::Args;
-use numakit_session::{ControlCommand, client};
+use numakit_observation::{ControlCommand, client};
 use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ pub struct CtlArgs {
 }
 
 fn orders_help() -> String {
-    let lines: Vec<String> = numakit_session::control_command::CONTROL_COMMANDS
+    let lines: Vec<String> = numakit_observation::control_command::CONTROL_COMMANDS
         .iter()
         .map(|(name, argument, help)| format!("  {:<15} {help}", format!("{name} {argument}")))
         .collect();

@@ -4,7 +4,6 @@ use crate::GlobalArgs;
 use crate::flame_files;
 use crate::peaks;
 use crate::projection;
-use crate::sampled_command;
 use crate::to_file::{self, Existing};
 use anyhow::Context;
 use clap::Args;
@@ -15,21 +14,16 @@ use numakit_findings::comparison::explained::compare;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
 use numakit_findings::explained::{JudgedReport, judge};
 use numakit_launch::options;
-use numakit_model::Topology;
-use numakit_sampling::choice::{self, SampledProgram};
-use numakit_sampling::{MethodError, MethodKind, SampleSettings, open};
-use numakit_session::interval;
+use numakit_observation::interval;
+use numakit_observation::samples::{OpenedSamples, SampleRequest};
+use numakit_sampling::{MethodKind, SampleSettings};
+use numakit_sys::SysRoot;
 use numakit_sys::allocation_log::LogThreshold;
 use numakit_sys::balancing::BalancingFiles;
-use numakit_sys::command::{Running, quoted, start_failure_status};
-use numakit_sys::permissions::Permissions;
-use numakit_sys::proc::TaskDir;
-use numakit_sys::signal::{self, Signals};
+use numakit_sys::command::quoted;
 use numakit_sys::stdio::{note, print};
-use numakit_sys::{SysRoot, poll, sched};
 use numakit_terminal::explain;
 use std::ffi::OsString;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -128,8 +122,6 @@ pub fn method() -> impl TypedValueParser<Value = MethodKind> {
     PossibleValuesParser::new(MethodKind::ALL.map(MethodKind::word)).map(find)
 }
 
-/// How often samples are taken from the ring buffers.
-const DRAIN: Duration = Duration::from_millis(5);
 /// How often the JSON file is written meanwhile, and at most for a part of the time.
 const SAVE: Duration = Duration::from_secs(2);
 const SAVE_SHARE: u32 = 20;
@@ -157,128 +149,62 @@ impl ExplainArgs {
             note(&left);
         }
         let hints = if self.hint_faults { Some(HintWindows::new(&topology)?) } else { None };
-        let signals =
-            Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
-                .context("cannot receive signals")?;
-        let (explainer, running) = match self.start(topology) {
-            Ok((explainer, running)) => (explainer.projected_on(projected).with_hint_faults(hints), running),
-            Err(StartError::Command(error)) => {
-                note(format_args!("cannot run '{}': {error}", quoted(&self.command)));
-                return Ok(ExitCode::from(start_failure_status(&error)));
-            }
-            Err(StartError::Other(error)) => return Err(error),
+        let (samples, run) = match self.request().open() {
+            Ok(opened) => opened,
+            Err(error) => match error.command_status() {
+                Some(status) => {
+                    note(&error);
+                    return Ok(ExitCode::from(status));
+                }
+                None => return Err(error.into()),
+            },
         };
-        // Memory and registers belong together for a moment only: on a busy machine normal priority is too late.
-        let is_realtime = sched::set_realtime().is_ok();
-        let (mut explainer, status) = self.observe(explainer, running, &signals)?;
-        if is_realtime {
-            sched::set_normal().context("cannot return to normal priority")?;
-        }
-        let report = judge(explainer.explained(true, status));
-        self.write(&report)?;
-        Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
-    }
-
-    /// Opens a method, and starts the command.
-    fn start(&self, topology: Topology) -> Result<(Explainer, Option<Running>), StartError> {
-        let root = SysRoot::host();
-        if let Some(pid) = self.pid.filter(|pid| !TaskDir::of(&root, *pid).exists()) {
-            return Err(anyhow::anyhow!(
-                "--pid {pid}: there is no such process; 'numa tasks' lists the processes"
-            )
-            .into());
-        }
-        let permissions = Permissions::own_of(&choice::PERMISSIONS);
-        let chosen = match self.pid {
-            Some(pid) => choice::choose(&permissions, SampledProgram::Process(pid), self.method)
-                .map(|chosen| (chosen, None)),
-            None => sampled_command::choose(&permissions, &self.command, self.method),
-        };
-        let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
-        let settings = SampleSettings {
-            frequency: self.frequency,
-            first_touch: true,
-            // Which thread's node a page would be on is known of each page or not at all.
-            every_touch: self.projected.is_some(),
-            ..SampleSettings::default()
-        };
-        let (method, running, log) = match self.pid {
-            Some(pid) => (open::process(&settings, pid)?, None, None),
-            None => {
-                let words = self.command.clone();
-                let threshold = LogThreshold { least: self.min_size, ..LogThreshold::default() };
-                let is_logged = !self.no_allocations && chosen.method != MethodKind::Ptrace;
-                let log = if is_logged {
-                    sampled_command::log(&words, threshold, library.as_deref())
-                } else {
-                    None
-                };
-                let (log, of_log) = log.unzip();
-                let of_log = of_log.unwrap_or_default();
-                let start = move |variables: &open::MethodVariables| {
-                    Running::start_with(&words, &[variables, &of_log].concat())
-                };
-                let (method, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
-                (method, Some(running), log)
-            }
-        };
-        let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
+        let OpenedSamples { method, reason, log } = samples;
         let observed = Observed {
             program: self.pid.map_or_else(|| quoted(&self.command), |pid| format!("process {pid}")),
-            method: format!("by {}", chosen.method),
-            method_reason: (self.method.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string()),
+            method: format!("by {}", method.kind()),
+            method_reason: reason,
             frequency: self.frequency,
             from_start: self.pid.is_none(),
         };
-        Ok((Explainer::new(method, observed, process, topology).with_log(log), running))
-    }
-
-    /// Takes samples until the program ends, the time is over or a signal ends it.
-    fn observe(
-        &self,
-        mut explainer: Explainer,
-        mut running: Option<Running>,
-        signals: &Signals,
-    ) -> anyhow::Result<(Explainer, Option<i32>)> {
-        let root = SysRoot::host();
-        let end = self.duration.map(|duration| Instant::now() + duration);
-        let mut asked_to_end = false;
+        let mut explainer = Explainer::new(method, observed, run.process(), topology)
+            .with_log(log)
+            .projected_on(projected)
+            .with_hint_faults(hints);
         let mut next_save = Instant::now() + SAVE;
-        let status = loop {
-            poll::readable(&[signals.as_fd()], Some(DRAIN)).context("cannot wait")?;
-            explainer.drain()?;
+        let ended = run.observe(&mut explainer, self.duration, |explainer| {
             if let Err(error) = explainer.hint() {
                 // Another program may use it by now. What samples tell stays.
                 note(format_args!("{:#}", anyhow::Error::from(error)));
             }
-            while let Some(signal) = signals.next().filter(|signal| signal.number != signal::CHILD) {
-                match running.as_ref().filter(|_| !asked_to_end) {
-                    Some(running) if signal.from_process => running.signal(signal.number),
-                    Some(_) => {}
-                    None => return Ok((explainer, Some(128 + signal.number))),
-                }
-                asked_to_end = true;
-            }
-            if let Some(running) = &mut running
-                && let Some(status) = running.ended().context("cannot wait for the command")?
-            {
-                break Some(status);
-            }
-            if self.pid.is_some_and(|pid| !TaskDir::of(&root, pid).exists()) {
-                note(format_args!("process {} has ended", self.pid.unwrap_or(0)));
-                break None;
-            }
-            if end.is_some_and(|end| Instant::now() >= end) {
-                break None;
-            }
             let now = Instant::now();
             if now >= next_save {
-                self.save(&mut explainer)?;
+                self.save(explainer)?;
                 next_save = Instant::now() + SAVE.max(now.elapsed() * SAVE_SHARE);
             }
-        };
-        explainer.drain()?;
-        Ok((explainer, status))
+            anyhow::Ok(())
+        })?;
+        let status = ended.status.or_else(|| ended.signal.map(|signal| 128 + signal));
+        self.write(&judge(explainer.explained(true, status)))?;
+        Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
+    }
+
+    /// The samples that are taken.
+    fn request(&self) -> SampleRequest<'_> {
+        let threshold = LogThreshold { least: self.min_size, ..LogThreshold::default() };
+        SampleRequest {
+            pid: self.pid,
+            command: &self.command,
+            method: self.method,
+            settings: SampleSettings {
+                frequency: self.frequency,
+                first_touch: true,
+                // Which thread's node a page would be on is known of each page or not at all.
+                every_touch: self.projected.is_some(),
+                ..SampleSettings::default()
+            },
+            log: (!self.no_allocations).then_some(threshold),
+        }
     }
 
     /// Writes what is known so far, so that it survives if this process is killed.
@@ -315,27 +241,4 @@ impl ExplainArgs {
 fn write_json(path: &Path, report: &JudgedReport) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(report).context("cannot write JSON")?;
     to_file::write(path, Existing::Replace, "", |to| Ok(writeln!(to, "{json}")?))
-}
-
-/// Why nothing is observed.
-enum StartError {
-    /// The command did not start.
-    Command(std::io::Error),
-    /// Anything else.
-    Other(anyhow::Error),
-}
-
-impl From<MethodError> for StartError {
-    fn from(error: MethodError) -> Self {
-        match error {
-            MethodError::Start(error) => Self::Command(error),
-            other => Self::Other(other.into()),
-        }
-    }
-}
-
-impl From<anyhow::Error> for StartError {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Other(error)
-    }
 }

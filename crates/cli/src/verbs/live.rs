@@ -8,9 +8,9 @@ use crate::peaks;
 use crate::processes;
 use anyhow::Context;
 use clap::Args;
+use numakit_observation::Folder;
 use numakit_sensors::Selection;
 use numakit_server::{ControlSender, ingest};
-use numakit_session::Folder;
 use numakit_sys::{SysRoot, signal};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,9 +73,9 @@ impl LiveArgs {
         server.show_processes(surveyor, cpus.clone());
         let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;
         session.start(prepared.setup.sensors, prepared.settings, Some(ring))?;
-        let session = match observe::spawn(session, &self.command, &prepared.program) {
+        let session = match session.spawn_observed(&self.command, &prepared.program) {
             Ok(session) => session,
-            Err(code) => return Ok(code),
+            Err(status) => return Ok(ExitCode::from(status)),
         };
         let ended = session.run(STATUS_PERIOD, |status| server.hub().set_status(status))?;
         // The last rows arrive before clients receive the end.
@@ -84,6 +84,6 @@ impl LiveArgs {
             page::stay(server.hub(), &format!("the command ended with status {status}"))?;
         }
         drop((server, launcher));
-        Ok(observe::exit_code(&ended))
+        Ok(ExitCode::from(ended.exit_status()))
     }
 }

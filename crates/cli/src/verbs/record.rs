@@ -6,8 +6,8 @@ use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use numakit_export::{ExportOptions, ExportSource, ExportedValues};
-use numakit_session::names::json_of;
-use numakit_session::{ClosedRecording, Ended, ObservationStatus, RecordingNames, Session};
+use numakit_observation::names::json_of;
+use numakit_observation::{ClosedRecording, Ended, ObservationStatus, RecordingNames, Session};
 use numakit_sys::output::redirect_standard_output;
 use numakit_sys::stdio::{note, replace_line};
 use numakit_sys::tty;
@@ -73,16 +73,16 @@ impl RecordArgs {
             "normal priority ('numa doctor' shows how to enable real-time)"
         };
         note(format_args!("recording to {name}, {priority}"));
-        let session = match observe::spawn(session, &self.command, &prepared.program) {
+        let session = match session.spawn_observed(&self.command, &prepared.program) {
             Ok(session) => session,
-            Err(code) => return Ok(code),
+            Err(status) => return Ok(ExitCode::from(status)),
         };
         let progress = Progress::new();
         let mut ended = session.run(Duration::from_millis(250), |status| progress.show(status))?;
         replace_line(None);
         let whole = !self.numascope_names || convert(&mut ended.recorded, self.force);
         summary(&ended);
-        let code = observe::exit_code(&ended);
+        let code = ExitCode::from(ended.exit_status());
         Ok(if whole || ended.status.is_some_and(|status| status != 0) { code } else { ExitCode::from(1) })
     }
 

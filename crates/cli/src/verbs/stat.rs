@@ -6,9 +6,9 @@ use crate::observe::{self, ObserveArgs};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use numakit_formulas::Catalog;
+use numakit_observation::setup::Setup;
 use numakit_recording::Ring;
 use numakit_sensors::Selection;
-use numakit_session::setup::Setup;
 use numakit_sys::stdio::{note, print};
 use numakit_sys::{signal, tty};
 use numakit_terminal::columns::Per;
@@ -113,9 +113,9 @@ impl StatArgs {
             waker.stop();
             result
         })?;
-        let session = match observe::spawn(session, &self.command, &prepared.program) {
+        let session = match session.spawn_observed(&self.command, &prepared.program) {
             Ok(session) => session,
-            Err(code) => return Ok(code),
+            Err(status) => return Ok(ExitCode::from(status)),
         };
         let ended = session.run(Duration::from_millis(250), |_| {})?;
         match thread.join().map_err(|_| anyhow!("the printer failed"))? {
@@ -123,7 +123,7 @@ impl StatArgs {
             Err(error) if error.is_closed_by_reader() => {}
             result => result?,
         }
-        Ok(observe::exit_code(&ended))
+        Ok(ExitCode::from(ended.exit_status()))
     }
 
     /// Keeps only the series that the columns need.

@@ -3,13 +3,14 @@
 use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
-use crate::observe::{self, ObserveArgs, Prepared};
+use crate::observe::{self, ObserveArgs};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use numakit_formulas::Catalog;
 use numakit_history::{RecordedHistory, Source, plain};
+use numakit_observation::request::Prepared;
+use numakit_observation::{ControlCommand, Ended, SessionHandle};
 use numakit_sensors::Selection;
-use numakit_session::{ControlCommand, Ended, SessionHandle};
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::print;
 use numakit_sys::{file, poll};
@@ -142,9 +143,9 @@ impl TopArgs {
         }
         let Prepared { setup, settings, program, .. } = prepared;
         session.start(setup.sensors, settings, Some(Arc::clone(&ring)))?;
-        let session = match observe::spawn(session, &self.command, &program) {
+        let session = match session.spawn_observed(&self.command, &program) {
             Ok(session) => session,
-            Err(code) => return Ok(code),
+            Err(status) => return Ok(ExitCode::from(status)),
         };
         let topology = header.topology.clone().unwrap_or_default();
         Follower { header, formulas, machine: Arc::clone(&machine), to: to.clone() }.start(ring)?;
@@ -172,7 +173,7 @@ impl TopArgs {
         if let Some(output) = output {
             print_output(output)?;
         }
-        Ok(observe::exit_code(&ended))
+        Ok(ExitCode::from(ended.exit_status()))
     }
 
     /// Where the command prints.

@@ -24,7 +24,13 @@ const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 
 impl AtTerminal {
-    pub fn start(folder: &Folder, columns: u16, rows: u16, arguments: &str, variables: &[(&str, &str)]) -> Self {
+    pub fn start(
+        folder: &Folder,
+        columns: u16,
+        rows: u16,
+        arguments: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let pty = Pty::open(columns, rows).unwrap();
         let mut command = folder.numa(arguments);
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR");

@@ -2,10 +2,10 @@
 
 use numakit_formulas::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unit};
+use numakit_observation::ObservationStatus;
 use numakit_recording::{Header, Ring};
 use numakit_server::wire::OpeningInfo;
 use numakit_server::{ControlSender, ListenOptions, Listener, Server, Urls};
-use numakit_session::ObservationStatus;
 use numakit_testing::until;
 use serde_json::Value;
 use std::io::{Read, Write};

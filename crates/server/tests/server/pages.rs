@@ -1,7 +1,7 @@
 //! Requests of a page.
 
 use crate::bench::{Bench, START};
-use numakit_session::ObservationStatus;
+use numakit_observation::ObservationStatus;
 use numakit_testing::until;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;

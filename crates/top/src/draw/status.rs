@@ -5,7 +5,7 @@ use crate::keys::{self, ScreenPage};
 use crate::table::ProcessRow;
 use crate::view::{SourceState, View};
 use numakit_model::numbers::{NumberStyle, clock, duration};
-use numakit_session::interval;
+use numakit_observation::interval;
 use ratatui::layout::Rect;
 
 /// The machine, the page, and where the values come from.

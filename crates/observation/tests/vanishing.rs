@@ -4,10 +4,10 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
+use numakit_observation::setup::Setup;
 use numakit_recording::ring::RingEntry;
 use numakit_recording::{Priority, Ring, Sampler, Settings};
 use numakit_sensors::{Scene, Selection};
-use numakit_session::setup::Setup;
 use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
 use numakit_testing::wait::wait_for;

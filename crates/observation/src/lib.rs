@@ -1,5 +1,6 @@
-//! A running observation: the sampler, its recording, the observed command,
-//! and the control commands that it receives.
+//! A running observation: the program, which is started or attached to; the sampler and its recording, or the samples of the
+//! program's instructions; and the control commands that it receives. `record`, `live`, `top`, `stat`, `explain` and
+//! `file spread --by-use` differ in what they ask it to collect: a [`request`] for series, or [`samples`].
 //!
 //! # Threads of a running `numa record`
 //!
@@ -35,9 +36,13 @@ pub mod interval;
 mod lines;
 pub mod names;
 mod recording;
+pub mod request;
 pub mod run_directory;
+mod sampled_program;
+pub mod samples;
 mod session;
 pub mod setup;
+mod stopping;
 
 pub use control_command::{ControlCommand, ParseCommandError};
 pub use endpoint::Endpoint;

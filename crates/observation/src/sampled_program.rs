@@ -9,6 +9,7 @@ use numakit_sensors::SampleSource;
 use numakit_sys::allocation_log::{AllocationLog, LogThreshold};
 use numakit_sys::permissions::Permissions;
 use numakit_sys::stdio::note;
+use std::error::Error;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 const LOG_RECORDS: usize = 1 << 14;
 
 /// The method by which a command is sampled, and the library for it if that method needs one.
-pub fn choose(
+pub(crate) fn choose(
     permissions: &Permissions,
     words: &[OsString],
     asked: Option<MethodKind>,
@@ -38,7 +39,7 @@ pub fn choose(
 
 /// The log of what a command allocates, and the variables beside those of the method that it needs; `None` where the library
 /// cannot be preloaded.
-pub fn log(
+pub(crate) fn log(
     words: &[OsString],
     threshold: LogThreshold,
     library: Option<&Path>,
@@ -58,7 +59,7 @@ pub fn log(
 }
 
 /// How samples of a command are taken while it is observed.
-pub struct CommandSamples {
+pub(crate) struct CommandSamples {
     choice: Choice,
     library: Option<PathBuf>,
     settings: SampleSettings,
@@ -66,7 +67,7 @@ pub struct CommandSamples {
 
 impl CommandSamples {
     /// Opens the method, and starts the command with the variables that it needs.
-    pub fn open(
+    pub(crate) fn open(
         &self,
         start: impl FnOnce(&open::MethodVariables) -> io::Result<()> + Send,
     ) -> Result<Box<dyn Method>, MethodError> {
@@ -80,7 +81,7 @@ fn settings(frequency: u32) -> SampleSettings {
 }
 
 /// What is sampled for series.
-pub enum SampledForSeries<'a> {
+pub(crate) enum SampledForSeries<'a> {
     /// A command that is started later.
     Command(&'a [OsString]),
     /// A running process.
@@ -90,7 +91,7 @@ pub enum SampledForSeries<'a> {
 }
 
 /// The samples for series, or why there are none; for a command, how they are taken.
-pub fn plan(sampled: &SampledForSeries<'_>, frequency: u32) -> (SampleSource, Option<CommandSamples>) {
+pub(crate) fn plan(sampled: &SampledForSeries<'_>, frequency: u32) -> (SampleSource, Option<CommandSamples>) {
     let permissions = Permissions::own_of(&choice::PERMISSIONS);
     let of_running = |program| choice::choose(&permissions, program, None).map(|chosen| (chosen, None));
     let chosen = match sampled {
@@ -118,7 +119,7 @@ fn unavailable(seen: &str, fix: Fix) -> Unavailable {
 }
 
 /// Opens the method that samples what runs already; without it there are no values.
-pub fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<'_>) {
+pub(crate) fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<'_>) {
     let opened = match sampled {
         SampledForSeries::Process(pid) => open::process(&settings(frequency), *pid),
         SampledForSeries::Machine(cpus) => open::machine(&settings(frequency), cpus),
@@ -126,8 +127,19 @@ pub fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<
     };
     match opened {
         Ok(method) => source.attach(method),
-        Err(error) => note(format_args!("no samples are taken: {:#}", anyhow::Error::from(error))),
+        Err(error) => without_samples(&error),
     }
+}
+
+/// Says that a method failed: the observation goes on without its samples.
+pub(crate) fn without_samples(error: &MethodError) {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    note(format_args!("no samples are taken: {text}"));
 }
 
 /// Why the library cannot be preloaded. A program that is not there fails when it is started.

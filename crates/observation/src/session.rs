@@ -6,6 +6,7 @@ use crate::folder::{Folder, FolderError};
 use crate::interval;
 use crate::names::RecordingNames;
 use crate::recording::BoundRecorder;
+use crate::stopping::Stopping;
 use numakit_model::label::RecorderEvent;
 use numakit_recording::sampler::{Command, SamplerState};
 use numakit_recording::{Header, Recorder, Ring, Sampler, Settings, WriteError};
@@ -13,7 +14,6 @@ use numakit_sensors::Sensor;
 use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::memory::release_code_pages;
 use numakit_sys::poll;
-use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::note;
 use std::ffi::OsString;
 use std::fs::File;
@@ -189,7 +189,7 @@ impl SessionHandle {
 /// An observation.
 pub struct Session {
     header: Header,
-    signals: Signals,
+    ends: Stopping,
     endpoint: Option<Endpoint>,
     control_error: Option<io::Error>,
     wake: UnixStream,
@@ -198,7 +198,6 @@ pub struct Session {
     sampler: Option<Sampler>,
     recorder: Option<BoundRecorder>,
     folder: Option<Folder>,
-    command: Option<Running>,
     command_output: Option<File>,
     started: Instant,
     stopping: bool,
@@ -209,9 +208,7 @@ pub struct Session {
 impl Session {
     /// Blocks the signals and opens the control channels. Must be called before other threads exist.
     pub fn open(header: Header, original_fifo: bool) -> Result<(Self, SessionHandle), SessionError> {
-        let signals =
-            Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
-                .map_err(system("cannot receive signals"))?;
+        let stopping = Stopping::collect().map_err(system("cannot receive signals"))?;
         let (wake, waker) = UnixStream::pair().map_err(system("cannot create a socket"))?;
         wake.set_nonblocking(true).map_err(system("cannot create a socket"))?;
         waker.set_nonblocking(true).map_err(system("cannot create a socket"))?;
@@ -222,7 +219,7 @@ impl Session {
         };
         let session = Self {
             header,
-            signals,
+            ends: stopping,
             endpoint,
             control_error,
             wake,
@@ -231,7 +228,6 @@ impl Session {
             sampler: None,
             recorder: None,
             folder: None,
-            command: None,
             command_output: None,
             started: Instant::now(),
             stopping: false,
@@ -244,8 +240,8 @@ impl Session {
     }
 
     /// Why there are no control channels, if so.
-    pub fn control_error(&self) -> Option<&io::Error> {
-        self.control_error.as_ref()
+    pub fn take_control_error(&mut self) -> Option<io::Error> {
+        self.control_error.take()
     }
 
     /// Sets how names of recordings are used.
@@ -348,7 +344,7 @@ impl Session {
         let running = Running::start_to(words, variables, self.command_output.as_ref())
             .map_err(|error| SessionError::Command { command, error })?;
         let pid = running.id();
-        self.command = Some(running);
+        self.ends.follow(Some(running));
         Ok(pid)
     }
 
@@ -392,33 +388,16 @@ impl Session {
     fn wait(&self, every: Duration) -> Result<(), SessionError> {
         let has_partial_line = self.endpoint.as_ref().is_some_and(Endpoint::has_partial_line);
         let timeout = if has_partial_line { every.min(LINE_TIMEOUT) } else { every };
-        let mut fds = vec![self.signals.as_fd(), self.wake.as_fd()];
+        let mut fds = vec![self.ends.as_fd(), self.wake.as_fd()];
         fds.extend(self.endpoint.iter().flat_map(Endpoint::fds));
         poll::readable(&fds, Some(timeout)).map_err(system("cannot wait"))?;
         Ok(())
     }
 
     fn handle_signals(&mut self) {
-        while let Some(signal) = self.signals.next() {
-            if signal.number == signal::CHILD {
-                continue;
-            }
-            // The first signal goes to the command, whose end ends the observation; a second one, or one
-            // without a command, ends it immediately.
-            match self.command.take() {
-                Some(command) => {
-                    if signal.from_process {
-                        command.signal(signal.number);
-                    }
-                    if self.ended.status.is_none() {
-                        self.ended.status = Some(128 + signal.number);
-                        self.command = Some(command);
-                    } else {
-                        self.stopping = true;
-                    }
-                }
-                None => self.stopping = true,
-            }
+        self.stopping |= self.ends.is_stopped();
+        if let Some(signal) = self.ends.asked().filter(|_| self.ends.has_command()) {
+            self.ended.status = Some(128 + signal);
         }
     }
 
@@ -490,10 +469,7 @@ impl Session {
 
     /// Checks whether the command or the writer has ended.
     fn watch(&mut self) {
-        if let Some(command) = &mut self.command
-            && let Ok(Some(status)) = command.ended()
-        {
-            self.command = None;
+        if let Ok(Some(status)) = self.ends.ended() {
             // A signal has set a status.
             self.ended.by_command = self.ended.status.is_none();
             self.ended.status = Some(status);
@@ -506,7 +482,7 @@ impl Session {
             self.stopping = true;
         }
         if self.recorder.as_ref().is_some_and(BoundRecorder::failed) {
-            self.stopping |= self.command.is_none();
+            self.stopping |= !self.ends.has_command();
             self.close_recording();
         }
     }

@@ -1,0 +1,217 @@
+//! Samples of a program: it is started or attached to, and what its method delivers is taken until it ends.
+
+use crate::sampled_program;
+use crate::stopping::Stopping;
+use numakit_explain::explainer::Explainer;
+use numakit_sampling::choice::{self, NoMethod, SampledProgram};
+use numakit_sampling::{Method, MethodError, MethodKind, SampleSettings, open};
+use numakit_sys::allocation_log::{AllocationLog, LogThreshold};
+use numakit_sys::command::{Running, quoted, start_failure_status};
+use numakit_sys::permissions::Permissions;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::stdio::note;
+use numakit_sys::{SysRoot, poll, sched};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How often samples are taken from the ring buffers.
+const DRAIN: Duration = Duration::from_millis(5);
+
+/// Why no samples are taken.
+#[derive(Debug, Error)]
+pub enum SamplesError {
+    /// The process is not there.
+    #[error("--pid {0}: there is no such process; 'numa tasks' lists the processes")]
+    NoProcess(u32),
+    /// No method can take samples of it.
+    #[error(transparent)]
+    NoMethod(#[from] NoMethod),
+    /// The method failed.
+    #[error(transparent)]
+    Method(MethodError),
+    /// The command did not start.
+    #[error("cannot run '{command}': {error}")]
+    Command {
+        /// The command line.
+        command: String,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// A system call failed.
+    #[error("{what}")]
+    System {
+        /// The action.
+        what: &'static str,
+        /// The error of the system.
+        #[source]
+        error: io::Error,
+    },
+}
+
+impl SamplesError {
+    /// The exit status of a command that did not start: 127 or 126.
+    pub fn command_status(&self) -> Option<u8> {
+        match self {
+            Self::Command { error, .. } => Some(start_failure_status(error)),
+            _ => None,
+        }
+    }
+}
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> SamplesError {
+    move |error| SamplesError::System { what, error }
+}
+
+/// What is sampled, and how.
+#[derive(Debug)]
+pub struct SampleRequest<'a> {
+    /// The process; `None`: the command.
+    pub pid: Option<u32>,
+    /// The command and its arguments.
+    pub command: &'a [OsString],
+    /// The method that was asked for; `None`: the best one that is permitted.
+    pub method: Option<MethodKind>,
+    /// How often, and what beside the registers.
+    pub settings: SampleSettings,
+    /// Which allocations of the command are logged, if any are.
+    pub log: Option<LogThreshold>,
+}
+
+/// An open method.
+#[derive(Debug)]
+pub struct OpenedSamples {
+    /// The method.
+    pub method: Box<dyn Method>,
+    /// Why it is not a better one, if it is not and nobody asked for it.
+    pub reason: Option<String>,
+    /// What the command allocates, if that is logged.
+    pub log: Option<AllocationLog>,
+}
+
+/// A program that is sampled, from its start or from now on.
+#[derive(Debug)]
+pub struct SampledRun {
+    stopping: Stopping,
+    process: u32,
+    is_attached: bool,
+}
+
+/// How the observation of a program ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SampledEnd {
+    /// The status of the command, if it has ended.
+    pub status: Option<i32>,
+    /// The signal that ended the observation before the program.
+    pub signal: Option<i32>,
+}
+
+impl SampleRequest<'_> {
+    /// Opens a method, and starts the command. Must be called before other threads exist.
+    pub fn open(&self) -> Result<(OpenedSamples, SampledRun), SamplesError> {
+        let mut stopping = Stopping::collect().map_err(system("cannot receive signals"))?;
+        let (samples, running) = match self.pid {
+            Some(pid) => (self.attach(pid)?, None),
+            None => {
+                let (samples, running) = self.start()?;
+                (samples, Some(running))
+            }
+        };
+        let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
+        stopping.follow(running);
+        Ok((samples, SampledRun { stopping, process, is_attached: self.pid.is_some() }))
+    }
+
+    fn attach(&self, pid: u32) -> Result<OpenedSamples, SamplesError> {
+        if !TaskDir::of(&SysRoot::host(), pid).exists() {
+            return Err(SamplesError::NoProcess(pid));
+        }
+        let permissions = Permissions::own_of(&choice::PERMISSIONS);
+        let chosen = choice::choose(&permissions, SampledProgram::Process(pid), self.method)?;
+        let method = open::process(&self.settings, pid).map_err(SamplesError::Method)?;
+        Ok(OpenedSamples { method, reason: self.reason(&chosen), log: None })
+    }
+
+    fn start(&self) -> Result<(OpenedSamples, Running), SamplesError> {
+        let permissions = Permissions::own_of(&choice::PERMISSIONS);
+        let (chosen, library) = sampled_program::choose(&permissions, self.command, self.method)?;
+        let threshold = self.log.filter(|_| chosen.method != MethodKind::Ptrace);
+        let log =
+            threshold.and_then(|threshold| sampled_program::log(self.command, threshold, library.as_deref()));
+        let (log, of_log) = log.unzip();
+        let (words, of_log) = (self.command.to_vec(), of_log.unwrap_or_default());
+        let start = move |variables: &open::MethodVariables| {
+            Running::start_with(&words, &[variables, &of_log].concat())
+        };
+        let opened = open::command(&chosen, &self.settings, library.as_deref(), start);
+        let (method, running) = opened.map_err(|error| match error {
+            MethodError::Start(error) => SamplesError::Command { command: quoted(self.command), error },
+            other => SamplesError::Method(other),
+        })?;
+        Ok((OpenedSamples { method, reason: self.reason(&chosen), log }, running))
+    }
+
+    /// Nobody is told about better methods than the one that they asked for.
+    fn reason(&self, chosen: &choice::Choice) -> Option<String> {
+        (self.method.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string())
+    }
+}
+
+impl SampledRun {
+    /// The process that is sampled first; others may descend from it.
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// Takes samples until the program ends, the time is over or a signal ends it. Calls `each` every few milliseconds.
+    pub fn observe<E: From<SamplesError>>(
+        self,
+        explainer: &mut Explainer,
+        duration: Option<Duration>,
+        each: impl FnMut(&mut Explainer) -> Result<(), E>,
+    ) -> Result<SampledEnd, E> {
+        // Memory and registers belong together for a moment only: on a busy machine normal priority is too late.
+        let is_realtime = sched::set_realtime().is_ok();
+        let ended = self.follow(explainer, duration, each)?;
+        if is_realtime {
+            sched::set_normal().map_err(system("cannot return to normal priority"))?;
+        }
+        Ok(ended)
+    }
+
+    fn follow<E: From<SamplesError>>(
+        mut self,
+        explainer: &mut Explainer,
+        duration: Option<Duration>,
+        mut each: impl FnMut(&mut Explainer) -> Result<(), E>,
+    ) -> Result<SampledEnd, E> {
+        let end = duration.map(|duration| Instant::now() + duration);
+        let mut ended = SampledEnd::default();
+        loop {
+            poll::readable(&[self.stopping.as_fd()], Some(DRAIN)).map_err(system("cannot wait"))?;
+            explainer.drain().map_err(SamplesError::Method)?;
+            if self.stopping.is_stopped() {
+                ended.signal = self.stopping.asked();
+                break;
+            }
+            ended.status = self.stopping.ended().map_err(system("cannot wait for the command"))?;
+            if ended.status.is_some() || self.has_gone() || end.is_some_and(|end| Instant::now() >= end) {
+                break;
+            }
+            each(explainer)?;
+        }
+        explainer.drain().map_err(SamplesError::Method)?;
+        Ok(ended)
+    }
+
+    /// Whether a process that was attached to has ended.
+    fn has_gone(&self) -> bool {
+        let gone = self.is_attached && !TaskDir::of(&SysRoot::host(), self.process).exists();
+        if gone {
+            note(format_args!("process {} has ended", self.process));
+        }
+        gone
+    }
+}
