@@ -2,7 +2,7 @@
 /* The malloc family in place of the allocator's. Each calls the allocator's function as the program did, between two
  * readings of the clock, and counts. */
 #define _GNU_SOURCE
-#include "early.h"
+#include "base/early.h"
 #include "next.h"
 #include "os.h"
 #include "tally.h"

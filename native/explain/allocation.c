@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "allocation.h"
 #include "blocks.h"
-#include "environment.h"
-#include "os_linux.h"
+#include "base/environment.h"
+#include "os.h"
 #include "sites.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "blocks.h"
-#include "os_linux.h"
+#include "os.h"
 
 /* A block is in one of two buckets of a cache line each. */
 enum { BUCKETS = 1 << 17, IN_BUCKET = 8 };

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "allocation.h"
 #include "blocks.h"
-#include "early.h"
+#include "base/early.h"
 #include "next.h"
 #include "sites.h"
 #include <errno.h>

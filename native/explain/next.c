@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "next.h"
-#include "newer.h"
+#include "base/newer.h"
 #include <dlfcn.h>
 
 #define NEXT_TEXT(name) #name,

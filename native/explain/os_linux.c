@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
-#include "os_linux.h"
+#include "os.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>

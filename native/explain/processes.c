@@ -4,7 +4,7 @@
 #include "allocation.h"
 #include "create.h"
 #include "next.h"
-#include "os_linux.h"
+#include "os.h"
 #include "records.h"
 #include "ring.h"
 #include "signals.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "records.h"
-#include "os_linux.h"
+#include "os.h"
 
 enum { AT_ONCE = 64 };
 

@@ -5,7 +5,7 @@
 #ifndef RECORDS_H
 #define RECORDS_H
 
-#include "os_linux.h"
+#include "os.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "ring.h"
-#include "os_linux.h"
+#include "os.h"
 
 _Static_assert(sizeof(struct slot) == SLOT_BYTES, "the reader has the same layout");
 

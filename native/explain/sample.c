@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "sample.h"
-#include "environment.h"
-#include "os_linux.h"
+#include "base/environment.h"
+#include "os.h"
 #include "ring.h"
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "signals.h"
 #include "begin.h"
 #include "next.h"
-#include "os_linux.h"
+#include "os.h"
 #include "ring.h"
 #include "sample.h"
 #include "timers.h"

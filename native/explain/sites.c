@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "sites.h"
 #include "allocation.h"
-#include "os_linux.h"
+#include "os.h"
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -359,7 +359,7 @@ fn packaged(package: &str) -> String {
 fn packaged_crates_have_the_files_of_their_build_scripts() {
     let holds = |list: &str, file: &str| list.lines().any(|line| line == file);
     let launch = packaged("numakit-launch");
-    for file in ["build.rs", "native/Makefile", "native/src/os_linux.c", "native/include/numaplace.h"] {
+    for file in ["build.rs", "native/Makefile", "native/place/os_linux.c", "native/include/numaplace.h"] {
         assert!(holds(&launch, file), "{file}: {launch}");
     }
     let server = packaged("numakit-server");

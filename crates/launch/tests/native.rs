@@ -81,7 +81,7 @@ fn the_library_compiles_for_aarch64() {
     }
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../native");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aarch64");
-    let _ = std::fs::remove_file(out.join("api.o"));
+    let _ = std::fs::remove_file(out.join("place/api.o"));
     // An archive only: Zig's linker does not know '-z initfirst', which the shared library needs.
     let mut make = Command::new("make");
     make.arg("-C").arg(native).arg(format!("OUT={}", out.display())).arg("CFLAGS=-O2");
@@ -89,6 +89,6 @@ fn the_library_compiles_for_aarch64() {
     make.arg(format!("AR={python} -m ziglang ar")).arg(out.join("libnumaplace.a"));
     let output = make.env("ZIG_GLOBAL_CACHE_DIR", out.join("cache")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let object = std::fs::read(out.join("api.o")).unwrap();
+    let object = std::fs::read(out.join("place/api.o")).unwrap();
     assert_eq!((&object[..4], object[18]), (&b"\x7fELF"[..], AARCH64));
 }

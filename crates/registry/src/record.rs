@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn the_library_knows_a_registry_by_the_same_bytes() {
-        let source = include_str!("../../../native/src/cores.c");
+        let source = include_str!("../../../native/place/cores.c");
         let text = std::str::from_utf8(MAGIC).unwrap().replace('\n', "\\n");
         assert!(source.contains(&format!("MAGIC[] = \"{text}\"")), "{text}");
     }

@@ -96,7 +96,7 @@ fn check_glibc(library: &Path) -> Result<()> {
     let (major, minor) = newest_glibc(&text).with_context(|| format!("{name} names no version of glibc"))?;
     if (major, minor) > OLDEST_GLIBC {
         bail!(
-            "{} needs glibc {major}.{minor}, and has to load with {}.{}: see native/src/versions.h",
+            "{} needs glibc {major}.{minor}, and has to load with {}.{}: see native/base/versions.h",
             library.display(),
             OLDEST_GLIBC.0,
             OLDEST_GLIBC.1

@@ -43,6 +43,6 @@ AS_IN("2.18", pthread_getattr_default_np);
 #endif
 
 /* Our own, which does not need libdl: see newer.c. */
-#define dlsym numaplace_dlsym
+#define dlsym numakit_dlsym
 
 #endif

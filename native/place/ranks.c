@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "ranks.h"
-#include "environment.h"
+#include "base/environment.h"
 #include "messages.h"
 #include "settings.h"
 #include "stack.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "settings.h"
-#include "environment.h"
+#include "base/environment.h"
 #include "messages.h"
-#include "newer.h"
+#include "base/newer.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <linux/mempolicy.h>

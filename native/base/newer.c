@@ -105,7 +105,7 @@ static int search_object(struct dl_phdr_info *library, size_t size, void *data)
 
 /* Like dlsym, which is in libdl before glibc 2.34: a program with threads need not have loaded it. Also
  * finds libpthread if a plugin has loaded it. */
-void *numaplace_dlsym(void *where, const char *name)
+void *numakit_dlsym(void *where, const char *name)
 {
     struct lookup lookup = {name, dlsym ? dlsym(where, name) : NULL};
     if (!lookup.symbol)
@@ -121,7 +121,7 @@ bool threads_are_there(void)
 /* In C, a pointer to a function is not one to an object; here both have the same size. */
 static void look_up(const char *name, void *function)
 {
-    void *symbol = numaplace_dlsym(RTLD_DEFAULT, name);
+    void *symbol = numakit_dlsym(RTLD_DEFAULT, name);
     memcpy(function, &symbol, sizeof symbol);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "attributes.h"
-#include "newer.h"
+#include "base/newer.h"
 #include <signal.h>
 #include <stdint.h>
 

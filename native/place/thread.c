@@ -5,7 +5,7 @@
 #include "create.h"
 #include "messages.h"
 #include "near.h"
-#include "newer.h"
+#include "base/newer.h"
 #include "ranks.h"
 #include "settings.h"
 #include "processes.h"
