@@ -53,6 +53,9 @@ bool os_prefer(void *from, size_t bytes, unsigned node);
 #define NO_NODE UINT_MAX
 unsigned os_memory_node(void);
 
+/* As set_mempolicy(2): this one sets errno. */
+long os_set_policy(int mode, const unsigned long *nodes, unsigned long bits);
+
 /* The number of the highest node that is online, plus one. */
 unsigned os_node_count(void);
 /* A word that the kernel changes when the calling thread goes to another node, or at least to another CPU; NULL if there

@@ -5,12 +5,10 @@
 #include "cache.h"
 #include "names.h"
 #ifndef NUMALLOC_PREFIX
-#include <sys/syscall.h>
-#include <unistd.h>
 
 EXPORT long set_mempolicy(int mode, const unsigned long *nodes, unsigned long bits)
 {
-    long result = syscall(SYS_set_mempolicy, mode, nodes, bits);
+    long result = os_set_policy(mode, nodes, bits);
     if (result == 0 && cache_mine)
         cache_move(cache_mine);
     return result;

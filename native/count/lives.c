@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
 #include "lives.h"
 #include "os.h"
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 enum {
     BUCKET = 8,                   /* keys in a line of the cache */
@@ -21,7 +23,7 @@ static _Atomic long living;
 
 size_t lives_begin(void)
 {
-    table = os_map_private(sizeof *table);
+    table = os_allocate(sizeof *table, MAP_POPULATE);
     return table ? sizeof *table : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define VARIABLE "NUMA_COUNT"
@@ -45,7 +46,7 @@ static struct count_process *claim(void)
     add(&process->live, atomic_load(&live));
     atomic_store(&process->peak, atomic_load(&process->live));
     process->own_bytes = own_bytes;
-    atomic_store(&process->pid, has_entry ? os_pid() : 0);
+    atomic_store(&process->pid, has_entry ? (uint64_t)os_process() : 0);
     if (!next.usable)
         add(&counts->header.no_usable, 1);
     return process;
@@ -96,7 +97,9 @@ static struct count_file *open_file(const char *text)
         return NULL;
     memcpy(path, text, (size_t)(colon - text));
     path[colon - text] = 0;
-    struct count_file *file = os_map_file(path, sizeof *file);
+    /* All its pages now, so that no page fault of the program is ours. */
+    size_t bytes;
+    struct count_file *file = os_map_shared(path, sizeof *file, &bytes, MAP_POPULATE);
     /* In a container the path may be that of another file. */
     if (file && (file->header.magic != COUNT_MAGIC || file->header.version != COUNT_VERSION ||
                  file->header.token != strtoull(colon + 1, NULL, 16)))
@@ -111,7 +114,7 @@ void tally_begin(void)
         return;
     uint64_t faults = os_faults();
     struct count_file *file = open_file(getenv(VARIABLE));
-    own = file ? os_map_wiped(sizeof *own) : NULL;
+    own = file ? os_allocate_wiped(sizeof *own) : NULL;
     if (!own)
         return;
     own_bytes = lives_begin();
@@ -134,7 +137,7 @@ void tally_begin_chains(void)
 
 void tally_look(struct counter *counter)
 {
-    counter->cpu = os_thread_cpu();
+    counter->cpu = os_time(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t tally_ran(struct counter *counter, uint64_t took)

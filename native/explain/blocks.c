@@ -13,7 +13,7 @@ static bucket *buckets;
 bool blocks_begin(void)
 {
     if (!buckets)
-        buckets = os_allocate(BUCKETS * sizeof *buckets);
+        buckets = os_allocate(BUCKETS * sizeof *buckets, 0);
     return buckets;
 }
 

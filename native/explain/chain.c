@@ -54,7 +54,7 @@ void chain_begin(char **environment)
     uint64_t limit = text ? strtoul(text, NULL, 10) : 0;
     if (limit == 0)
         return;
-    void *memory = os_allocate((size_t)LINE * LINES);
+    void *memory = os_allocate((size_t)LINE * LINES, 0);
     if (!memory)
         _exit(1);
     connect_lines(memory);

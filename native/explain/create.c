@@ -77,10 +77,9 @@ static void sample_this_thread(struct record *record)
 /* At the end of the first thread's stack is the program's name; the kernel lets the stack grow to the limit. */
 static void note_first_stack(struct record *record)
 {
-    struct rlimit limit;
-    uint64_t high = getauxval(AT_EXECFN);
-    if (os_thread() == os_process() && high && getrlimit(RLIMIT_STACK, &limit) == 0)
-        note_stack(record, high, limit.rlim_cur < MAX_FIRST ? limit.rlim_cur : MAX_FIRST);
+    uint64_t high = getauxval(AT_EXECFN), limit = os_limit(RLIMIT_STACK);
+    if (os_thread() == os_process() && high)
+        note_stack(record, high, limit < MAX_FIRST ? limit : MAX_FIRST);
 }
 
 void create_first_thread(void)

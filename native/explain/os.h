@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* System calls. None changes errno or uses thread-local storage, so that a handler may call them whatever it
- * interrupted. */
+/* The system calls that only this library makes; the same holds for them. */
 #ifndef EXPLAIN_OS_H
 #define EXPLAIN_OS_H
 
-#include <signal.h>
+#include "base/os.h"
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
 
-uint64_t os_now(void);
-pid_t os_process(void);
+static inline uint64_t os_now(void)
+{
+    return os_time(CLOCK_MONOTONIC);
+}
+
 pid_t os_parent(void);
 /* Whether the numbers of processes here are those of /proc. */
 bool os_process_is_in_proc(void);
-pid_t os_thread(void);
+/* A call each time: the C library's function is faster by thread-local storage. */
 uint32_t os_cpu(void);
+/* The soft limit of a resource; UINT64_MAX is none. */
+uint64_t os_limit(int resource);
 
 /* What a thread used since it began: CPU time and the kernel's part of it, in ns, and page faults. */
 struct usage {
@@ -31,13 +31,9 @@ bool os_usage(struct usage *usage);
 /* Copies memory of this process that may not be there; the bytes that could be copied, or a negative error. */
 long os_read_own(uint64_t address, void *into, size_t bytes);
 
-/* A file mapped to be shared, if it has at least `least` bytes, else NULL. */
-void *os_map_shared(const char *path, size_t least, size_t *bytes);
 /* Maps the pages of a part of a mapping now, where the kernel can: since Linux 5.14. */
 void os_populate(void *from, size_t bytes);
-void os_unmap(void *memory, size_t bytes);
-void *os_allocate(size_t bytes);
-/* Of which little will be used, here and there. */
+/* Memory of which little will be used, here and there. */
 void *os_allocate_sparse(size_t bytes);
 
 /* The number of seccomp filters of this process; an upper limit where the kernel does not tell it. */
@@ -52,7 +48,6 @@ void os_timer_delete(int timer);
 
 void os_wake(_Atomic uint32_t *word);
 void os_sleep(uint64_t nanoseconds);
-void os_mask_signals(int how, const sigset_t *set, sigset_t *old);
 void os_raise(int number);
 
 #endif

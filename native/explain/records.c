@@ -28,7 +28,7 @@ static struct block *block_after(struct block *block)
     struct block *next = atomic_load(&block->next);
     if (next)
         return next;
-    struct block *fresh = os_allocate(sizeof *fresh);
+    struct block *fresh = os_allocate(sizeof *fresh, 0);
     if (!fresh)
         return NULL;
     if (atomic_compare_exchange_strong(&block->next, &next, fresh))

@@ -75,7 +75,7 @@ bool shared_attach(struct shared_ring *shared, char **environment, const char *v
     /* In a PID namespace of its own a process has another number than its observer knows. */
     if (!value || !parse(value, path, sizeof path, &token) || !os_process_is_in_proc())
         return false;
-    struct ring *candidate = os_map_shared(path, HEADER_BYTES, &bytes);
+    struct ring *candidate = os_map_shared(path, HEADER_BYTES, &bytes, 0);
     if (!candidate)
         return false;
     if (candidate->magic != magic || candidate->version != version || !is_ours(candidate, bytes, token) ||

@@ -21,15 +21,15 @@ void timers_begin(char **environment, int number)
     const char *rate_text = environment_find(environment, "NUMA_SAMPLE_RATE");
     const char *clock = environment_find(environment, "NUMA_SAMPLE_CLOCK");
     unsigned long rate = rate_text ? strtoul(rate_text, NULL, 10) : DEFAULT_RATE;
-    struct rlimit limit;
     signal_number = number;
     period = 1000000000 / (rate == 0 || rate > MAX_RATE ? DEFAULT_RATE : rate);
     /* Also counts while a thread sleeps: shows what an interrupted call does. */
     if (clock && strcmp(clock, "monotonic") == 0)
         clock_of_timers = CLOCK_MONOTONIC;
     /* Each timer takes one of the pending signals that the program may have. */
-    if (getrlimit(RLIMIT_SIGPENDING, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        atomic_store(&allowed, limit.rlim_cur / 2);
+    uint64_t limit = os_limit(RLIMIT_SIGPENDING);
+    if (limit != UINT64_MAX)
+        atomic_store(&allowed, limit / 2);
 }
 
 bool timers_are_wanted(void)

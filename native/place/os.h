@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* System calls. Functions return 0 or a positive errno unless stated otherwise; none allocates, locks or
- * changes errno, so all may be called where a thread starts, between fork and exec, and in signal
- * handlers. */
-#ifndef OS_H
-#define OS_H
+/* The system calls that only this library makes. Functions return 0 or a positive errno unless stated
+ * otherwise; none allocates, locks or changes errno, so all may be called where a thread starts, between
+ * fork and exec, and in signal handlers. */
+#ifndef PLACE_OS_H
+#define PLACE_OS_H
 
+#include "base/os.h"
 #include "cpus.h"
-#include <stdint.h>
-#include <sys/types.h>
 
 enum { MAX_PAGES = 64 };
 
@@ -47,14 +46,7 @@ int os_nodes(void *const *pages, int count, int *nodes);
  * are not, without an error. */
 int os_move(void *const *pages, int count, int node);
 
-/* New memory, filled with zeros, not from malloc; NULL if there is none. */
-void *os_allocate(size_t bytes);
-void os_free(void *memory, size_t bytes);
-
-uintptr_t os_page_bytes(void);
 int os_cpu(void);
-pid_t os_process(void);
-pid_t os_thread(void);
 bool os_is_main_thread(void);
 
 /* Locks a byte of a file for this process until it unlocks it or ends. EAGAIN if another process has it. */

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 /* In the loader: where the main thread's stack starts. */
 extern void *__libc_stack_end;
@@ -27,7 +28,7 @@ static atomic_bool cannot;
 
 void stack_begin(void)
 {
-    page = os_page_bytes();
+    page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const unsigned *bytes = dlsym(RTLD_DEFAULT, "_thread_db_sizeof_pthread");
     size_t (*least)(const pthread_attr_t *) = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
     uintptr_t storage = 0;

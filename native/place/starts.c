@@ -32,11 +32,11 @@ static struct block *block_after(struct block *block)
     struct block *next = atomic_load(&block->next);
     if (next)
         return next;
-    struct block *fresh = os_allocate(sizeof *fresh);
+    struct block *fresh = os_allocate(sizeof *fresh, 0);
     if (fresh && atomic_compare_exchange_strong(&block->next, &next, fresh))
         return fresh;
     if (fresh)
-        os_free(fresh, sizeof *fresh);
+        os_unmap(fresh, sizeof *fresh);
     return next;
 }
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "os.h"
+#include "call.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+pid_t os_process(void)
+{
+    return (pid_t)CALL(SYS_getpid, 0);
+}
+
+pid_t os_thread(void)
+{
+    return (pid_t)CALL(SYS_gettid, 0);
+}
+
+uint64_t os_time(clockid_t clock)
+{
+    struct timespec now = {0};
+    /* The C library's function may be another library's, which shows programs another time. */
+    CALL(SYS_clock_gettime, clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void *os_allocate(size_t bytes, int flags)
+{
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+    return memory_of(CALL(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0));
+}
+
+void *os_map_shared(const char *path, size_t least, size_t *bytes, int flags)
+{
+    struct stat data;
+    void *memory = NULL;
+    long file = CALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return NULL;
+    if (CALL(SYS_fstat, file, &data) == 0 && S_ISREG(data.st_mode) && (size_t)data.st_size >= least) {
+        *bytes = (size_t)data.st_size;
+        memory = memory_of(CALL(SYS_mmap, 0, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, 0));
+    }
+    CALL(SYS_close, file);
+    return memory;
+}
+
+void os_unmap(void *memory, size_t bytes)
+{
+    CALL(SYS_munmap, memory, bytes);
+}
+
+void os_mask_signals(int how, const sigset_t *set, sigset_t *old)
+{
+    CALL(SYS_rt_sigprocmask, how, set, old, KERNEL_SET_BYTES);
+}
