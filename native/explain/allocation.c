@@ -76,7 +76,7 @@ void log_stop(void)
 /* Whether all between this address and the end of the thread's stack is there. */
 static uint64_t end_of_stack(uint64_t from)
 {
-    const struct record *record = own_log.record;
+    const struct thread *record = own_log.record;
     return record && from >= record->stack_low && from < record->stack_high ? record->stack_high : 0;
 }
 
@@ -181,7 +181,7 @@ static uint64_t top_of(uint64_t frame, uint64_t base)
     return (top + PAGE - 1) / PAGE * PAGE;
 }
 
-void log_thread_began(struct record *record, uint64_t low, uint64_t high, void *function)
+void log_thread_began(struct thread *record, uint64_t low, uint64_t high, void *function)
 {
     struct allocation entry;
     own_log.record = record;

@@ -5,7 +5,7 @@
 #ifndef ALLOCATION_H
 #define ALLOCATION_H
 
-#include "records.h"
+#include "thread.h"
 #include "shared_ring.h"
 #include <sys/types.h>
 
@@ -57,7 +57,7 @@ struct own_log {
     int64_t left;                 /* bytes until a small block is sampled */
     uint64_t random;
     uintptr_t inside;             /* the frame of this library's function that has called the allocator */
-    struct record *record;
+    struct thread *record;
     uint32_t thread;
     bool is_resolving;
 };
@@ -75,7 +75,7 @@ void log_end(void);
 void log_stop(void);
 
 /* The calling thread begins: its stack ends above the frame. `record` is its own until the thread ends. */
-void log_thread_began(struct record *record, uint64_t low, uint64_t high, void *function);
+void log_thread_began(struct thread *record, uint64_t low, uint64_t high, void *function);
 void log_thread_ended(void);
 
 /* A record with the call chain above the frame of the caller in this library. */

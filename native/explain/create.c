@@ -6,7 +6,7 @@
 #include "base/newer.h"
 #include "next.h"
 #include "os.h"
-#include "records.h"
+#include "thread.h"
 #include "ring.h"
 #include "timers.h"
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-typedef int int_function(void *);
+struct records threads = {.bytes = sizeof(struct thread)};
 
 static pthread_key_t at_end;
 static bool has_key;
@@ -35,7 +35,7 @@ static void ended(void *record)
 enum { MARGIN = 1 << 16, MAX_FIRST = 8 << 20 };
 
 /* Between a frame of the thread and as many bytes below as it has certainly, without the guard pages. */
-static void note_stack(struct record *record, uint64_t high, size_t bytes)
+static void note_stack(struct thread *record, uint64_t high, size_t bytes)
 {
     if (bytes <= 2 * MARGIN)
         return;
@@ -61,7 +61,7 @@ void create_begin(void)
     has_key = threads_are_there() && pthread_key_create(&at_end, ended) == 0;
 }
 
-static void sample_this_thread(struct record *record)
+static void sample_this_thread(struct thread *record)
 {
     /* Without a key nobody would end the timer. */
     if (has_key && pthread_setspecific(at_end, record) == 0) {
@@ -75,7 +75,7 @@ static void sample_this_thread(struct record *record)
 }
 
 /* At the end of the first thread's stack is the program's name; the kernel lets the stack grow to the limit. */
-static void note_first_stack(struct record *record)
+static void note_first_stack(struct thread *record)
 {
     uint64_t high = getauxval(AT_EXECFN), limit = os_limit(RLIMIT_STACK);
     if (os_thread() == os_process() && high)
@@ -84,7 +84,7 @@ static void note_first_stack(struct record *record)
 
 void create_first_thread(void)
 {
-    struct record *record = record_new();
+    struct thread *record = record_new(&threads, NULL, NULL, false);
     if (record) {
         note_first_stack(record);
         log_thread_began(record, record->stack_low, record->stack_high, NULL);
@@ -97,20 +97,16 @@ void create_first_thread(void)
 
 static void *thread_main(void *argument)
 {
-    struct record *record = argument;
-    void *(*function)(void *) = record->function;
-    void *its_argument = record->argument;
-    bool returns_int = record->returns_int;
+    struct thread *record = argument;
+    struct record program = record->record;
     size_t bytes = record->stack_high;
     record->stack_high = 0;
     note_stack(record, (uint64_t)(uintptr_t)__builtin_frame_address(0), bytes);
     void *own;
-    memcpy(&own, &function, sizeof own);
+    memcpy(&own, &program.function, sizeof own);
     log_thread_began(record, 0, bytes, own);
     sample_this_thread(record);
-    if (returns_int)
-        return (void *)(intptr_t)((int_function *)(void (*)(void))function)(its_argument);
-    return function(its_argument);
+    return record_run(program);
 }
 
 /* The function that a new thread is for, behind this library's: for libraries that treat threads by it. */
@@ -125,17 +121,15 @@ PUBLIC void *numaexplain_function_of(void *function, void *argument)
     return program;
 }
 
-static struct record *start_of(const pthread_attr_t *attributes, void *(*function)(void *), void *argument,
+static struct thread *start_of(const pthread_attr_t *attributes, void *(*function)(void *), void *argument,
                                bool returns_int)
 {
-    struct record *record = timers_are_wanted() || log_is_attached() ? record_new() : NULL;
-    if (record) {
-        record->function = function;
-        record->argument = argument;
-        record->returns_int = returns_int;
-        /* Its size, until the thread knows where it is. */
+    struct thread *record = NULL;
+    if (timers_are_wanted() || log_is_attached())
+        record = record_new(&threads, function, argument, returns_int);
+    /* Its size, until the thread knows where it is. */
+    if (record)
         record->stack_high = stack_bytes_of(attributes);
-    }
     return record;
 }
 
@@ -145,7 +139,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     library_begin(environ);
     if (!NEXT(pthread_create))
         return EAGAIN;
-    struct record *record = start_of(attributes, function, argument, false);
+    struct thread *record = start_of(attributes, function, argument, false);
     if (!record)
         return NEXT(pthread_create)(thread, attributes, function, argument);
     int error = NEXT(pthread_create)(thread, attributes, thread_main, record);
@@ -160,7 +154,7 @@ PUBLIC int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
     if (!NEXT(thrd_create))
         return thrd_error;
     /* It returns an int, also to thrd_join: the C library's pthread_create keeps all of the value. */
-    struct record *record = start_of(NULL, (void *(*)(void *))(void (*)(void))function, argument, true);
+    struct thread *record = start_of(NULL, (void *(*)(void *))(void (*)(void))function, argument, true);
     if (!record)
         return NEXT(thrd_create)(thread, function, argument);
     int error = NEXT(thrd_create)(thread, (thrd_start_t)(void (*)(void))thread_main, record);

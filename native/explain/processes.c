@@ -5,7 +5,7 @@
 #include "create.h"
 #include "next.h"
 #include "os.h"
-#include "records.h"
+#include "thread.h"
 #include "ring.h"
 #include "signals.h"
 #include "timers.h"
@@ -36,7 +36,7 @@ static void begin_child(void)
     if (atomic_load(&process) == os_process())
         return;
     atomic_store(&process, os_process());
-    records_forget();
+    records_forget(&threads);
     if (ring_is_attached()) {
         signals_begin_child();
         timers_forget();

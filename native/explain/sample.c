@@ -91,7 +91,7 @@ static size_t copy_page_of_frame(struct sample *sample, uint64_t from, const uco
 }
 
 /* On the thread's own stack, where no page is missing. */
-static bool copy_own_stack(struct sample *sample, const struct record *record, uint64_t from)
+static bool copy_own_stack(struct sample *sample, const struct thread *record, uint64_t from)
 {
     if (from < record->stack_low || from >= record->stack_high)
         return false;
@@ -101,7 +101,7 @@ static bool copy_own_stack(struct sample *sample, const struct record *record, u
     return true;
 }
 
-static void take_stack(struct sample *sample, const struct record *record, const ucontext_t *context)
+static void take_stack(struct sample *sample, const struct thread *record, const ucontext_t *context)
 {
     uint64_t from = stack_pointer(sample) - BELOW_STACK;
     sample->stack_address = from;
@@ -119,7 +119,7 @@ static void take_stack(struct sample *sample, const struct record *record, const
         sample->stack_bytes = (uint32_t)copy_page_of_frame(sample, from, context);
 }
 
-void sample_take(struct record *record, uint64_t now, const siginfo_t *info, const ucontext_t *context)
+void sample_take(struct thread *record, uint64_t now, const siginfo_t *info, const ucontext_t *context)
 {
     struct sample sample;
     struct usage usage;

@@ -89,15 +89,15 @@ static void forward(siginfo_t *info, void *context)
 }
 
 /* Whether it comes from a timer of this library, which may have ended since. */
-static struct record *record_of(const siginfo_t *info)
+static struct thread *record_of(const siginfo_t *info)
 {
-    return info->si_code == SI_TIMER ? record_at(info->si_value.sival_ptr) : NULL;
+    return info->si_code == SI_TIMER ? record_at(&threads, info->si_value.sival_ptr) : NULL;
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
-    struct record *record = record_of(info);
+    struct thread *record = record_of(info);
     if (!record) {
         forward(info, context);
         return;

@@ -45,7 +45,7 @@ static uint64_t first_expiration(uint64_t thread)
     return 1 + mixed * UINT64_C(0xbf58476d1ce4e5b9) % period;
 }
 
-void timer_start(struct record *record)
+void timer_start(struct thread *record)
 {
     pid_t thread = os_thread();
     bool is_wanted = timers_are_wanted();
@@ -70,7 +70,7 @@ void timers_forget(void)
     atomic_store(&created, 0);
 }
 
-void timer_stop(struct record *record)
+void timer_stop(struct thread *record)
 {
     if (!record->has_timer)
         return;
@@ -79,10 +79,15 @@ void timer_stop(struct record *record)
     atomic_fetch_sub(&created, 1);
 }
 
+static void stop(void *record)
+{
+    timer_stop(record);
+}
+
 void timers_stop_all(int reason)
 {
     if (atomic_exchange(&stopped, true))
         return;
     atomic_store(&ring_process()->state, (uint64_t)reason);
-    records_each(timer_stop);
+    records_each(&threads, stop);
 }

@@ -3,17 +3,17 @@
 #ifndef TIMERS_H
 #define TIMERS_H
 
-#include "records.h"
+#include "thread.h"
 #include <stdbool.h>
 
 /* Reads the rate from the environment. */
 void timers_begin(char **environment, int number);
 
 /* The calling thread is sampled from now on, until its end. */
-void timer_start(struct record *record);
+void timer_start(struct thread *record);
 
 /* Ends a thread's timer. Any thread of the process may call it. */
-void timer_stop(struct record *record);
+void timer_stop(struct thread *record);
 
 /* In a forked child, which has no timers. */
 void timers_forget(void);

@@ -19,8 +19,6 @@
 #include <threads.h>
 #include <unistd.h>
 
-/* Functions of thrd_create return an int. */
-typedef int int_function(void *);
 typedef int c11_create_function(thrd_t *, thrd_start_t, void *);
 
 static create_function *_Atomic next;
@@ -29,6 +27,8 @@ static c11_create_function *_Atomic next_c11;
 typedef void *function_of(void *function, void *argument);
 static function_of *_Atomic behind;
 static atomic_bool is_refused;
+
+struct records starts = {.bytes = sizeof(struct start)};
 
 static create_function *next_create(void)
 {
@@ -72,7 +72,7 @@ void create_refused(int error)
 static void *thread_main(void *argument)
 {
     struct start start = *(struct start *)argument;
-    start_free(argument);
+    record_free(argument);
     bool is_given = start.place.bottom;
     if (!is_given)
         start.place.bottom = stack_top() - start.stack_bytes;
@@ -84,9 +84,7 @@ static void *thread_main(void *argument)
     }
     /* The caller may have touched its own memory on any node. */
     stack_move(start.place.node, start.place.bottom, is_given ? start.stack_bytes : STACK_LEFT);
-    if (start.returns_int)
-        return (void *)(intptr_t)((int_function *)(void (*)(void))start.function)(start.argument);
-    return start.function(start.argument);
+    return record_run(start.record);
 }
 
 /* Determines the thread's mask, and its core and node in the start. */
@@ -162,7 +160,7 @@ static int create_placed(pthread_t *thread, const struct request *request, enum 
         return 0;
     }
     cores_release(core);
-    start_free(start);
+    record_free(start);
     if (error == EINVAL && core != NO_CORE && is_assigned)
         warn_once(CANNOT_BIND, "cannot create a thread on CPU %d, it is not bound", core_cpu(core));
     return error;
@@ -185,10 +183,10 @@ static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*f
         owner = PROGRAM;
     if (owner == HELPERS)
         return request.has_mask || returns_int ? EINVAL : create_helper(thread, &request, function, argument);
-    struct start *start = start_new(function, argument);
+    struct start *start = record_new(&starts, function, argument, returns_int);
     if (!start)
         return EINVAL;
-    start->returns_int = returns_int;
+    start->place = (struct place)NO_PLACE;
     start->stack_bytes = request.stack_bytes;
     start->place.bottom = (uintptr_t)request.stack;
     return create_placed(thread, &request, owner, start);

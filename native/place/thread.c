@@ -96,7 +96,7 @@ void thread_begin_child(void)
     children_begin();
     process = os_process();
     cores_forget();
-    starts_forget();
+    records_forget(&starts);
     near_forget();
     own.core = NO_CORE;
     own.cpu = NO_CPU;
