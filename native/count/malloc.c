@@ -2,15 +2,12 @@
 /* The malloc family in place of the allocator's. Each calls the allocator's function as the program did, between two
  * readings of the clock, and counts. */
 #define _GNU_SOURCE
-#include "base/early.h"
-#include "next.h"
+#include "base/allocator.h"
 #include "os.h"
 #include "tally.h"
 #include <errno.h>
 #include <string.h>
 
-#define PUBLIC __attribute__((visibility("default")))
-#define RARELY(condition) __builtin_expect(!!(condition), 0)
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 #define CALLER __builtin_return_address(0)
 
@@ -81,7 +78,7 @@ static void measure(void)
 
 __attribute__((constructor(101))) static void begin(void)
 {
-    (void)next_is_known();
+    MALLOC_FAMILY(NEXT_LOOK_UP)
     tally_begin();
     tally_begin_chains();
     measure();
@@ -101,9 +98,8 @@ __attribute__((constructor(101))) static void begin(void)
 
 PUBLIC void *malloc(size_t bytes)
 {
-    if (RARELY(!next_is_known()))
-        return early_allocate(bytes, 0);
-    TAKE(BY_MALLOC, bytes, next.malloc(bytes));
+    ALLOCATOR_OR(early_allocate(bytes, 0), malloc);
+    TAKE(BY_MALLOC, bytes, next(bytes));
 }
 
 PUBLIC void *calloc(size_t count, size_t size)
@@ -111,37 +107,27 @@ PUBLIC void *calloc(size_t count, size_t size)
     size_t bytes;
     if (RARELY(__builtin_mul_overflow(count, size, &bytes)))
         bytes = SIZE_MAX;
-    if (RARELY(!next_is_known()))
-        return early_allocate(bytes, 0);
-    TAKE(BY_CALLOC, bytes, next.calloc(count, size));
+    ALLOCATOR_OR(early_allocate(bytes, 0), calloc);
+    TAKE(BY_CALLOC, bytes, next(count, size));
 }
 
 PUBLIC void free(void *block)
 {
     struct timing timing;
-    if (RARELY(!block || early_has(block) || !next_is_known()))
+    __typeof__(&free) next = ALLOCATOR(free);
+    if (RARELY(!block || early_has(block) || !next))
         return;
     if (RARELY(!enter(&timing, FRAME, CALLER))) {
-        next.free(block);
+        next(block);
         return;
     }
     int before = errno;
     timing.begin = ticks();
     struct gone gone = tally_forget(block);
-    TIMED(timing, next.free(block));
+    TIMED(timing, next(block));
     tally_gave(timing.counter, &gone);
     leave(&timing, &timing.counter->shard->giving_ticks);
     errno = before;
-}
-
-/* To the allocator's memory. */
-static void *move_early(void *old, size_t bytes)
-{
-    void *fresh = malloc(bytes);
-    size_t most = early_bytes(old);
-    if (fresh)
-        memmove(fresh, old, most < bytes ? most : bytes);
-    return fresh;
 }
 
 /* An allocation and a free. */
@@ -149,15 +135,14 @@ PUBLIC void *realloc(void *old, size_t bytes)
 {
     struct timing timing;
     if (RARELY(early_has(old)))
-        return move_early(old, bytes);
-    if (RARELY(!next_is_known()))
-        return old ? NULL : early_allocate(bytes, 0);
+        return early_move(old, bytes);
+    ALLOCATOR_OR(old ? NULL : early_allocate(bytes, 0), realloc);
     if (RARELY(!enter(&timing, FRAME, CALLER)))
-        return next.realloc(old, bytes);
+        return next(old, bytes);
     timing.begin = ticks();
     struct gone gone = old ? tally_forget(old) : (struct gone){0};
     void *block;
-    TIMED(timing, block = next.realloc(old, bytes));
+    TIMED(timing, block = next(old, bytes));
     int after = errno;
     bool is_freed = old && (block || bytes == 0);
     if (is_freed)
@@ -173,27 +158,24 @@ PUBLIC void *realloc(void *old, size_t bytes)
 
 PUBLIC void *memalign(size_t alignment, size_t bytes)
 {
-    if (RARELY(!next_is_known()))
-        return early_allocate(bytes, alignment);
-    TAKE(BY_ALIGNED, bytes, next.memalign(alignment, bytes));
+    ALLOCATOR_OR(early_allocate(bytes, alignment), memalign);
+    TAKE(BY_ALIGNED, bytes, next(alignment, bytes));
 }
 
 PUBLIC void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    if (RARELY(!next_is_known()))
-        return early_allocate(bytes, alignment);
-    TAKE(BY_ALIGNED, bytes, next.aligned_alloc(alignment, bytes));
+    ALLOCATOR_OR(early_allocate(bytes, alignment), aligned_alloc);
+    TAKE(BY_ALIGNED, bytes, next(alignment, bytes));
 }
 
 PUBLIC int posix_memalign(void **result, size_t alignment, size_t bytes)
 {
     struct timing timing;
     int error;
-    if (RARELY(!next_is_known()))
-        return (*result = early_allocate(bytes, alignment)) ? 0 : ENOMEM;
+    ALLOCATOR_OR((*result = early_allocate(bytes, alignment)) ? 0 : ENOMEM, posix_memalign);
     if (RARELY(!enter(&timing, FRAME, CALLER)))
-        return next.posix_memalign(result, alignment, bytes);
-    TIMED(timing, error = next.posix_memalign(result, alignment, bytes));
+        return next(result, alignment, bytes);
+    TIMED(timing, error = next(result, alignment, bytes));
     int after = errno;
     tally_taken(timing.counter, BY_ALIGNED, error ? NULL : *result, bytes);
     leave(&timing, &timing.counter->shard->taking_ticks);
@@ -203,14 +185,12 @@ PUBLIC int posix_memalign(void **result, size_t alignment, size_t bytes)
 
 PUBLIC void *valloc(size_t bytes)
 {
-    if (RARELY(!next_is_known()))
-        return NULL;
-    TAKE(BY_ALIGNED, bytes, next.valloc(bytes));
+    ALLOCATOR_OR(NULL, valloc);
+    TAKE(BY_ALIGNED, bytes, next(bytes));
 }
 
 PUBLIC void *pvalloc(size_t bytes)
 {
-    if (RARELY(!next_is_known()))
-        return NULL;
-    TAKE(BY_ALIGNED, bytes, next.pvalloc(bytes));
+    ALLOCATOR_OR(NULL, pvalloc);
+    TAKE(BY_ALIGNED, bytes, next(bytes));
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "tally.h"
+#include "base/allocator.h"
 #include "chains.h"
 #include "lives.h"
-#include "next.h"
 #include "os.h"
+#include <dlfcn.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,6 +33,17 @@ static uint64_t own_bytes;
 
 static __thread struct counter counter __attribute__((tls_model("initial-exec")));
 
+/* NULL if the allocator has none of its own. */
+static __typeof__(&malloc_usable_size) usable_bytes;
+static NEXT_DEFINE(malloc_usable_size)
+
+static const void *library_of(void *function)
+{
+    Dl_info about;
+    /* Before glibc 2.34 a program may be linked without it. */
+    return function && &dladdr && dladdr(function, &about) ? about.dli_fbase : NULL;
+}
+
 static struct count_process *claim(void)
 {
     uint64_t place = atomic_fetch_add(&counts->header.processes, 1);
@@ -47,7 +60,7 @@ static struct count_process *claim(void)
     atomic_store(&process->peak, atomic_load(&process->live));
     process->own_bytes = own_bytes;
     atomic_store(&process->pid, has_entry ? (uint64_t)os_process() : 0);
-    if (!next.usable)
+    if (!usable_bytes)
         add(&counts->header.no_usable, 1);
     return process;
 }
@@ -117,6 +130,9 @@ void tally_begin(void)
     own = file ? os_allocate_wiped(sizeof *own) : NULL;
     if (!own)
         return;
+    usable_bytes = NEXT(malloc_usable_size);
+    if (library_of((void *)usable_bytes) != library_of((void *)ALLOCATOR(malloc)))
+        usable_bytes = NULL;
     own_bytes = lives_begin();
     atomic_store(&every, file->header.every ? file->header.every : 1);
     add(&file->header.own_faults, os_faults() - faults);
@@ -263,7 +279,7 @@ void tally_taken(struct counter *counter, enum taking how, void *block, size_t b
         add(&shard->failed, 1);
         return;
     }
-    size_t usable = next.usable ? next.usable(block) : 0;
+    size_t usable = usable_bytes ? usable_bytes(block) : 0;
     add(&shard->usable, usable);
     if (how != BY_MALLOC)
         add(how == BY_CALLOC ? &shard->zeroed : how == BY_ALIGNED ? &shard->aligned : &shard->reallocs, 1);
@@ -282,7 +298,7 @@ void tally_taken(struct counter *counter, enum taking how, void *block, size_t b
 struct gone tally_forget(void *block)
 {
     struct life life;
-    struct gone gone = {.usable = next.usable ? next.usable(block) : 0};
+    struct gone gone = {.usable = usable_bytes ? usable_bytes(block) : 0};
     gone.is_sampled = lives_end(block, &life);
     if (gone.is_sampled) {
         gone.weight = life.weight;

@@ -59,7 +59,6 @@ struct own_log {
     uintptr_t inside;             /* the frame of this library's function that has called the allocator */
     struct thread *record;
     uint32_t thread;
-    bool is_resolving;
 };
 extern __thread struct own_log own_log __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

@@ -2,9 +2,10 @@
 #define _GNU_SOURCE
 #include "begin.h"
 #include "allocation.h"
+#include "base/allocator.h"
 #include "chain.h"
 #include "create.h"
-#include "next.h"
+#include "functions.h"
 #include "processes.h"
 #include "ring.h"
 #include "sample.h"
@@ -12,9 +13,13 @@
 #include "timers.h"
 #include <unistd.h>
 
+FUNCTIONS(NEXT_DEFINE)
+
 static void begin(char **environment)
 {
-    next_begin();
+    /* Some are called in handlers, and in children that share their parent's memory. */
+    MALLOC_FAMILY(NEXT_LOOK_UP)
+    FUNCTIONS(NEXT_LOOK_UP)
     bool is_logged = log_begin(environment);
     int number = ring_attach(environment) ? signals_begin() : 0;
     if (number) {

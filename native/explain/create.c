@@ -4,7 +4,7 @@
 #include "allocation.h"
 #include "begin.h"
 #include "base/newer.h"
-#include "next.h"
+#include "functions.h"
 #include "os.h"
 #include "thread.h"
 #include "ring.h"
@@ -17,7 +17,6 @@
 #include <threads.h>
 #include <unistd.h>
 
-#define PUBLIC __attribute__((visibility("default")))
 
 struct records threads = {.bytes = sizeof(struct thread)};
 

@@ -3,39 +3,15 @@
 #define _GNU_SOURCE
 #include "allocation.h"
 #include "blocks.h"
-#include "base/early.h"
-#include "next.h"
+#include "base/allocator.h"
 #include "sites.h"
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PUBLIC __attribute__((visibility("default")))
-#define RARELY(condition) __builtin_expect(!!(condition), 0)
 /* Of the interposed function: the caller's return address is in it. */
 #define FRAME __builtin_frame_address(0)
-
-/* The allocator's function; NULL while it is looked up. */
-static __attribute__((noinline)) void *look_up(enum next number)
-{
-    if (own_log.is_resolving)
-        return NULL;
-    int error = errno;
-    own_log.is_resolving = true;
-    void *function = next_function(number);
-    own_log.is_resolving = false;
-    errno = error;
-    return function;
-}
-
-static inline void *allocator(enum next number)
-{
-    void *function = next_found(number);
-    return RARELY(!function) ? look_up(number) : function;
-}
-
-#define ALLOCATOR(name) ((__typeof__(&name))allocator(NEXT_##name))
 
 /* Allocators call functions of this library too: what they do is not the program's. The frame tells whether the call that
  * was noted goes on: a handler of a signal may have left it. */
@@ -78,9 +54,7 @@ static inline bool is_wanted(size_t size)
 
 PUBLIC void *malloc(size_t size)
 {
-    __typeof__(&malloc) next = ALLOCATOR(malloc);
-    if (RARELY(!next))
-        return early_allocate(size, 0);
+    ALLOCATOR_OR(early_allocate(size, 0), malloc);
     ALLOCATE(BY_MALLOC, size, 0, next(size));
 }
 
@@ -108,21 +82,11 @@ PUBLIC void free(void *block)
         next(block);
 }
 
-/* To the allocator's memory. */
-static void *move_early(void *old, size_t size)
-{
-    void *fresh = malloc(size);
-    size_t bytes = early_bytes(old);
-    if (fresh)
-        memmove(fresh, old, bytes < size ? bytes : size);
-    return fresh;
-}
-
 PUBLIC void *realloc(void *old, size_t size)
 {
     __typeof__(&realloc) next = ALLOCATOR(realloc);
     if (RARELY(early_has(old)))
-        return move_early(old, size);
+        return early_move(old, size);
     if (RARELY(!next))
         return old ? NULL : early_allocate(size, 0);
     void *frame = FRAME;
@@ -142,25 +106,19 @@ PUBLIC void *realloc(void *old, size_t size)
 
 PUBLIC void *memalign(size_t alignment, size_t size)
 {
-    __typeof__(&memalign) next = ALLOCATOR(memalign);
-    if (RARELY(!next))
-        return early_allocate(size, alignment);
+    ALLOCATOR_OR(early_allocate(size, alignment), memalign);
     ALLOCATE(BY_MEMALIGN, size, alignment, next(alignment, size));
 }
 
 PUBLIC void *aligned_alloc(size_t alignment, size_t size)
 {
-    __typeof__(&aligned_alloc) next = ALLOCATOR(aligned_alloc);
-    if (RARELY(!next))
-        return early_allocate(size, alignment);
+    ALLOCATOR_OR(early_allocate(size, alignment), aligned_alloc);
     ALLOCATE(BY_ALIGNED_ALLOC, size, alignment, next(alignment, size));
 }
 
 PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
 {
-    __typeof__(&posix_memalign) next = ALLOCATOR(posix_memalign);
-    if (RARELY(!next))
-        return (*result = early_allocate(size, alignment)) ? 0 : ENOMEM;
+    ALLOCATOR_OR((*result = early_allocate(size, alignment)) ? 0 : ENOMEM, posix_memalign);
     void *frame = FRAME;
     if (is_inside(frame))
         return next(result, alignment, size);
@@ -173,16 +131,12 @@ PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
 
 PUBLIC void *valloc(size_t size)
 {
-    __typeof__(&valloc) next = ALLOCATOR(valloc);
-    if (RARELY(!next))
-        return NULL;
+    ALLOCATOR_OR(NULL, valloc);
     ALLOCATE(BY_VALLOC, size, 4096, next(size));
 }
 
 PUBLIC void *pvalloc(size_t size)
 {
-    __typeof__(&pvalloc) next = ALLOCATOR(pvalloc);
-    if (RARELY(!next))
-        return NULL;
+    ALLOCATOR_OR(NULL, pvalloc);
     ALLOCATE(BY_PVALLOC, size, 4096, next(size));
 }

@@ -3,12 +3,11 @@
  * one of the malloc family is called. */
 #define _GNU_SOURCE
 #include "allocation.h"
-#include "next.h"
+#include "functions.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 
-#define PUBLIC __attribute__((visibility("default")))
 #define FRAME __builtin_frame_address(0)
 
 /* All logged mappings are between these. */

@@ -3,7 +3,7 @@
 #include "processes.h"
 #include "allocation.h"
 #include "create.h"
-#include "next.h"
+#include "functions.h"
 #include "os.h"
 #include "thread.h"
 #include "ring.h"
@@ -19,7 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PUBLIC __attribute__((visibility("default")))
 
 pid_t _Fork(void);
 

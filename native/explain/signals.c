@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "signals.h"
 #include "begin.h"
-#include "next.h"
+#include "functions.h"
 #include "os.h"
 #include "ring.h"
 #include "sample.h"
@@ -16,7 +16,6 @@
 /* Some of the functions are. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-#define PUBLIC __attribute__((visibility("default")))
 
 typedef void handler_function(int);
 

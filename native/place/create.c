@@ -2,6 +2,7 @@
 /* pthread_create and thrd_create in place of the C library's. */
 #define _GNU_SOURCE
 #include "attributes.h"
+#include "base/next.h"
 #include "children.h"
 #include "create.h"
 #include "libraries.h"
@@ -19,10 +20,8 @@
 #include <threads.h>
 #include <unistd.h>
 
-typedef int c11_create_function(thrd_t *, thrd_start_t, void *);
-
-static create_function *_Atomic next;
-static c11_create_function *_Atomic next_c11;
+static NEXT_DEFINE(pthread_create)
+static NEXT_DEFINE(thrd_create)
 /* A library that is loaded before this one starts threads by a function of its own: libnumaexplain tells the program's. */
 typedef void *function_of(void *function, void *argument);
 static function_of *_Atomic behind;
@@ -30,28 +29,14 @@ static atomic_bool is_refused;
 
 struct records starts = {.bytes = sizeof(struct start)};
 
-static create_function *next_create(void)
-{
-    create_function *found = atomic_load_explicit(&next, memory_order_relaxed);
-    if (!found) {
-        void *symbol = dlsym(RTLD_NEXT, "pthread_create");
-        memcpy(&found, &symbol, sizeof found);
-        atomic_store(&next, found);
-    }
-    return found;
-}
-
 void create_begin(void)
 {
-    void *symbol = dlsym(RTLD_NEXT, "thrd_create");
-    c11_create_function *c11;
-    memcpy(&c11, &symbol, sizeof c11);
-    atomic_store(&next_c11, c11);
+    void *symbol = dlsym(RTLD_DEFAULT, "numaexplain_function_of");
     function_of *found;
-    symbol = dlsym(RTLD_DEFAULT, "numaexplain_function_of");
     memcpy(&found, &symbol, sizeof found);
     atomic_store(&behind, found);
-    next_create();
+    NEXT_LOOK_UP(pthread_create)
+    NEXT_LOOK_UP(thrd_create)
     near_begin();
 }
 
@@ -120,7 +105,7 @@ static int create_helper(pthread_t *thread, const struct request *request, void 
     if (error)
         return error;
     children_before(&saved);
-    error = next_create()(thread, &attributes, function, argument);
+    error = NEXT(pthread_create)(thread, &attributes, function, argument);
     children_after(&saved);
     pthread_attr_destroy(&attributes);
     return error;
@@ -151,7 +136,7 @@ static int create_placed(pthread_t *thread, const struct request *request, enum 
     bool is_set = is_assigned || request->has_mask;
     int error = attributes_copy(&attributes, request, is_set ? &mask : NULL);
     if (error == 0) {
-        error = near_create(next_create(), thread, &attributes, thread_main, start, &mask);
+        error = near_create(NEXT(pthread_create), thread, &attributes, thread_main, start, &mask);
         pthread_attr_destroy(&attributes);
     }
     if (error == 0) {
@@ -204,18 +189,18 @@ static void note_refusal(int error)
         create_refused(error);
 }
 
-__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                                                          void *(*function)(void *), void *argument)
+PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+                          void *argument)
 {
     thread_library_begin(environ);
     struct saved_state saved;
-    if (!next_create())
+    if (!NEXT(pthread_create))
         return EAGAIN;
     int error = create(thread, attributes, function, argument, false);
     if (is_final(error))
         return error;
     children_before(&saved);
-    int plain = next_create()(thread, attributes, function, argument);
+    int plain = NEXT(pthread_create)(thread, attributes, function, argument);
     children_after(&saved);
     /* The kernel refused our request if it accepts the program's. */
     if (plain == 0)
@@ -223,18 +208,17 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, con
     return plain;
 }
 
-__attribute__((visibility("default"))) int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
+PUBLIC int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {
     thread_library_begin(environ);
     struct saved_state saved;
-    c11_create_function *create_c11 = atomic_load_explicit(&next_c11, memory_order_relaxed);
-    if (!create_c11)
+    if (!NEXT(thrd_create))
         return thrd_error;
     int error = create(thread, NULL, (void *(*)(void *))(void (*)(void))function, argument, true);
     if (error == 0)
         return thrd_success;
     children_before(&saved);
-    int plain = create_c11(thread, function, argument);
+    int plain = NEXT(thrd_create)(thread, function, argument);
     children_after(&saved);
     if (plain == thrd_success)
         note_refusal(error);

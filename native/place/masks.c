@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Detects that a program binds its threads itself: processes that they start then inherit that mask. */
 #define _GNU_SOURCE
+#include "base/next.h"
 #include "libraries.h"
 #include "settings.h"
 #include "thread.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <string.h>
 
-typedef int set_function(pthread_t, size_t, const cpu_set_t *);
+static NEXT_DEFINE(pthread_setaffinity_np)
 
 /* The calling thread has bound itself by a call from this address. */
 static void note(void *caller)
@@ -24,7 +22,7 @@ static void note(void *caller)
         thread_was_bound();
 }
 
-__attribute__((visibility("default"))) int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *mask)
+PUBLIC int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *mask)
 {
     int error = os_set_mask_of(thread, bytes, mask);
     if (error == 0 && (thread == 0 || thread == os_thread()))
@@ -34,16 +32,9 @@ __attribute__((visibility("default"))) int sched_setaffinity(pid_t thread, size_
     return error ? -1 : 0;
 }
 
-__attribute__((visibility("default"))) int pthread_setaffinity_np(pthread_t thread, size_t bytes,
-                                                                  const cpu_set_t *mask)
+PUBLIC int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *mask)
 {
-    static set_function *_Atomic next;
-    set_function *set = atomic_load_explicit(&next, memory_order_relaxed);
-    if (!set) {
-        void *symbol = dlsym(RTLD_NEXT, "pthread_setaffinity_np");
-        memcpy(&set, &symbol, sizeof set);
-        atomic_store(&next, set);
-    }
+    __typeof__(&pthread_setaffinity_np) set = NEXT(pthread_setaffinity_np);
     int error = set ? set(thread, bytes, mask) : ENOSYS;
     if (error == 0 && pthread_equal(thread, pthread_self()))
         note(__builtin_return_address(0));

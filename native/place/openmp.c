@@ -2,10 +2,10 @@
 /* LLVM's and Intel's OpenMP bind each thread after it has started, by a raw system call. Their interface
  * for tools reports when a thread begins a task: by then it is bound, and its pages are moved to its node. */
 #define _GNU_SOURCE
+#include "base/next.h"
 #include "settings.h"
 #include "stack.h"
 #include "thread.h"
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,14 +82,14 @@ static void finalize(union ompt_data *tool)
 }
 
 /* The runtime calls this before it reads the mask. */
-__attribute__((visibility("default"))) struct ompt_start_result *ompt_start_tool(unsigned version,
-                                                                                 const char *runtime)
+struct ompt_start_result *ompt_start_tool(unsigned version, const char *runtime);
+static NEXT_DEFINE(ompt_start_tool)
+
+PUBLIC struct ompt_start_result *ompt_start_tool(unsigned version, const char *runtime)
 {
     static struct ompt_start_result result = {initialize, finalize, {0}};
-    struct ompt_start_result *(*other)(unsigned, const char *);
-    void *symbol = dlsym(RTLD_NEXT, "ompt_start_tool");
+    __typeof__(&ompt_start_tool) other = NEXT(ompt_start_tool);
     const char *libraries = getenv("OMP_TOOL_LIBRARIES");
-    memcpy(&other, &symbol, sizeof other);
     /* Another tool has precedence; there can be only one. */
     struct ompt_start_result *theirs = other ? other(version, runtime) : NULL;
     if (settings()->active)

@@ -2,10 +2,10 @@
 /* fork is not here, as a handler is called in its child; nor is vfork, as its child can only call exec. */
 #define _GNU_SOURCE
 #include "processes.h"
+#include "base/next.h"
 #include "children.h"
 #include "thread.h"
 #include <aio.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <mqueue.h>
 #include <netdb.h>
@@ -13,15 +13,12 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <wordexp.h>
-
-#define PUBLIC __attribute__((visibility("default")))
 
 /* Missing in the headers of some C libraries. */
 int execveat(int folder, const char *path, char *const words[], char *const environment[], int flags);
@@ -40,32 +37,14 @@ int pidfd_spawnp(int *child, const char *file, const posix_spawn_file_actions_t 
     DO(timer_create) DO(mq_notify) DO(getaddrinfo_a) DO(aio_read) DO(aio_read64) DO(aio_write)     \
     DO(aio_write64) DO(aio_fsync) DO(aio_fsync64) DO(lio_listio) DO(lio_listio64)
 
-#define NUMBER(name) NUMBER_OF_##name,
-enum { FIRST_FUNCTIONS(NUMBER) FIRST, END_OF_FIRST = FIRST - 1, LATER_FUNCTIONS(NUMBER) COUNT };
-
-#define TEXT(name) #name,
-static const char *const NAMES[] = {FIRST_FUNCTIONS(TEXT) LATER_FUNCTIONS(TEXT)};
-
-static void *_Atomic found[COUNT];
-
-static void *next(int number)
-{
-    void *function = atomic_load_explicit(&found[number], memory_order_relaxed);
-    if (!function) {
-        function = dlsym(RTLD_NEXT, NAMES[number]);
-        atomic_store(&found[number], function);
-    }
-    return function;
-}
+#define DEFINE(name) static NEXT_DEFINE(name)
+FIRST_FUNCTIONS(DEFINE)
+LATER_FUNCTIONS(DEFINE)
 
 void processes_begin(void)
 {
-    for (int number = 0; number < FIRST; number++)
-        next(number);
+    FIRST_FUNCTIONS(NEXT_LOOK_UP)
 }
-
-/* The C library's function of this name; NULL if it has none. */
-#define NEXT(name) ((__typeof__(&name))next(NUMBER_OF_##name))
 
 /* Its result, called while the thread has the state to inherit; `failed` if there is no such function. */
 #define AROUND(before, failed, name, ...)                                                          \

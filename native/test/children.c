@@ -272,6 +272,16 @@ static void threads_of_c11_are_placed(void)
     waiting_end(&one);
 }
 
+static void threads_of_c11_are_left_alone(void)
+{
+    thrd_t thread;
+    int value = -7, result = 0;
+    sem_init(&looked, 0, 0);
+    CHECK(thrd_create(&thread, look_as_c11, &value) == thrd_success);
+    CHECK(thrd_join(thread, &result) == thrd_success && result == -7);
+    expect_both();
+}
+
 /* From now on the kernel answers these calls with an errno, as a container's filter does. */
 static void refuse(int error)
 {
@@ -337,6 +347,7 @@ const struct test CHILDREN[] = {
     {"a_mask_of_its_own_is_inherited", a_mask_of_its_own_is_inherited, {0}},
     {"threads_that_others_create", threads_that_others_create, {0}},
     {"threads_of_c11_are_placed", threads_of_c11_are_placed, {0}},
+    {"threads_of_c11_are_left_alone_if_the_place_is_wrong", threads_of_c11_are_left_alone, {"NUMA_PLACE=0-"}},
     {"threads_where_calls_are_not_permitted", threads_where_calls_are_not_permitted, {0}},
     {"threads_where_calls_do_not_exist", threads_where_calls_do_not_exist, {0}},
     {"threads_where_calls_are_refused_later", threads_where_calls_are_refused_later, {0}},
