@@ -4,6 +4,10 @@
 #ifndef ENVIRONMENT_H
 #define ENVIRONMENT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 /* The value if this entry is that variable, else NULL. */
 char *environment_value(char *entry, const char *name);
 
@@ -13,5 +17,19 @@ char *environment_find(char **environment, const char *name);
 /* Replaces the entry of a variable by "NAME=VALUE", which must stay valid. A variable that is not set is
  * not added. */
 void environment_replace(char **environment, const char *name, char *entry);
+
+/* The number that a variable is; something else if it is not set, or is no number. */
+uint64_t environment_number(char **environment, const char *name, uint64_t otherwise);
+
+/* A file of an observer, and the token that it has to have: in a container the path may be that of another one. */
+struct observer_file {
+    void *memory;
+    size_t bytes;
+    uint64_t token;
+};
+
+/* Maps the file that a variable names, PATH:TOKEN with the token in hexadecimal digits. False if there is none, or none that
+ * has at least `least` bytes. */
+bool environment_map(char **environment, const char *name, size_t least, int flags, struct observer_file *file);
 
 #endif

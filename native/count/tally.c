@@ -2,18 +2,17 @@
 #define _GNU_SOURCE
 #include "tally.h"
 #include "base/allocator.h"
+#include "base/environment.h"
 #include "chains.h"
 #include "lives.h"
 #include "os.h"
 #include <dlfcn.h>
-#include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define VARIABLE "NUMA_COUNT"
 enum { WEIGHT_ONE = 1024, MOST_EVERY = 1 << 30, LONG_NS = 50000 };
 
 struct count_file *counts;
@@ -101,23 +100,16 @@ void tally_outside(uint64_t ticks)
     note_least(&counts->header.outside_ticks, ticks);
 }
 
-/* PATH:TOKEN of the file. */
-static struct count_file *open_file(const char *text)
+static struct count_file *open_file(void)
 {
-    char path[PATH_MAX];
-    const char *colon = text ? strrchr(text, ':') : NULL;
-    if (!colon || (size_t)(colon - text) >= sizeof path)
-        return NULL;
-    memcpy(path, text, (size_t)(colon - text));
-    path[colon - text] = 0;
+    struct observer_file found;
     /* All its pages now, so that no page fault of the program is ours. */
-    size_t bytes;
-    struct count_file *file = os_map_shared(path, sizeof *file, &bytes, MAP_POPULATE);
-    /* In a container the path may be that of another file. */
-    if (file && (file->header.magic != COUNT_MAGIC || file->header.version != COUNT_VERSION ||
-                 file->header.token != strtoull(colon + 1, NULL, 16)))
+    if (!environment_map(environ, "NUMA_COUNT", sizeof(struct count_file), MAP_POPULATE, &found))
         return NULL;
-    return file;
+    struct count_file *file = found.memory;
+    bool is_ours = file->header.magic == COUNT_MAGIC && file->header.version == COUNT_VERSION &&
+                   file->header.token == found.token;
+    return is_ours ? file : NULL;
 }
 
 void tally_begin(void)
@@ -126,7 +118,7 @@ void tally_begin(void)
     if (!environ || atomic_exchange(&has_begun, true))
         return;
     uint64_t faults = os_faults();
-    struct count_file *file = open_file(getenv(VARIABLE));
+    struct count_file *file = open_file();
     own = file ? os_allocate_wiped(sizeof *own) : NULL;
     if (!own)
         return;

@@ -5,7 +5,6 @@
 #include "base/environment.h"
 #include "os.h"
 #include "sites.h"
-#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(struct allocation) + 8 == SLOT_BYTES && offsetof(struct allocation, frames) == 72 &&
@@ -20,22 +19,14 @@ static struct shared_ring shared;
 static uint64_t period;
 static atomic_bool is_on, piece_is_refused;
 
-static uint64_t number_of(char **environment, const char *name, uint64_t otherwise)
-{
-    const char *text = environment_find(environment, name);
-    char *end;
-    uint64_t value = text ? strtoull(text, &end, 10) : 0;
-    return text && end != text && *end == 0 ? value : otherwise;
-}
-
 bool log_begin(char **environment)
 {
     if (!shared_attach(&shared, environment, "NUMA_ALLOCATIONS", LOG_MAGIC, LOG_VERSION))
         return false;
     if (!blocks_begin())
         return false;
-    size_t least = number_of(environment, "NUMA_ALLOCATIONS_MIN", DEFAULT_LEAST);
-    period = number_of(environment, "NUMA_ALLOCATIONS_SAMPLE", DEFAULT_PERIOD);
+    size_t least = environment_number(environment, "NUMA_ALLOCATIONS_MIN", DEFAULT_LEAST);
+    period = environment_number(environment, "NUMA_ALLOCATIONS_SAMPLE", DEFAULT_PERIOD);
     if (period > UINT64_C(1) << 40)
         period = UINT64_C(1) << 40;
     atomic_store(&is_on, true);

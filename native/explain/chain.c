@@ -5,7 +5,6 @@
 #include "os.h"
 #include "ring.h"
 #include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { LINE = 64, LINES = 1 << 20, ROUND = 1 << 12 };
@@ -50,8 +49,7 @@ static void connect_lines(char *memory)
 
 void chain_begin(char **environment)
 {
-    const char *text = environment_find(environment, "NUMA_SAMPLE_CHAIN");
-    uint64_t limit = text ? strtoul(text, NULL, 10) : 0;
+    uint64_t limit = environment_number(environment, "NUMA_SAMPLE_CHAIN", 0);
     if (limit == 0)
         return;
     void *memory = os_allocate((size_t)LINE * LINES, 0);

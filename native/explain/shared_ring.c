@@ -3,8 +3,6 @@
 #include "shared_ring.h"
 #include "base/environment.h"
 #include "os.h"
-#include <stdlib.h>
-#include <string.h>
 
 _Static_assert(sizeof(struct process_entry) == 64, "the reader has the same layout");
 _Static_assert(offsetof(struct ring, head) == 64 && offsetof(struct ring, tail) == 128 &&
@@ -12,19 +10,6 @@ _Static_assert(offsetof(struct ring, head) == 64 && offsetof(struct ring, tail) 
                "the reader has the same layout");
 
 enum { MAX_ENTRIES = 1 << 16 };
-
-/* "PATH:TOKEN", with the token in hexadecimal digits. */
-static bool parse(const char *value, char *path, size_t room, uint64_t *token)
-{
-    const char *colon = strrchr(value, ':');
-    if (!colon || (size_t)(colon - value) >= room || colon == value)
-        return false;
-    memcpy(path, value, (size_t)(colon - value));
-    path[colon - value] = 0;
-    char *end;
-    *token = strtoull(colon + 1, &end, 16);
-    return end != colon + 1 && *end == 0;
-}
 
 static bool is_ours(const struct ring *candidate, size_t bytes, uint64_t token)
 {
@@ -68,19 +53,14 @@ static void take_entry(struct shared_ring *shared)
 bool shared_attach(struct shared_ring *shared, char **environment, const char *variable, uint64_t magic,
                    uint64_t version)
 {
-    char path[256];
-    uint64_t token;
-    size_t bytes = 0;
-    const char *value = environment_find(environment, variable);
+    struct observer_file file;
+    if (!environment_map(environment, variable, HEADER_BYTES, 0, &file))
+        return false;
+    struct ring *candidate = file.memory;
     /* In a PID namespace of its own a process has another number than its observer knows. */
-    if (!value || !parse(value, path, sizeof path, &token) || !os_process_is_in_proc())
-        return false;
-    struct ring *candidate = os_map_shared(path, HEADER_BYTES, &bytes, 0);
-    if (!candidate)
-        return false;
-    if (candidate->magic != magic || candidate->version != version || !is_ours(candidate, bytes, token) ||
-        os_seccomp_filters() > candidate->filters) {
-        os_unmap(candidate, bytes);
+    if (!os_process_is_in_proc() || candidate->magic != magic || candidate->version != version ||
+        !is_ours(candidate, file.bytes, file.token) || os_seccomp_filters() > candidate->filters) {
+        os_unmap(candidate, file.bytes);
         return false;
     }
     shared->slot_count = candidate->slots;

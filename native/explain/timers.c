@@ -4,7 +4,6 @@
 #include "base/environment.h"
 #include "os.h"
 #include "ring.h"
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -18,9 +17,8 @@ static atomic_bool stopped;
 
 void timers_begin(char **environment, int number)
 {
-    const char *rate_text = environment_find(environment, "NUMA_SAMPLE_RATE");
     const char *clock = environment_find(environment, "NUMA_SAMPLE_CLOCK");
-    unsigned long rate = rate_text ? strtoul(rate_text, NULL, 10) : DEFAULT_RATE;
+    uint64_t rate = environment_number(environment, "NUMA_SAMPLE_RATE", DEFAULT_RATE);
     signal_number = number;
     period = 1000000000 / (rate == 0 || rate > MAX_RATE ? DEFAULT_RATE : rate);
     /* Also counts while a thread sleeps: shows what an interrupted call does. */
