@@ -38,7 +38,7 @@ static struct records_block *block_at(const struct records *records, struct reco
     return block;
 }
 
-void *record_new(struct records *records, void *(*function)(void *), void *argument, bool returns_int)
+void *record_new(struct records *records, struct task task)
 {
     struct records_block *block = atomic_load(&records->recent), *_Atomic *link = &records->first;
     struct record *record = free_record(records, block);
@@ -47,9 +47,7 @@ void *record_new(struct records *records, void *(*function)(void *), void *argum
     if (!record)
         return NULL;
     atomic_store(&records->recent, block);
-    record->function = function;
-    record->argument = argument;
-    record->returns_int = returns_int;
+    record->task = task;
     memset(record + 1, 0, records->bytes - sizeof *record);
     return record;
 }

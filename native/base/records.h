@@ -10,11 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The beginning of a library's own record. */
-struct record {
+/* What a thread is for. */
+struct task {
     void *(*function)(void *);
     void *argument;
     bool returns_int; /* `function` returns an int */
+};
+
+/* The beginning of a library's own record. */
+struct record {
+    struct task task;
     atomic_bool used;
 };
 
@@ -25,7 +30,7 @@ struct records {
 };
 
 /* One that is free, with zeros behind its beginning; NULL if there is no memory. */
-void *record_new(struct records *records, void *(*function)(void *), void *argument, bool returns_int);
+void *record_new(struct records *records, struct task task);
 void record_free(void *record);
 
 /* The record at this address if there is one. Async-signal-safe. */
@@ -37,13 +42,13 @@ void records_each(const struct records *records, void (*function)(void *record))
 /* In a forked child, which has only the calling thread. */
 void records_forget(const struct records *records);
 
-/* Does what the thread is for: a copy, since the record may be another thread's by now. */
-static inline void *record_run(struct record copy)
+/* The task is a copy, since the record may be another thread's by now. */
+static inline void *task_run(struct task task)
 {
     typedef int int_function(void *);
-    if (copy.returns_int)
-        return (void *)(intptr_t)((int_function *)(void (*)(void))copy.function)(copy.argument);
-    return copy.function(copy.argument);
+    if (task.returns_int)
+        return (void *)(intptr_t)((int_function *)(void (*)(void))task.function)(task.argument);
+    return task.function(task.argument);
 }
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/newer.h"
 #include "functions.h"
 #include "os.h"
-#include "thread.h"
 #include "ring.h"
+#include "thread.h"
 #include "timers.h"
 #include <errno.h>
 #include <pthread.h>
@@ -83,7 +83,7 @@ static void note_first_stack(struct thread *record)
 
 void create_first_thread(void)
 {
-    struct thread *record = record_new(&threads, NULL, NULL, false);
+    struct thread *record = record_new(&threads, (struct task){0});
     if (record) {
         note_first_stack(record);
         log_thread_began(record, record->stack_low, record->stack_high, NULL);
@@ -97,7 +97,7 @@ void create_first_thread(void)
 static void *thread_main(void *argument)
 {
     struct thread *record = argument;
-    struct record program = record->record;
+    struct task program = record->record.task;
     size_t bytes = record->stack_high;
     record->stack_high = 0;
     note_stack(record, (uint64_t)(uintptr_t)__builtin_frame_address(0), bytes);
@@ -105,7 +105,7 @@ static void *thread_main(void *argument)
     memcpy(&own, &program.function, sizeof own);
     log_thread_began(record, 0, bytes, own);
     sample_this_thread(record);
-    return record_run(program);
+    return task_run(program);
 }
 
 /* The function that a new thread is for, behind this library's: for libraries that treat threads by it. */
@@ -116,16 +116,13 @@ PUBLIC void *numaexplain_function_of(void *function, void *argument)
     memcpy(&own, &begin, sizeof own);
     if (function != own)
         return function;
-    memcpy(&program, &((struct record *)argument)->function, sizeof program);
+    memcpy(&program, &((struct record *)argument)->task.function, sizeof program);
     return program;
 }
 
-static struct thread *start_of(const pthread_attr_t *attributes, void *(*function)(void *), void *argument,
-                               bool returns_int)
+static struct thread *start_of(const pthread_attr_t *attributes, struct task task)
 {
-    struct thread *record = NULL;
-    if (timers_are_wanted() || log_is_attached())
-        record = record_new(&threads, function, argument, returns_int);
+    struct thread *record = timers_are_wanted() || log_is_attached() ? record_new(&threads, task) : NULL;
     /* Its size, until the thread knows where it is. */
     if (record)
         record->stack_high = stack_bytes_of(attributes);
@@ -138,7 +135,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     library_begin(environ);
     if (!NEXT(pthread_create))
         return EAGAIN;
-    struct thread *record = start_of(attributes, function, argument, false);
+    struct thread *record = start_of(attributes, (struct task){function, argument, false});
     if (!record)
         return NEXT(pthread_create)(thread, attributes, function, argument);
     int error = NEXT(pthread_create)(thread, attributes, thread_main, record);
@@ -153,7 +150,7 @@ PUBLIC int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
     if (!NEXT(thrd_create))
         return thrd_error;
     /* It returns an int, also to thrd_join: the C library's pthread_create keeps all of the value. */
-    struct thread *record = start_of(NULL, (void *(*)(void *))(void (*)(void))function, argument, true);
+    struct thread *record = start_of(NULL, (struct task){(void *(*)(void *))(void (*)(void))function, argument, true});
     if (!record)
         return NEXT(thrd_create)(thread, function, argument);
     int error = NEXT(thrd_create)(thread, (thrd_start_t)(void (*)(void))thread_main, record);

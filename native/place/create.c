@@ -56,20 +56,21 @@ void create_refused(int error)
 /* The first function of every placed thread. */
 static void *thread_main(void *argument)
 {
-    struct start start = *(struct start *)argument;
-    record_free(argument);
-    bool is_given = start.place.bottom;
+    struct start *start = argument;
+    struct task task = start->record.task;
+    bool is_given = start->place.bottom;
     if (!is_given)
-        start.place.bottom = stack_top() - start.stack_bytes;
-    thread_begin(&start.place);
-    if (start.has_policy) {
+        start->place.bottom = stack_top() - start->stack_bytes;
+    thread_begin(&start->place);
+    if (start->has_policy) {
         /* The thread inherited the policy that the parent had only while it created this stack. */
-        os_keep_policy(&start.policy);
-        thread_keep_stack(&start.policy);
+        os_keep_policy(&start->policy);
+        thread_keep_stack(&start->policy);
     }
     /* The caller may have touched its own memory on any node. */
-    stack_move(start.place.node, start.place.bottom, is_given ? start.stack_bytes : STACK_LEFT);
-    return record_run(start.record);
+    stack_move(start->place.node, start->place.bottom, is_given ? start->stack_bytes : STACK_LEFT);
+    record_free(start);
+    return task_run(task);
 }
 
 /* Determines the thread's mask, and its core and node in the start. */
@@ -97,7 +98,7 @@ static void assign_place(const struct request *request, struct start *start, str
     cpus_add(mask, place->cpu);
 }
 
-static int create_helper(pthread_t *thread, const struct request *request, void *(*function)(void *), void *argument)
+static int create_helper(pthread_t *thread, const struct request *request, struct task task)
 {
     pthread_attr_t attributes;
     struct saved_state saved;
@@ -105,7 +106,7 @@ static int create_helper(pthread_t *thread, const struct request *request, void 
     if (error)
         return error;
     children_before(&saved);
-    error = NEXT(pthread_create)(thread, &attributes, function, argument);
+    error = NEXT(pthread_create)(thread, &attributes, task.function, task.argument);
     children_after(&saved);
     pthread_attr_destroy(&attributes);
     return error;
@@ -152,14 +153,13 @@ static int create_placed(pthread_t *thread, const struct request *request, enum 
 }
 
 /* Returns 0, or why the thread cannot be placed. */
-static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument,
-                  bool returns_int)
+static int create(pthread_t *thread, const pthread_attr_t *attributes, struct task task)
 {
     struct request request;
     void *address;
-    memcpy(&address, &function, sizeof address);
+    memcpy(&address, &task.function, sizeof address);
     if (atomic_load_explicit(&behind, memory_order_relaxed))
-        address = atomic_load_explicit(&behind, memory_order_relaxed)(address, argument);
+        address = atomic_load_explicit(&behind, memory_order_relaxed)(address, task.argument);
     if (!settings()->active || atomic_load_explicit(&is_refused, memory_order_relaxed) ||
         !request_of(attributes, &request))
         return EINVAL;
@@ -167,8 +167,8 @@ static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*f
     if (owner == BINDING_RUNTIME && !settings()->runtime_binds)
         owner = PROGRAM;
     if (owner == HELPERS)
-        return request.has_mask || returns_int ? EINVAL : create_helper(thread, &request, function, argument);
-    struct start *start = record_new(&starts, function, argument, returns_int);
+        return request.has_mask || task.returns_int ? EINVAL : create_helper(thread, &request, task);
+    struct start *start = record_new(&starts, task);
     if (!start)
         return EINVAL;
     start->place = (struct place)NO_PLACE;
@@ -196,7 +196,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     struct saved_state saved;
     if (!NEXT(pthread_create))
         return EAGAIN;
-    int error = create(thread, attributes, function, argument, false);
+    int error = create(thread, attributes, (struct task){function, argument, false});
     if (is_final(error))
         return error;
     children_before(&saved);
@@ -214,7 +214,7 @@ PUBLIC int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
     struct saved_state saved;
     if (!NEXT(thrd_create))
         return thrd_error;
-    int error = create(thread, NULL, (void *(*)(void *))(void (*)(void))function, argument, true);
+    int error = create(thread, NULL, (struct task){(void *(*)(void *))(void (*)(void))function, argument, true});
     if (error == 0)
         return thrd_success;
     children_before(&saved);
