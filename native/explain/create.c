@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "create.h"
 #include "allocation.h"
-#include "begin.h"
+#include "base/begin.h"
 #include "base/newer.h"
 #include "functions.h"
 #include "os.h"

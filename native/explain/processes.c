@@ -2,27 +2,19 @@
 #define _GNU_SOURCE
 #include "processes.h"
 #include "allocation.h"
+#include "base/begin.h"
 #include "create.h"
 #include "functions.h"
 #include "os.h"
-#include "thread.h"
 #include "ring.h"
-#include "signals.h"
+#include "thread.h"
 #include "timers.h"
-#include <errno.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-
-pid_t _Fork(void);
-
-static _Atomic(pid_t) process;
 
 static bool is_observed(void)
 {
@@ -32,12 +24,10 @@ static bool is_observed(void)
 /* Timers are not inherited. */
 static void begin_child(void)
 {
-    if (atomic_load(&process) == os_process())
+    if (!is_observed())
         return;
-    atomic_store(&process, os_process());
     records_forget(&threads);
     if (ring_is_attached()) {
-        signals_begin_child();
         timers_forget();
         ring_begin_child();
     }
@@ -48,14 +38,13 @@ static void begin_child(void)
 
 void processes_begin(void)
 {
-    atomic_store(&process, os_process());
-    pthread_atfork(NULL, NULL, begin_child);
+    library_follow(begin_child);
 }
 
 void processes_end(void)
 {
     /* Not in a child by vfork, which ends before its parent goes on. */
-    if (!is_observed() || atomic_load(&process) != os_process())
+    if (!is_observed() || !library_is_of_process())
         return;
     if (ring_is_attached()) {
         ring_await();
@@ -63,19 +52,6 @@ void processes_end(void)
     }
     if (log_is_attached())
         log_end();
-}
-
-/* Does not call handlers of fork. */
-PUBLIC pid_t _Fork(void)
-{
-    if (!NEXT(_Fork)) {
-        errno = ENOSYS;
-        return -1;
-    }
-    pid_t child = NEXT(_Fork)();
-    if (child == 0 && is_observed())
-        begin_child();
-    return child;
 }
 
 PUBLIC void _exit(int status)

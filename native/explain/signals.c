@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "signals.h"
-#include "begin.h"
+#include "base/begin.h"
 #include "functions.h"
 #include "os.h"
 #include "ring.h"
@@ -26,7 +26,6 @@ static _Atomic unsigned current;
 static atomic_flag writing = ATOMIC_FLAG_INIT;
 
 static int number;
-static _Atomic(pid_t) process;
 
 static struct sigaction program_action(void)
 {
@@ -129,7 +128,6 @@ int signals_begin(void)
     struct sigaction before;
     /* The lowest: the Go runtime takes all others, without asking the C library. */
     number = SIGRTMIN;
-    signals_begin_child();
     if (!NEXT(sigaction) || NEXT(sigaction)(number, NULL, &before))
         return 0;
     keep_action(&before);
@@ -140,17 +138,12 @@ int signals_begin(void)
     return number;
 }
 
-void signals_begin_child(void)
-{
-    atomic_store(&process, os_process());
-}
-
 /* Whether a call is about the timers' signal. A child by vfork has the memory of its parent, but actions of its own and
  * no timers. */
 static bool is_ours(int which)
 {
     library_begin(environ);
-    return number && which == number && atomic_load(&process) == os_process();
+    return number && which == number && library_is_of_process();
 }
 
 static int exchange_action(const struct sigaction *fresh, struct sigaction *before)

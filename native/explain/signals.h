@@ -6,7 +6,4 @@
 /* Takes the signal. Returns its number, 0 if that is not possible. */
 int signals_begin(void);
 
-/* The process, whose children by vfork have its memory. */
-void signals_begin_child(void);
-
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "children.h"
+#include "base/begin.h"
 #include "settings.h"
 #include "thread.h"
 
@@ -35,7 +36,7 @@ void exec_before(struct saved_state *saved)
     save_mask(saved);
     saved->has_policy = false;
     /* The launched program may be started by another one that ends: it gets the same initial state. */
-    if (!thread_is_of_process())
+    if (!library_is_of_process())
         save_policy(saved);
 }
 

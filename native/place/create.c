@@ -2,6 +2,7 @@
 /* pthread_create and thrd_create in place of the C library's. */
 #define _GNU_SOURCE
 #include "attributes.h"
+#include "base/begin.h"
 #include "base/next.h"
 #include "children.h"
 #include "create.h"
@@ -192,7 +193,7 @@ static void note_refusal(int error)
 PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
                           void *argument)
 {
-    thread_library_begin(environ);
+    library_begin(environ);
     struct saved_state saved;
     if (!NEXT(pthread_create))
         return EAGAIN;
@@ -210,7 +211,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 
 PUBLIC int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {
-    thread_library_begin(environ);
+    library_begin(environ);
     struct saved_state saved;
     if (!NEXT(thrd_create))
         return thrd_error;

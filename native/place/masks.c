@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Detects that a program binds its threads itself: processes that they start then inherit that mask. */
 #define _GNU_SOURCE
+#include "base/begin.h"
 #include "base/next.h"
 #include "libraries.h"
 #include "settings.h"
@@ -14,7 +15,7 @@ static NEXT_DEFINE(pthread_setaffinity_np)
 /* The calling thread has bound itself by a call from this address. */
 static void note(void *caller)
 {
-    if (!settings()->active || !thread_is_of_process())
+    if (!settings()->active || !library_is_of_process())
         return;
     if (owner_of(caller) == OPENMP_OF_GCC)
         thread_runtime_binds();

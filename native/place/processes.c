@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fork is not here, as a handler is called in its child; nor is vfork, as its child can only call exec. */
+/* fork is not here, as a handler is called in its child; _Fork, which calls none, is in base/begin.c; nor is
+ * vfork, as its child can only call exec. */
 #define _GNU_SOURCE
 #include "processes.h"
 #include "base/next.h"
 #include "children.h"
-#include "thread.h"
 #include <aio.h>
 #include <errno.h>
 #include <mqueue.h>
@@ -22,7 +22,6 @@
 
 /* Missing in the headers of some C libraries. */
 int execveat(int folder, const char *path, char *const words[], char *const environment[], int flags);
-pid_t _Fork(void);
 int pidfd_spawn(int *child, const char *path, const posix_spawn_file_actions_t *actions,
                 const posix_spawnattr_t *attributes, char *const words[], char *const environment[]);
 int pidfd_spawnp(int *child, const char *file, const posix_spawn_file_actions_t *actions,
@@ -31,7 +30,7 @@ int pidfd_spawnp(int *child, const char *file, const posix_spawn_file_actions_t 
 /* Looked up early, as they may be called in signal handlers and in children that share their parent's
  * memory. */
 #define FIRST_FUNCTIONS(DO)                                                                        \
-    DO(execve) DO(execvp) DO(execvpe) DO(fexecve) DO(execveat) DO(_Fork) DO(clone)
+    DO(execve) DO(execvp) DO(execvpe) DO(fexecve) DO(execveat) DO(clone)
 #define LATER_FUNCTIONS(DO)                                                                        \
     DO(posix_spawn) DO(posix_spawnp) DO(pidfd_spawn) DO(pidfd_spawnp) DO(system) DO(popen) DO(wordexp) \
     DO(timer_create) DO(mq_notify) DO(getaddrinfo_a) DO(aio_read) DO(aio_read64) DO(aio_write)     \
@@ -138,20 +137,6 @@ PUBLIC int execle(const char *path, const char *first, ...)
     char *const *environment = va_arg(rest, char *const *);
     va_end(rest);
     return execve(path, (char *const *)list, environment);
-}
-
-/* Does not call handlers of fork. */
-PUBLIC pid_t _Fork(void)
-{
-    __typeof__(&_Fork) function = NEXT(_Fork);
-    if (!function) {
-        errno = ENOSYS;
-        return -1;
-    }
-    pid_t child = function();
-    if (child == 0)
-        thread_begin_child();
-    return child;
 }
 
 /* Arguments that the caller did not give are undefined here too, and neither function uses them. */

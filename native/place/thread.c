@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "thread.h"
+#include "base/begin.h"
+#include "base/newer.h"
 #include "children.h"
 #include "create.h"
 #include "messages.h"
 #include "near.h"
-#include "base/newer.h"
 #include "ranks.h"
 #include "settings.h"
 #include "processes.h"
@@ -15,7 +16,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 static __thread struct place own __attribute__((tls_model("initial-exec"))) = NO_PLACE;
 /* The program bound it. */
@@ -32,8 +32,6 @@ static bool has_first_place;
 /* The mask with which the process started. */
 static struct cpus initial_mask;
 static atomic_bool runtime_binds;
-/* The process in which the library was initialised. */
-static pid_t process;
 
 struct place *thread_place(void)
 {
@@ -86,15 +84,9 @@ bool thread_has_initial_policy(void)
            has_initial_policy();
 }
 
-bool thread_is_of_process(void)
-{
-    return os_process() == process;
-}
-
-void thread_begin_child(void)
+static void begin_child(void)
 {
     children_begin();
-    process = os_process();
     cores_forget();
     records_forget(&starts);
     near_forget();
@@ -141,7 +133,7 @@ static void start_on_first_core(void)
     visit_first_core();
 }
 
-static void begin(char **environment)
+void library_prepare(char **environment)
 {
     settings_read(environment);
     if (!settings()->active)
@@ -154,35 +146,11 @@ static void begin(char **environment)
     has_key = pthread_key_create(&at_end, ended) == 0;
     if (!has_key)
         warn_once(NO_KEY, "no key for thread-specific data is left. Cores of threads that end stay taken");
-    process = os_process();
-    pthread_atfork(NULL, NULL, thread_begin_child);
+    library_follow(begin_child);
     start_on_first_core();
     has_first_place |= ranks_begin(environment);
     if (os_mask(0, &initial_mask))
         initial_mask = settings()->mask;
-}
-
-void thread_library_begin(char **environment)
-{
-    enum { NOT_YET, NOW, DONE };
-    static atomic_int state;
-    int expected = NOT_YET;
-    if (atomic_load_explicit(&state, memory_order_acquire) == DONE)
-        return;
-    if (atomic_compare_exchange_strong(&state, &expected, NOW)) {
-        begin(environment);
-        atomic_store_explicit(&state, DONE, memory_order_release);
-    }
-    /* A thread that is created now is created as without the library. */
-}
-
-/* Runs before the libraries of the program: some of them create threads, or read the mask, when they are
- * loaded. */
-__attribute__((constructor)) static void loaded(int count, char **words, char **environment)
-{
-    (void)count;
-    (void)words;
-    thread_library_begin(environment ? environment : environ);
 }
 
 void thread_begin(const struct place *place)

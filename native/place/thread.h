@@ -21,12 +21,6 @@ struct place {
 
 struct place *thread_place(void);
 
-/* In a forked child, which has the mask and the policy of the thread that forked. */
-void thread_begin_child(void);
-
-/* Reads the settings and prepares what threads need. Calls after the first do nothing. */
-void thread_library_begin(char **environment);
-
 /* The calling thread starts with this placement. Its core is released when it ends, in whatever way. */
 void thread_begin(const struct place *place);
 
@@ -70,9 +64,5 @@ void thread_runtime_binds(void);
  * launched program has until its first thread is created. A child that shares its parent's memory is like
  * its parent. */
 bool thread_has_initial_policy(void);
-
-/* Whether the library was initialised in the calling process; not so in a child that shares its parent's
- * memory. */
-bool thread_is_of_process(void);
 
 #endif
