@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* System calls that several libraries make; each has its own beside them. None allocates, locks, changes errno or uses
- * thread-local storage. */
+ * thread-local storage: a handler may call them whatever it interrupted. */
 #ifndef OS_H
 #define OS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The system calls that only this library makes; the same holds for them. */
+/* The system calls that only this library makes. None changes errno or uses thread-local storage either, so that a handler
+ * may call them whatever it interrupted. */
 #ifndef EXPLAIN_OS_H
 #define EXPLAIN_OS_H
 
