@@ -5,10 +5,10 @@
 //! may reduce `iowait`; that is a correction and not a wrap.
 
 use crate::Scene;
-use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
-use crate::watched::Watched;
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
 use numakit_model::{CpuSet, Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
+use numakit_sys::root::Watched;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ struct Cpu {
 
 fn probe(scene: &Scene<'_>) -> Probed {
     let (root, topology) = (scene.root, scene.topology);
-    let unavailable = |seen: String| Unavailable::new("activity of the CPUs", seen, fix_for(root, PATH));
+    let unavailable = |seen: String| Unavailable::new("activity of the CPUs", seen, root.fix_for(PATH));
     let mut file = Watched::open(root, PATH).map_err(|e| unavailable(e.to_string()))?;
     let mut buffer = Vec::new();
     if !file.read(&mut buffer) {

@@ -4,10 +4,10 @@
 use crate::Scene;
 use crate::known::NameTable;
 use crate::layout::{FileLayout, FileLine, entries};
-use crate::sensor::{Absent, Probed, Sensor, Tick, fix_for};
-use crate::watched::Watched;
+use crate::sensor::{Absent, Probed, Sensor, Tick};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable};
 use numakit_sys::SysRoot;
+use numakit_sys::root::Watched;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(crate) fn of_file(
     what: &str,
     mut describe: impl FnMut(&FileLine<'_>) -> (Metric, Option<Unavailable>),
 ) -> Result<Keyed, Unavailable> {
-    let unavailable = |seen: String| Unavailable::new(what, seen, fix_for(root, path));
+    let unavailable = |seen: String| Unavailable::new(what, seen, root.fix_for(path));
     let mut file = Watched::open(root, path).map_err(|e| unavailable(e.to_string()))?;
     let mut content = Vec::new();
     if !file.read(&mut content) {

@@ -4,8 +4,8 @@
 //! so that a read only compares the expected name and parses the digits after it. If the names
 //! differ, it looks them up and stores the new order.
 
-use crate::watched::PATIENCE;
 pub use numakit_sys::proc::digits;
+use numakit_sys::root::PATIENCE;
 use std::collections::HashMap;
 
 /// Maximum number of lines that are read. Real files have a few hundred.

@@ -30,14 +30,13 @@ mod testing;
 pub mod totals;
 mod uncore;
 mod vmstat;
-pub mod watched;
 
 pub use keyed::Keyed;
 pub use probe::Probe;
 pub use sample_source::SampleSource;
 pub use scene::{Scene, Target};
 pub use select::{SelectError, Selected, Selection};
-pub use sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
+pub use sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
 pub use summed::summed;
 pub use switches::COUNT_ALLOCATIONS;
 

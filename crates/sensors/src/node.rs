@@ -6,11 +6,11 @@ use crate::Scene;
 use crate::keyed::Keyed;
 use crate::known::{MEMINFO, NUMASTAT, NameTable, VMSTAT};
 use crate::layout::{FileLine, entries};
-use crate::sensor::{Absent, Probed, Sensor, SensorEntry, fix_for};
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry};
 use crate::switches::KernelSwitches;
 use crate::vmstat::{LineOrder, describe};
-use crate::watched::Watched;
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable};
+use numakit_sys::root::Watched;
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -72,10 +72,10 @@ fn probe(scene: &Scene<'_>) -> Probed {
         }
     }
     match (builder.sensor.series().is_empty(), failure) {
-        (true, Some(why)) => Err(Unavailable::new(missing, why.to_string(), fix_for(root, &why.path))),
+        (true, Some(why)) => Err(Unavailable::new(missing, why.to_string(), root.fix_for(&why.path))),
         (true, None) => {
             let seen = format!("no file in {FOLDER}/node{} has a line 'NAME NUMBER'", nodes[0]);
-            Err(Unavailable::new(missing, seen, fix_for(root, FOLDER)))
+            Err(Unavailable::new(missing, seen, root.fix_for(FOLDER)))
         }
         _ => Ok(Box::new(builder.sensor)),
     }

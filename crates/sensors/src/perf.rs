@@ -161,7 +161,7 @@ impl CountedCpus {
         }
         if cpus.is_empty() {
             let seen = format!("no CPU is known to be online: {ONLINE} names none");
-            let fix = crate::fix_for(scene.root, ONLINE);
+            let fix = scene.root.fix_for(ONLINE);
             return Err(Unavailable::new("counts of whole CPUs", seen, fix));
         }
         let nodes = scene.topology.nodes.iter().filter(|n| n.cpus.intersects(&cpus));

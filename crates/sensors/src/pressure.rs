@@ -7,8 +7,8 @@
 use crate::Scene;
 use crate::layout::digits;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
-use crate::watched::Watched;
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_sys::root::Watched;
 use numakit_sys::{ReadError, SysRoot};
 use std::sync::Arc;
 use std::time::Duration;

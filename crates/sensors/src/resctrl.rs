@@ -11,10 +11,10 @@ mod domains;
 use crate::Scene;
 use crate::events::Identity;
 use crate::layout::digits;
-use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
-use crate::watched::Watched;
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
 use domains::{Domain, Domains};
 use numakit_model::{Fix, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_sys::root::Watched;
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
             || format!("{FOLDER}/mon_data has no mon_L3_* with a known file"),
             |e| e.to_string(),
         );
-        return Err(Unavailable::new(MISSING, seen, fix_for(root, FOLDER)));
+        return Err(Unavailable::new(MISSING, seen, root.fix_for(FOLDER)));
     }
     Ok(Box::new(sensor))
 }
@@ -180,7 +180,7 @@ fn why_not(root: &SysRoot, error: &ReadError) -> Unavailable {
         return Unavailable::new(MISSING, seen, Fix::command(format!("mount -t resctrl resctrl {FOLDER}")));
     }
     let Some(flags) = Identity::read(root).flags else {
-        return Unavailable::new(MISSING, format!("no {FOLDER}"), fix_for(root, FOLDER));
+        return Unavailable::new(MISSING, format!("no {FOLDER}"), root.fix_for(FOLDER));
     };
     let has: Vec<&str> = VALUES.iter().map(|v| v.flag).filter(|f| flags.contains(*f)).collect();
     if has.is_empty() {
@@ -194,7 +194,7 @@ fn why_not(root: &SysRoot, error: &ReadError) -> Unavailable {
     let seen = format!("the flags in /proc/cpuinfo have {}, but there is no {FOLDER}", has.join(", "));
     let fix = match root.is_host() {
         true => Fix::BuildOption("CONFIG_X86_CPU_RESCTRL".to_owned()),
-        false => fix_for(root, FOLDER),
+        false => root.fix_for(FOLDER),
     };
     Unavailable::new(MISSING, seen, fix)
 }

@@ -1,8 +1,7 @@
 //! The interface of sensors.
 
 use crate::Scene;
-use numakit_model::{Fix, Kind, Metric, Scope, Series, Unavailable, Unit};
-use numakit_sys::SysRoot;
+use numakit_model::{Kind, Metric, Scope, Series, Unavailable, Unit};
 use std::time::Duration;
 
 /// A source of samples. It keeps files or descriptors open; it uses no clocks, rates, shares or
@@ -112,13 +111,4 @@ pub fn narrow(series: &mut Vec<Series>, wanted: &dyn Fn(&Series) -> bool) -> Vec
         keep
     });
     successors
-}
-
-/// The fix for a file of /proc or /sys that cannot be read.
-pub fn fix_for(root: &SysRoot, path: &str) -> Fix {
-    match path.split('/').nth(1) {
-        _ if !root.is_host() => Fix::Capture(path.to_owned()),
-        Some("proc") => Fix::command("mount -t proc proc /proc"),
-        _ => Fix::command("mount -t sysfs sysfs /sys"),
-    }
 }

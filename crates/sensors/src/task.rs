@@ -27,7 +27,7 @@ mod walker;
 
 use crate::board::NONE;
 use crate::known::{KnownName, TASK};
-use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, narrow};
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, narrow};
 use crate::{Scene, Target};
 use access::TaskAccess;
 use allocator::{AllocatorError, AllocatorReader};
@@ -203,7 +203,7 @@ fn without_allocator(root: &SysRoot, target: &Target) -> Option<Unavailable> {
 fn unobservable(root: &SysRoot, target: &Target) -> Option<(String, Fix)> {
     if root.is_host() && proc::own_pid(root).is_some_and(|seen| seen != std::process::id()) {
         let seen = "/proc belongs to another PID namespace: /proc/self is not this process";
-        return Some((seen.to_owned(), fix_for(root, "/proc")));
+        return Some((seen.to_owned(), root.fix_for("/proc")));
     }
     let error = TaskDir::of(root, target.pid()?).bytes("stat").err()?;
     let fix = "name a process that runs; those of others may need root, or /proc mounted with hidepid=0";

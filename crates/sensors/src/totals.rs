@@ -1,7 +1,6 @@
 //! Counters of each node since the machine started: its numastat.
 
 use crate::layout::digits;
-use crate::sensor::fix_for;
 use crate::switches::KernelSwitches;
 use numakit_model::{Topology, Unavailable};
 use numakit_sys::SysRoot;
@@ -36,7 +35,7 @@ pub fn read(root: &SysRoot, topology: &Topology) -> Result<Vec<Totals>, Unavaila
     let found: Vec<Totals> = topology.nodes.iter().filter_map(|node| of(node.os_index)).collect();
     if found.is_empty() {
         let first = path(topology.nodes.first().map_or(0, |node| node.os_index));
-        let fix = fix_for(root, &first);
+        let fix = root.fix_for(&first);
         return Err(Unavailable::new("totals of allocations by node", format!("there is no {first}"), fix));
     }
     Ok(found)

@@ -4,9 +4,11 @@
 pub mod archive;
 mod directory;
 mod tree;
+mod watched;
 
 use crate::pages::{self, Pages};
 use crate::perf::{self, Counters};
+use numakit_model::Fix;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -16,6 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use thiserror::Error;
 pub use tree::FileTree;
+pub use watched::{PATIENCE, Watched};
 
 /// A file of the root cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -217,6 +220,15 @@ impl SysRoot {
         let mut names: Vec<String> = names.map_err(|e| ReadError::new(path, &e))?;
         names.sort();
         Ok(names)
+    }
+
+    /// What the user does about a file of /proc or /sys that cannot be read.
+    pub fn fix_for(&self, path: &str) -> Fix {
+        match path.split('/').nth(1) {
+            _ if !self.is_host() => Fix::Capture(path.to_owned()),
+            Some("proc") => Fix::command("mount -t proc proc /proc"),
+            _ => Fix::command("mount -t sysfs sysfs /sys"),
+        }
     }
 
     /// The target of a symbolic link, as written in it.

@@ -1,9 +1,9 @@
 //! The CPU limit of the control group of the observed processes, and how long it kept them from running.
 
-use crate::watched::Watched;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::cgroup::{self, GroupFolder};
+use numakit_sys::root::Watched;
 
 const NS_PER_US: u64 = 1000;
 /// Time between two searches for a limit while the processes stay in their groups, in ns: one can be set at any time.

@@ -7,7 +7,6 @@ pub use super::numa_maps::{MemoryByUse, Use};
 use super::observer::near;
 use super::threads::{ThreadFields, ThreadScan, Threads};
 use super::walk::{self, Walk, WalkFindings, WalkStep, WalkTarget};
-use crate::sensor::fix_for;
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
@@ -116,7 +115,7 @@ impl Survey {
     pub fn new(root: &SysRoot, topology: &Topology, only: Option<Vec<u32>>) -> Result<Self, Unavailable> {
         const MISSING: &str = "memory of processes by node";
         proc::processes(root)
-            .map_err(|error| Unavailable::new(MISSING, error.to_string(), fix_for(root, &error.path)))?;
+            .map_err(|error| Unavailable::new(MISSING, error.to_string(), root.fix_for(&error.path)))?;
         let mut survey = Self {
             root: root.clone(),
             nodes: TaskNodes::of(topology),

@@ -1,9 +1,9 @@
 //! `files`: the number of open files of the whole machine.
 
 use crate::layout::digits;
-use crate::watched::Watched;
-use crate::{Probed, Scene, Sensor, SensorEntry, Tick, fix_for, metric};
+use crate::{Probed, Scene, Sensor, SensorEntry, Tick, metric};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_sys::root::Watched;
 use std::sync::Arc;
 
 const PATH: &str = "/proc/sys/fs/file-nr";
@@ -30,7 +30,7 @@ struct Files {
 fn probe(scene: &Scene<'_>) -> Probed {
     let root = scene.root;
     let file = Watched::open(root, PATH)
-        .map_err(|e| Unavailable::new("number of open files", e.to_string(), fix_for(root, PATH)))?;
+        .map_err(|e| Unavailable::new("number of open files", e.to_string(), root.fix_for(PATH)))?;
     let series = vec![Series::new(&Arc::new(open_files()), Instance::Machine)];
     Ok(Box::new(Files { file, series, buffer: Vec::new() }))
 }

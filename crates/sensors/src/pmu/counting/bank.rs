@@ -2,8 +2,8 @@
 //! again some time after a failure.
 
 use super::unlimited;
-use crate::watched::PATIENCE;
 use numakit_sys::perf::{Counters, Errno, EventGroup, MAX_GROUP, PerfEvent, Times};
+use numakit_sys::root::PATIENCE;
 use std::io;
 
 /// The events of one PMU on one CPU. Totals continue when counters are opened again.

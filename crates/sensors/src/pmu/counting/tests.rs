@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::root;
-use crate::watched::PATIENCE;
 use numakit_model::Topology;
+use numakit_sys::root::PATIENCE;
 use numakit_testing::counters::Script;
 use numakit_testing::until;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! A file that is read at every tick, and opened again some time after a failure.
 
-use numakit_sys::{ReadError, RootFile, SysRoot};
+use super::{ReadError, RootFile, SysRoot};
 
 /// Number of reads before a failed file is opened again: a CPU or node that comes back is found
 /// soon, and a removed one costs little.
@@ -70,7 +70,7 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::root::FileTree;
+    use crate::root::FileTree;
     use std::io::ErrorKind;
 
     #[test]
