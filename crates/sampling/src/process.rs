@@ -12,9 +12,9 @@ use code::CodeFiles;
 use mappings::MappingTable;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::registers::UserRegisters;
-use numakit_sys::remote::{self, MemoryFile, Unreadable};
+use numakit_sys::remote::RemoteMemory;
 use numakit_sys::{ReadError, SysRoot, clock};
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -41,24 +41,10 @@ pub struct ObservedProcess {
     mappings: MappingTable,
     /// When the mappings were read, in ns.
     refreshed: u64,
-    reading: Cell<Reading>,
-    file: OnceCell<Option<MemoryFile>>,
+    memory: RemoteMemory,
     files: RefCell<CodeFiles>,
     /// The bases of threads, and how often they were asked for until they were found.
     bases: HashMap<u32, (Option<u64>, u32)>,
-}
-
-/// How its memory is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// By `process_vm_readv`.
-    Call,
-    /// From its file `mem`, as the call is refused by a filter.
-    File,
-    /// Not at all: this user may not read it.
-    Refused,
-    /// It has ended.
-    Ended,
 }
 
 impl ObservedProcess {
@@ -73,8 +59,7 @@ impl ObservedProcess {
             start,
             mappings,
             refreshed: clock::monotonic(),
-            reading: Cell::new(Reading::Call),
-            file: OnceCell::new(),
+            memory: RemoteMemory::of(process),
             files: RefCell::new(CodeFiles::default()),
             bases: HashMap::new(),
             root,
@@ -88,13 +73,13 @@ impl ObservedProcess {
 
     /// Whether its memory is gone.
     pub fn has_ended(&self) -> bool {
-        self.reading.get() == Reading::Ended
+        self.memory.has_ended()
     }
 
     /// Whether this user may read its memory. Where not, code comes from files, and what a rule would read of its data
     /// is unknown.
     pub fn is_readable(&self) -> bool {
-        self.reading.get() != Reading::Refused
+        self.memory.is_readable()
     }
 
     /// The mapping with this address, as known.
@@ -125,7 +110,7 @@ impl ObservedProcess {
         let task = TaskDir::of(&self.root, self.process);
         // Another process may have its number by now.
         if task.stat().ok().is_none_or(|stat| stat.exited || Some(stat.start) != self.start) {
-            self.reading.set(Reading::Ended);
+            self.memory.note_end();
             return Vec::new();
         }
         let Ok(text) = task.text("maps") else { return Vec::new() };
@@ -137,8 +122,7 @@ impl ObservedProcess {
     pub fn executed(&mut self) {
         self.mappings = MappingTable::default();
         self.bases.clear();
-        self.reading.set(Reading::Call);
-        self.file = OnceCell::new();
+        self.memory = RemoteMemory::of(self.process);
         self.refresh();
     }
 
@@ -155,7 +139,7 @@ impl ObservedProcess {
         }
         // The mapping of the storage of a new program is younger than those that are known.
         let text = TaskDir::of(&self.root, self.process).text("maps").unwrap_or_default();
-        let read = |at: u64, into: &mut [u8]| self.remote(at, into);
+        let read = |at: u64, into: &mut [u8]| self.memory.read(at, into);
         let base = thread_base::find(&MappingTable::parse(&text), pointer, thread, asked == FAR_SEARCH, read);
         self.bases.insert(thread, (base, asked.saturating_add(1)));
         base
@@ -174,7 +158,7 @@ impl ObservedProcess {
 
     /// Copies data from an address as it is now; whether all bytes were there.
     pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        self.remote(address, into) == Some(into.len())
+        self.memory.read(address, into) == Some(into.len())
     }
 
     /// Copies executable bytes from an address on, as many as there are in its mapping: from memory, else from the file.
@@ -182,34 +166,9 @@ impl ObservedProcess {
         let Some(mapping) = self.mapping(address).filter(|mapping| mapping.executable) else { return 0 };
         let room = usize::try_from(mapping.range.end - address).unwrap_or(usize::MAX).min(into.len());
         let into = &mut into[..room];
-        match self.remote(address, into) {
+        match self.memory.read(address, into) {
             Some(length) => length,
             None => self.files.borrow_mut().read(mapping, address, into),
-        }
-    }
-
-    /// The bytes that could be read; `None` for none.
-    fn remote(&self, address: u64, into: &mut [u8]) -> Option<usize> {
-        loop {
-            let error = match self.reading.get() {
-                Reading::Call => match remote::read(self.process, address, into) {
-                    Ok(length) => return Some(length),
-                    Err(error) => error,
-                },
-                Reading::File => {
-                    let file = self.file.get_or_init(|| MemoryFile::open(self.process).ok());
-                    return file.as_ref()?.read(address, into).ok().filter(|length| *length > 0);
-                }
-                Reading::Refused | Reading::Ended => return None,
-            };
-            match Unreadable::of(&error) {
-                Unreadable::Address => return None,
-                Unreadable::Ended => self.reading.set(Reading::Ended),
-                Unreadable::Refused => {
-                    let file = self.file.get_or_init(|| MemoryFile::open(self.process).ok());
-                    self.reading.set(if file.is_some() { Reading::File } else { Reading::Refused });
-                }
-            }
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Memory of other processes.
 
 use crate::check;
+use crate::proc::TaskDir;
+use crate::root::SysRoot;
+use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -17,7 +20,7 @@ pub fn read(process: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
 
 /// Why memory could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unreadable {
+enum Unreadable {
     /// There is nothing at this address.
     Address,
     /// The process has ended.
@@ -28,7 +31,7 @@ pub enum Unreadable {
 
 impl Unreadable {
     /// The reason for an error of [`read`].
-    pub fn of(error: &io::Error) -> Self {
+    fn of(error: &io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::ESRCH) => Self::Ended,
             Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => Self::Refused,
@@ -37,19 +40,73 @@ impl Unreadable {
     }
 }
 
-/// The memory of a process as a file, for where [`read`] is refused by a filter.
-#[derive(Debug)]
-pub struct MemoryFile(File);
+/// How the memory of a process is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// By `process_vm_readv`.
+    Call,
+    /// From its file `mem`, as a filter refuses the call.
+    File,
+    /// Not at all: this user may not read it.
+    Refused,
+    /// The process has ended.
+    Ended,
+}
 
-impl MemoryFile {
-    /// Opens it.
-    pub fn open(process: u32) -> io::Result<Self> {
-        File::open(crate::proc::TaskDir::of(&crate::SysRoot::host(), process).path("mem")).map(Self)
+/// The memory of a process, which is never stopped: any address may be gone when it is read.
+#[derive(Debug)]
+pub struct RemoteMemory {
+    process: u32,
+    reading: Cell<Reading>,
+    file: OnceCell<Option<File>>,
+}
+
+impl RemoteMemory {
+    /// The memory of this process.
+    pub fn of(process: u32) -> Self {
+        Self { process, reading: Cell::new(Reading::Call), file: OnceCell::new() }
     }
 
-    /// Reads memory, like [`read`].
-    pub fn read(&self, address: u64, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read_at(into, address)
+    /// Whether the memory is gone with its process.
+    pub fn has_ended(&self) -> bool {
+        self.reading.get() == Reading::Ended
+    }
+
+    /// Whether this user may read the memory.
+    pub fn is_readable(&self) -> bool {
+        self.reading.get() != Reading::Refused
+    }
+
+    /// The caller has seen that the process has ended: nothing is read any more.
+    pub fn note_end(&self) {
+        self.reading.set(Reading::Ended);
+    }
+
+    /// Copies bytes from an address on; returns how many could be read, and `None` for none.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> Option<usize> {
+        loop {
+            let error = match self.reading.get() {
+                Reading::Call => match read(self.process, address, into) {
+                    Ok(length) => return Some(length),
+                    Err(error) => error,
+                },
+                Reading::File => {
+                    return self.file()?.read_at(into, address).ok().filter(|length| *length > 0);
+                }
+                Reading::Refused | Reading::Ended => return None,
+            };
+            self.reading.set(match Unreadable::of(&error) {
+                Unreadable::Address => return None,
+                Unreadable::Ended => Reading::Ended,
+                Unreadable::Refused if self.file().is_some() => Reading::File,
+                Unreadable::Refused => Reading::Refused,
+            });
+        }
+    }
+
+    fn file(&self) -> Option<&File> {
+        let open = || File::open(TaskDir::of(&SysRoot::host(), self.process).path("mem")).ok();
+        self.file.get_or_init(open).as_ref()
     }
 }
 
@@ -85,12 +142,10 @@ mod tests {
         assert!(read(own, 0, &mut bytes).is_err());
         let error = read(u32::MAX >> 2, start, &mut bytes).unwrap_err();
         assert!(Unreadable::of(&error) != Unreadable::Address, "{error}");
-        let file = MemoryFile::open(own).unwrap();
+        let memory = RemoteMemory { reading: Cell::new(Reading::File), ..RemoteMemory::of(own) };
         bytes = [0; 8];
-        assert_eq!(
-            (file.read(start + page as u64 - 3, &mut bytes[..3]).unwrap(), &bytes[..3]),
-            (3, &b"abc"[..])
-        );
+        let length = memory.read(start + page as u64 - 3, &mut bytes[..3]);
+        assert_eq!((length, &bytes[..3]), (Some(3), &b"abc"[..]));
         // SAFETY: nothing refers to the mapping.
         unsafe { libc::munmap(start as *mut libc::c_void, 2 * page) };
     }
