@@ -2,9 +2,9 @@
 
 use numakit_model::Topology;
 use numakit_model::topology::Node;
-use numakit_sensors::task::allocator::{AllocatorCounts, AllocatorSpace};
-use numakit_sensors::task::nodes::TaskNodes;
-use numakit_sensors::task::numa_maps::{MemoryByUse, NumaMapsReading};
+use numakit_processes::TaskNodes;
+use numakit_processes::{AllocatorCounts, AllocatorSpace};
+use numakit_processes::{MemoryByUse, NumaMapsReading};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{LoadAverage, TaskStat, TaskStatus, Variables, cgroup, machine, maps};
 use numakit_sys::root::FileTree;

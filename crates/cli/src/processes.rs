@@ -1,9 +1,9 @@
 //! The processes of the machine for the page of `numa live`.
 
 use numakit_model::{Topology, Unavailable};
+use numakit_processes::{MemorySource, ProcessSample, Survey, descendants};
 use numakit_recording::Header;
 use numakit_sensors::Target;
-use numakit_sensors::task::survey::{MemorySource, ProcessSample, Survey, descendants};
 use numakit_server::wire::{MemoryUnknown, Ns, ProcessInfo, ProcessList};
 use numakit_server::{ProcessMeter, ProcessSurveyor};
 use numakit_sys::{SysRoot, clock};
@@ -84,7 +84,7 @@ fn info(process: &ProcessSample, seconds: f64, observed: bool) -> ProcessInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sensors::task::survey::{MemoryByUse, Use};
+    use numakit_processes::{MemoryByUse, Use};
 
     fn process(pid: u32, parent: u32, ran_ms: u64) -> ProcessSample {
         let mut memory = MemoryByUse::none(3);

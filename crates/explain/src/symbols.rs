@@ -2,10 +2,9 @@
 
 use crate::code::CodeName;
 use crate::debug_file;
-use crate::observation::PAGE;
 use addr2line::Loader;
 use numakit_sys::file::open_to_read;
-use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
+use object::{Object, ObjectSegment, ReadCache};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -99,15 +98,6 @@ impl FileSymbols {
     }
 }
 
-/// How far an exported symbol is from where the first page of its file is loaded; `None` if this is no ELF file, or exports
-/// none of this name.
-pub fn exported(elf: &[u8], name: &str) -> Option<u64> {
-    let elf = object::File::parse(elf).ok()?;
-    let first = elf.segments().map(|segment| segment.address()).min()? / PAGE * PAGE;
-    let mut symbols = elf.dynamic_symbols().filter(|symbol| !symbol.is_undefined());
-    symbols.find(|symbol| symbol.name() == Ok(name))?.address().checked_sub(first)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,26 +124,6 @@ mod tests {
         assert!(name.function.as_ref().is_some_and(|f| f.ends_with("a_function_of_this_test")), "{name:?}");
         assert!(name.file.as_ref().is_some_and(|file| file.ends_with("explain/src/symbols.rs")), "{name:?}");
         assert!(name.line.is_some());
-    }
-
-    #[test]
-    fn a_library_exports_what_programs_use() {
-        let Some(library) = numakit_sys::executable::c_library().filter(|path| path.ends_with("libc.so.6"))
-        else {
-            return numakit_skips::MACHINE.skip("this program has no glibc");
-        };
-        let file = std::fs::read(library).unwrap();
-        let distance = exported(&file, "environ").unwrap();
-        assert!(distance > 0 && distance < file.len() as u64 * 2);
-        assert_eq!(exported(&file, "of no library"), None);
-    }
-
-    #[test]
-    fn other_files_and_names_are_not_exported() {
-        assert_eq!(exported(b"\x7fELF", "malloc"), None);
-        let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        // It uses this symbol, and another file has it.
-        assert_eq!(exported(&program, "malloc"), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod self_cost;
 mod sensor;
 mod summed;
 mod switches;
-pub mod task;
+mod task;
 #[cfg(test)]
 mod testing;
 pub mod totals;

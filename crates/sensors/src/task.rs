@@ -3,46 +3,21 @@
 //!
 //! A separate thread observes them; a read copies its last results.
 
-pub mod access;
-mod account;
-pub mod affinity;
-pub mod allocator;
-mod aside;
 mod layout;
-mod limit;
-#[cfg(test)]
-mod machine;
-mod mappings;
-pub mod nodes;
-pub mod numa_maps;
-mod observer;
-mod pace;
-mod page_query;
-pub mod search;
-pub mod survey;
-mod threads;
-mod tree;
-pub mod walk;
-mod walker;
 
-use crate::board::NONE;
+use crate::board::{Board, NONE};
 use crate::known::{KnownName, TASK};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, narrow};
 use crate::{Scene, Target};
-use access::TaskAccess;
-use allocator::{AllocatorError, AllocatorReader};
 use layout::{OF_NODES, TaskSeries};
-use limit::LimitWatch;
-use nodes::TaskNodes;
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_processes::{
+    LimitWatch, TaskAccess, TaskNodes, Walker, WalkerControl, WatchTargets, may_be_loaded,
+};
 use numakit_sys::proc::{self, TaskDir};
 use numakit_sys::{SysRoot, sched};
-use observer::WatchTargets;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tree::Tree;
-use walker::{Shared, Walker};
 
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
@@ -129,12 +104,12 @@ impl Task {
                 root: root.clone(),
                 nodes: nodes.clone(),
                 page_size: scene.topology.page_size.max(1024),
-                target: target.clone(),
                 wanted: WatchTargets::default(),
-                layout,
                 urgent: false,
             }),
-            shared: Arc::new(Shared::new(layout.values())),
+            target: target.clone(),
+            control: Arc::default(),
+            published: Arc::new(Published { board: Board::new(layout.values()), unread: OnceLock::new() }),
             row: vec![NONE; layout.values()],
             scratch: vec![NONE; layout.values()],
             last_read: 0,
@@ -184,16 +159,7 @@ fn without_allocator(root: &SysRoot, target: &Target) -> Option<Unavailable> {
         let fix = Fix::Step("observe a process of this machine".to_owned());
         return Some(Unavailable::new(MISSING, "the memory of processes is not part of a capture", fix));
     }
-    let mut tree = Tree::of(root, target.pid()?);
-    tree.scan(root);
-    let lacks = |pid: u32| {
-        let opened = AllocatorReader::open(pid);
-        matches!(
-            opened,
-            Err(AllocatorError::NotLoaded { .. } | AllocatorError::NoProcess(_) | AllocatorError::Ended(_))
-        )
-    };
-    tree.members.iter().all(|member| lacks(member.pid)).then(|| {
+    (!may_be_loaded(root, target.pid()?)).then(|| {
         let fix = Fix::Step("start the program with 'numa run --alloc numa -- CMD'".to_owned());
         Unavailable::new(MISSING, "no observed process has loaded libnumalloc.so", fix)
     })
@@ -210,6 +176,13 @@ fn unobservable(root: &SysRoot, target: &Target) -> Option<(String, Fix)> {
     Some((error.to_string(), Fix::Step(fix.to_owned())))
 }
 
+/// What the walker publishes.
+struct Published {
+    board: Board,
+    /// Why the allocator of a process could not be read, the first time.
+    unread: OnceLock<String>,
+}
+
 struct Task {
     series: Vec<Series>,
     /// The position of each series' value in a row.
@@ -218,7 +191,9 @@ struct Task {
     layout: TaskSeries,
     /// The walker, until the first read starts it.
     walker: Option<Walker>,
-    shared: Arc<Shared>,
+    target: Target,
+    control: Arc<WalkerControl>,
+    published: Arc<Published>,
     row: Vec<u64>,
     scratch: Vec<u64>,
     last_read: u64,
@@ -257,6 +232,24 @@ impl Task {
         }
     }
 
+    /// Starts the walker, with the priority of the sampler.
+    fn start(&self, walker: Walker) -> std::io::Result<()> {
+        let (target, layout, published) = (self.target.clone(), self.layout, Arc::clone(&self.published));
+        let mut row = vec![NONE; layout.values()];
+        let walker = Walker { urgent: sched::is_realtime(), ..walker };
+        walker.start(
+            Arc::clone(&self.control),
+            move || target.pid(),
+            move |observer, status| {
+                if let Some(why) = observer.allocators.unread() {
+                    published.unread.get_or_init(|| why.to_owned());
+                }
+                layout.fill(observer, status, &mut row);
+                published.board.publish(&row);
+            },
+        )
+    }
+
     fn age(&self, tick: &Tick) -> u64 {
         match self.row[self.layout.walk_end()] {
             NONE => NONE,
@@ -283,19 +276,16 @@ impl Sensor for Task {
 
     fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
         if let Some(walker) = self.walker.take()
-            // With the same priority as the sampler.
-            && (Walker { urgent: sched::is_realtime(), ..walker.clone() })
-                .start(Arc::clone(&self.shared))
-                .is_err()
+            && self.start(walker.clone()).is_err()
         {
             // Tried again at the next read.
             self.walker = Some(walker);
         }
-        self.shared.interval.store(tick.woke.saturating_sub(self.last_read), Ordering::Relaxed);
+        self.control.read_every(tick.woke.saturating_sub(self.last_read));
         self.last_read = tick.woke;
-        self.shared.running.leave();
+        self.control.leave_running();
         // Without a new row the old one stays.
-        let _ = self.shared.board.copy(&mut self.scratch, &mut self.row);
+        let _ = self.published.board.copy(&mut self.scratch, &mut self.row);
         let scans = self.row[self.layout.scans()];
         let fresh = std::mem::replace(&mut self.seen, scans) != scans;
         let age = self.layout.of_machine(layout::WALK_AGE);
@@ -315,7 +305,7 @@ impl Sensor for Task {
             return Some(format!("the memory of PID {pid} may not be read; {}", self.access.fix()));
         }
         if pid(self.layout.allocator_unread()).is_some()
-            && let Some(why) = self.shared.allocator_unread.get()
+            && let Some(why) = self.published.unread.get()
         {
             return Some(why.clone());
         }
@@ -341,7 +331,7 @@ impl Sensor for Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.shared.stop();
+        self.control.stop();
     }
 }
 

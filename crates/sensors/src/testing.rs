@@ -2,28 +2,12 @@
 
 use crate::{Scene, Sensor, SensorEntry, Tick};
 use numakit_model::Topology;
-use numakit_model::topology::Node;
 use numakit_sys::SysRoot;
-use numakit_sys::root::FileTree;
+pub use numakit_testing::sysfs::{nodes, root};
 use std::collections::BTreeMap;
 
 /// Values of one read, by series name.
 pub type Values = BTreeMap<String, Option<u64>>;
-
-/// A root in memory with these files.
-pub fn root(files: &[(&str, &str)]) -> SysRoot {
-    let mut tree = FileTree::new();
-    for (path, content) in files {
-        tree.file(path, *content);
-    }
-    SysRoot::of_tree(tree)
-}
-
-/// A machine with these nodes.
-pub fn nodes(ids: &[u32]) -> Topology {
-    let nodes = ids.iter().map(|&os_index| Node { os_index, ..Node::default() }).collect();
-    Topology { nodes, ..Topology::default() }
-}
 
 /// Opens a sensor that must be available.
 pub fn sensor(entry: &SensorEntry, root: &SysRoot, topology: &Topology) -> Box<dyn Sensor> {

@@ -3,7 +3,7 @@
 use crate::table::page_table;
 use numakit_model::numbers::ABSENT;
 use numakit_model::{CpuSet, Topology};
-use numakit_sensors::task::affinity::{Affinity, Policies, ThreadGroup};
+use numakit_processes::{Affinity, Policies, ThreadGroup};
 use serde_json::{Value, json};
 
 /// Number of threads of a group that are listed.

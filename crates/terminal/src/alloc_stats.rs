@@ -2,7 +2,7 @@
 
 use crate::table::page_table;
 use numakit_model::numbers::grouped;
-use numakit_sensors::task::allocator::{AllocatorCounts, RegionCounts, RegionPages};
+use numakit_processes::{AllocatorCounts, RegionCounts, RegionPages};
 use serde_json::{Value, json};
 
 const HEADINGS: [&str; 10] = [
@@ -100,7 +100,7 @@ fn sum(regions: &[RegionCounts]) -> RegionCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sensors::task::allocator::{AllocatorSpace, PagesUnknown};
+    use numakit_processes::{AllocatorSpace, PagesUnknown};
 
     fn counts(regions: Vec<RegionCounts>, pages: Result<Vec<RegionPages>, PagesUnknown>) -> AllocatorCounts {
         let space = AllocatorSpace { address: 1 << 40, region_bytes: 1 << 30, regions: regions.len() as u32 };

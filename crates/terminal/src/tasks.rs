@@ -2,7 +2,7 @@
 
 use crate::table::page_table;
 use numakit_model::numbers::{ABSENT, duration};
-use numakit_sensors::task::survey::{MemoryByUse, MemorySource, ProcessSample, Use};
+use numakit_processes::{MemoryByUse, MemorySource, ProcessSample, Use};
 use serde_json::{Value, json};
 use std::cmp::{Ordering, Reverse};
 

@@ -4,8 +4,8 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
-use numakit_sensors::task::access::TaskAccess;
-use numakit_sensors::task::survey::Survey;
+use numakit_processes::Survey;
+use numakit_processes::TaskAccess;
 use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
 use numakit_terminal::tasks::{SortKey, TaskTable};

@@ -1,6 +1,6 @@
 //! Processes: what is known of each, their order, and which of them are shown.
 
-use numakit_sensors::task::survey::{MemorySource, ProcessSample, descendants};
+use numakit_processes::{MemorySource, ProcessSample, descendants};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -260,7 +260,7 @@ fn row(sample: &ProcessSample, seconds: f64, known: &Known) -> ProcessRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sensors::task::survey::MemoryByUse;
+    use numakit_processes::MemoryByUse;
 
     fn sample(pid: u32, parent: u32, ran_ms: u64, found: MemorySource) -> ProcessSample {
         ProcessSample {

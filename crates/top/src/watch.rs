@@ -3,7 +3,7 @@
 use crate::show::ScreenEvent;
 use crate::table::{Memories, ProcessTable};
 use numakit_model::Topology;
-use numakit_sensors::task::survey::Survey;
+use numakit_processes::Survey;
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Simulated machines, performance counters and interconnect cards, and waiting for conditions
+//! Simulated machines, processes, performance counters and interconnect cards, and waiting for conditions
 //! and child processes with a timeout, for tests, examples and benchmarks.
 //!
 //! Crates use this one in their `[dev-dependencies]` only. It does not depend on the crates above
@@ -8,5 +8,6 @@ pub mod cards;
 pub mod children;
 pub mod counters;
 pub mod machines;
+pub mod processes;
 pub mod sysfs;
 pub mod wait;

@@ -3,6 +3,7 @@
 
 use numakit_model::topology::{Cache, CacheKind, Node};
 use numakit_model::{CpuSet, Topology};
+use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
 use numakit_topology::page_size::vector_of;
 use std::fmt::Write;
@@ -27,6 +28,21 @@ pub fn write(tree: &FileTree, directory: &Path) -> io::Result<()> {
     tree.directories().try_for_each(|path| fs::create_dir_all(place(path)))?;
     tree.files().try_for_each(|(path, content)| fs::write(place(path), content))?;
     tree.links().try_for_each(|(path, target)| symlink(target, place(path)))
+}
+
+/// A root in memory with these files.
+pub fn root(files: &[(&str, &str)]) -> SysRoot {
+    let mut tree = FileTree::new();
+    for (path, content) in files {
+        tree.file(path, *content);
+    }
+    SysRoot::of_tree(tree)
+}
+
+/// A machine with these nodes.
+pub fn nodes(ids: &[u32]) -> Topology {
+    let nodes = ids.iter().map(|&os_index| Node { os_index, ..Node::default() }).collect();
+    Topology { nodes, ..Topology::default() }
 }
 
 /// The files of a machine.

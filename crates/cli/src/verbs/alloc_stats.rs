@@ -2,7 +2,7 @@
 
 use crate::{GlobalArgs, observe};
 use clap::Args;
-use numakit_sensors::task::allocator::{AllocatorError, AllocatorReader};
+use numakit_processes::{AllocatorError, AllocatorReader};
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::stdio::print;
 use numakit_terminal::alloc_stats;

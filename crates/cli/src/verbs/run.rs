@@ -17,7 +17,7 @@ use numakit_launch::{
 use numakit_model::plan::Mode;
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::{CorePolicy, PlacementRequest};
-use numakit_sensors::task::search::by_node;
+use numakit_processes::memory_by_node;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
 use numakit_sys::huge_pages::{HugePages, Setting};
@@ -324,11 +324,11 @@ impl RunArgs {
 
     fn rebind(&self, root: &SysRoot, request: &PlacementRequest, pid: u32) -> anyhow::Result<ExitCode> {
         let topology = topology(root, request)?;
-        let before = by_node(root, &topology, pid);
+        let before = memory_by_node(root, &topology, pid);
         let selector = CoreSelector::new(root, &topology, request);
         let (plan, report) = numakit_launch::rebind::select_and_bind(root, pid, &selector, self.share)?;
         self.explain_plan(&plan);
-        let after = by_node(root, &topology, pid);
+        let after = memory_by_node(root, &topology, pid);
         print(numakit_terminal::rebind::report(pid, &plan.plan, &report, before.as_ref(), after.as_ref()))?;
         Ok(ExitCode::from(u8::from(!report.failures.is_empty())))
     }

@@ -1,8 +1,8 @@
 //! The order of the values in a row: those of each node, those of the machine, then values for the
 //! sensor itself.
 
-use super::observer::Observer;
 use crate::board::NONE;
+use numakit_processes::{Observer, WalkerStatus};
 
 /// Number of values of each node, in the table's order.
 pub const OF_NODES: usize = 15;
@@ -21,19 +21,6 @@ const MEMORY: usize = 6;
 
 /// Values after them: CPU time and threads, then those of allocators.
 const ALLOCATORS: usize = MEMORY + 2;
-
-/// The walker's own values.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WalkerStatus {
-    /// How long the last walk took, ns.
-    pub walk_time: u64,
-    /// When it ended, monotonic ns; 0 before the first one.
-    pub walk_end: u64,
-    /// CPU time so far, ns.
-    pub cpu: u64,
-    /// How often it scanned the threads.
-    pub scans: u64,
-}
 
 /// The places of the values.
 #[derive(Debug, Clone, Copy)]

@@ -1,18 +1,18 @@
-use super::machine::{Made, topology};
 use super::*;
 use crate::testing::{Values, absent, read};
 use numakit_sys::root::FileTree;
+use numakit_testing::processes::{MadeProcess, four_nodes};
 use numakit_testing::wait::wait_for;
 use std::io::ErrorKind;
 
 fn sensor(root: &SysRoot, target: &Target) -> Box<dyn Sensor> {
-    let topology = topology();
+    let topology = four_nodes();
     (ENTRY.probe)(&Scene::new(root, &topology).observing(Some(target))).unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn machine() -> SysRoot {
     let mut files = FileTree::new();
-    let mut process = Made::new(10, 1, 0).maps("heap", &[(0, 3), (2, 1)]);
+    let mut process = MadeProcess::new(10, 1, 0).maps("heap", &[(0, 3), (2, 1)]);
     process.counts = [8, 1, 2, 1, 30, 4, 2, 1];
     process.put(&mut files);
     SysRoot::of_tree(files)
@@ -60,14 +60,14 @@ fn between_two_scans_levels_stay_and_counters_are_absent() {
 
 #[test]
 fn a_walk_of_memory_without_a_scan_is_no_reading_of_counters() {
-    let (root, topology, target) = (machine(), topology(), Target::running(10));
+    let (root, topology, target) = (machine(), four_nodes(), Target::running(10));
     let mut task = Task::of(&Scene::new(&root, &topology).observing(Some(&target))).unwrap();
     task.walker = None;
-    let (shared, layout) = (Arc::clone(&task.shared), task.layout);
+    let (published, layout) = (Arc::clone(&task.published), task.layout);
     let mut after = |scans| {
         let mut row = vec![7; layout.values()];
         row[layout.scans()] = scans;
-        shared.board.publish(&row);
+        published.board.publish(&row);
         let values = read(&mut task);
         (values["task.cpu_time@node0"], values["task.minor_faults"], values["task.processes"])
     };
@@ -122,7 +122,7 @@ fn only_what_is_wanted_is_read() {
 
 #[test]
 fn without_a_target_the_fix_is_reported() {
-    let (root, topology) = (machine(), topology());
+    let (root, topology) = (machine(), four_nodes());
     let why = (ENTRY.probe)(&Scene::new(&root, &topology)).err().unwrap();
     assert_eq!(
         (why.missing.as_str(), why.fix),

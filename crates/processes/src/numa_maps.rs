@@ -3,8 +3,8 @@
 //! The kernel walks the page tables to print it, and holds the mmap lock of the process meanwhile. It
 //! releases the lock after each page of text, so that many mappings are read in small parts.
 
-use super::allocator::{AllocatorSpace, RegionPages};
-use super::nodes::TaskNodes;
+use crate::allocator::{AllocatorSpace, RegionPages};
+use crate::nodes::TaskNodes;
 use numakit_sys::proc::TaskDir;
 pub use numakit_sys::proc::numa_maps::Use;
 use numakit_sys::proc::numa_maps::line;

@@ -1,9 +1,9 @@
 //! A process and all its descendants. A member stays one until it exits, even if its parent exits
 //! first.
 
-use super::account::{Account, add};
-use super::numa_maps::MemoryByUse;
-use super::threads::Threads;
+use crate::account::{Account, add};
+use crate::numa_maps::MemoryByUse;
+use crate::threads::Threads;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{Counts, TaskDir, TaskStat, tree};
 use std::collections::{HashMap, HashSet};
@@ -152,11 +152,11 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::machine::Made;
     use numakit_sys::root::FileTree;
+    use numakit_testing::processes::MadeProcess;
 
     /// The tree's minor faults after a scan of these processes.
-    fn faults(tree: &mut Tree, processes: &[&Made]) -> u64 {
+    fn faults(tree: &mut Tree, processes: &[&MadeProcess]) -> u64 {
         let mut files = FileTree::new();
         processes.iter().for_each(|made| made.put(&mut files));
         tree.scan(&SysRoot::of_tree(files));
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn a_reaped_child_that_still_exists_counts_once() {
-        let mut parent = Made { children: vec![8], ..Made::new(7, 1, 0) };
-        let mut child = Made { counts: [80, 0, 0, 0, 0, 0, 0, 0], ..Made::new(8, 7, 0) };
+        let mut parent = MadeProcess { children: vec![8], ..MadeProcess::new(7, 1, 0) };
+        let mut child = MadeProcess { counts: [80, 0, 0, 0, 0, 0, 0, 0], ..MadeProcess::new(8, 7, 0) };
         let mut files = FileTree::new();
         parent.put(&mut files);
         let mut tree = Tree::of(&SysRoot::of_tree(files), 7);

@@ -1,13 +1,13 @@
 //! Observes a process tree: scans its threads, which is cheap, and walks its memory in parts, which is
 //! not.
 
-use super::allocator::{AllocatorCandidate, AllocatorWatch, RegionPages};
-use super::limit::LimitWatch;
-use super::nodes::TaskNodes;
-use super::numa_maps::MemoryByUse;
-use super::threads::{self, SwitchCounts, ThreadSample, ThreadScan};
-use super::tree::{Member, Tree};
-use super::walk::{self, Name, Walk, WalkFindings, WalkStep, WalkTarget};
+use crate::allocator::{AllocatorCandidate, AllocatorWatch, RegionPages};
+use crate::limit::LimitWatch;
+use crate::nodes::TaskNodes;
+use crate::numa_maps::MemoryByUse;
+use crate::threads::{self, SwitchCounts, ThreadSample, ThreadScan};
+use crate::tree::{Member, Tree};
+use crate::walk::{self, ProcessKey, Walk, WalkFindings, WalkStep, WalkTarget};
 use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
 use numakit_sys::clock;
@@ -64,7 +64,7 @@ pub struct Observer {
     looked: bool,
     walk: Option<Walk>,
     /// Results of the current walk.
-    found: Vec<(Name, MemoryByUse)>,
+    found: Vec<(ProcessKey, MemoryByUse)>,
     /// What threads did, and where they are.
     pub activity: Activity,
     /// The last complete walk.
@@ -185,7 +185,7 @@ impl Observer {
 
     /// Assigns the memory that was found since the last call to the members.
     fn settle(&mut self) {
-        let mut found: HashMap<Name, MemoryByUse> = self.found.drain(..).collect();
+        let mut found: HashMap<ProcessKey, MemoryByUse> = self.found.drain(..).collect();
         if found.is_empty() {
             return;
         }

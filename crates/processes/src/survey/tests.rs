@@ -1,19 +1,19 @@
 use super::*;
-use crate::task::machine::{Made, topology};
 use numakit_sys::root::FileTree;
+use numakit_testing::processes::{MadeProcess, four_nodes};
 use std::cell::Cell;
 use std::io::ErrorKind;
 
 fn machine() -> SysRoot {
     let mut files = FileTree::new();
     files.file("/etc/passwd", "root:x:0:0::/:\nme\u{1b}:x:1000:1000::/:\nother:x:1000:1000::/:\n");
-    let mut far = Made::new(10, 1, 0).maps("heap", &[(0, 10), (3, 30)]);
+    let mut far = MadeProcess::new(10, 1, 0).maps("heap", &[(0, 10), (3, 30)]);
     far.command = "a b) S 1 (\u{7}";
     far.put(&mut files);
-    Made::new(11, 1, 2).maps("heap", &[(1, 8)]).put(&mut files);
-    Made { flags: 0x0020_0000, ..Made::new(12, 2, 0) }.put(&mut files);
-    Made { state: 'Z', ..Made::new(13, 10, 0) }.put(&mut files);
-    Made::new(14, 1, 4).put(&mut files);
+    MadeProcess::new(11, 1, 2).maps("heap", &[(1, 8)]).put(&mut files);
+    MadeProcess { flags: 0x0020_0000, ..MadeProcess::new(12, 2, 0) }.put(&mut files);
+    MadeProcess { state: 'Z', ..MadeProcess::new(13, 10, 0) }.put(&mut files);
+    MadeProcess::new(14, 1, 4).put(&mut files);
     files.failing("/proc/14/numa_maps", ErrorKind::PermissionDenied);
     SysRoot::of_tree(files)
 }
@@ -21,7 +21,7 @@ fn machine() -> SysRoot {
 #[test]
 fn processes_have_their_memory_and_their_share_of_far_memory() {
     let root = machine();
-    let mut survey = Survey::new(&root, &topology(), None).unwrap();
+    let mut survey = Survey::new(&root, &four_nodes(), None).unwrap();
     let idle = survey.measure(&|| true);
     assert_eq!(idle.iter().map(|p| p.pid).collect::<Vec<_>>(), [10, 11, 14]);
     assert_eq!((idle[0].ran, idle[0].near_far), (0, Some((250_000, 750_000))));
@@ -30,7 +30,7 @@ fn processes_have_their_memory_and_their_share_of_far_memory() {
         (Some((1_000_000, 0)), None, &MemorySource::Denied)
     );
     assert_eq!((idle[0].user.as_str(), idle[0].command.as_str()), ("me?", "a b) S 1 (?"));
-    let mut moved = Made::new(10, 1, 7).maps("heap", &[(0, 10), (3, 30)]);
+    let mut moved = MadeProcess::new(10, 1, 7).maps("heap", &[(0, 10), (3, 30)]);
     moved.threads[0].2 = 4000;
     root.change(|files| moved.put(files));
     moved.counts[..4].copy_from_slice(&[7, 900, 2, 900]);
@@ -46,8 +46,8 @@ fn processes_have_their_memory_and_their_share_of_far_memory() {
 #[test]
 fn processes_without_time_are_late_and_the_busiest_come_first() {
     let root = machine();
-    let mut survey = Survey::new(&root, &topology(), None).unwrap();
-    let mut busy = Made::new(11, 1, 2).maps("heap", &[(1, 8)]);
+    let mut survey = Survey::new(&root, &four_nodes(), None).unwrap();
+    let mut busy = MadeProcess::new(11, 1, 2).maps("heap", &[(1, 8)]);
     busy.threads[0].2 = 4000;
     root.change(|files| busy.put(files));
     // A file, its end.
@@ -65,12 +65,12 @@ fn moved_pages_of_all_threads_are_counted_between_two_scans() {
             files.file(&format!("/proc/10/task/{tid}/sched"), format!("numa_pages_migrated : {moved}\n"));
         });
     };
-    let mut made = Made::new(10, 1, 0);
+    let mut made = MadeProcess::new(10, 1, 0);
     made.threads.push((15, 2, 0, -1));
     root.change(|files| made.put(files));
     sched(10, 100);
     sched(15, 5);
-    let mut survey = Survey::new(&root, &topology(), None).unwrap();
+    let mut survey = Survey::new(&root, &four_nodes(), None).unwrap();
     survey.count_moved(true);
     let first = survey.measure(&|| true);
     assert!(first.iter().all(|p| p.moved.is_none()), "the 105 are older than the survey");
@@ -83,11 +83,14 @@ fn moved_pages_of_all_threads_are_counted_between_two_scans() {
 #[test]
 fn faults_are_those_since_the_last_scan_and_urgency_is_the_callers() {
     let root = machine();
-    let mut survey = Survey::new(&root, &topology(), None).unwrap();
-    let faulting = Made { counts: [9, 0, 2, 0, 0, 0, 0, 0], ..Made::new(11, 1, 2).maps("heap", &[(1, 8)]) };
+    let mut survey = Survey::new(&root, &four_nodes(), None).unwrap();
+    let faulting = MadeProcess {
+        counts: [9, 0, 2, 0, 0, 0, 0, 0],
+        ..MadeProcess::new(11, 1, 2).maps("heap", &[(1, 8)])
+    };
     root.change(|files| {
         faulting.put(files);
-        Made::new(15, 10, 0).put(files);
+        MadeProcess::new(15, 10, 0).put(files);
     });
     let steps = Cell::new(2u32);
     let time = || steps.replace(steps.get().saturating_sub(1)) > 0;
@@ -102,7 +105,7 @@ fn faults_are_those_since_the_last_scan_and_urgency_is_the_callers() {
 fn a_kernel_without_nodes_is_reported() {
     let root = machine();
     root.change(|files| [10, 11, 14].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/numa_maps"))));
-    let why = Survey::new(&root, &topology(), None).unwrap_err();
+    let why = Survey::new(&root, &four_nodes(), None).unwrap_err();
     assert_eq!(why.fix, Fix::BuildOption("CONFIG_NUMA".to_owned()));
-    assert!(Survey::new(&SysRoot::of_tree(FileTree::new()), &topology(), None).is_err());
+    assert!(Survey::new(&SysRoot::of_tree(FileTree::new()), &four_nodes(), None).is_err());
 }

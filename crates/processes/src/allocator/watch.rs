@@ -2,7 +2,7 @@
 //! costs a call for each of them.
 
 use super::{AllocatorCounts, AllocatorError, AllocatorReader, AllocatorSpace, RegionCounts};
-use crate::task::nodes::TaskNodes;
+use crate::nodes::TaskNodes;
 use numakit_sys::clock;
 use std::collections::HashMap;
 
@@ -192,7 +192,7 @@ fn add(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::machine::topology;
+    use numakit_testing::processes::four_nodes;
 
     fn counts(in_use: u64, recycled: u64) -> AllocatorCounts {
         let region = |node| RegionCounts {
@@ -206,14 +206,14 @@ mod tests {
         let space = AllocatorSpace { address: 1 << 40, region_bytes: 1 << 30, regions: 5 };
         AllocatorCounts {
             space,
-            pages: Err(crate::task::allocator::PagesUnknown::NotSearched),
+            pages: Err(crate::allocator::PagesUnknown::NotSearched),
             regions: (0..5).map(region).collect(),
         }
     }
 
     #[test]
     fn levels_are_those_of_now_and_counters_grow_from_the_first_scan_on() {
-        let nodes = TaskNodes::of(&topology());
+        let nodes = TaskNodes::of(&four_nodes());
         let mut sums = vec![NodeAllocations::default(); 4];
         // A child of a fork begins with the counts of its parent.
         add(&mut sums, &nodes, &counts(10, 500), None);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_process_without_the_library_is_not_searched_at_each_scan() {
-        let (nodes, mut watch) = (TaskNodes::of(&topology()), AllocatorWatch::default());
+        let (nodes, mut watch) = (TaskNodes::of(&four_nodes()), AllocatorWatch::default());
         let own = AllocatorCandidate {
             pid: std::process::id(),
             start: Some(1),

@@ -1,12 +1,12 @@
 //! All processes of a machine, or some of them: what they did between two scans, and the nodes of
 //! their memory.
 
-use super::access::TaskAccess;
-use super::nodes::TaskNodes;
-pub use super::numa_maps::{MemoryByUse, Use};
-use super::observer::near;
-use super::threads::{ThreadFields, ThreadScan, Threads};
-use super::walk::{self, Walk, WalkFindings, WalkStep, WalkTarget};
+use crate::access::TaskAccess;
+use crate::nodes::TaskNodes;
+use crate::numa_maps::MemoryByUse;
+use crate::observer::near;
+use crate::threads::{ThreadFields, ThreadScan, Threads};
+use crate::walk::{self, Walk, WalkFindings, WalkStep, WalkTarget};
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::root;
+use numakit_testing::sysfs::root;
 
 fn refusal(yama: &str, user: u32, own: u32, capabilities: &str) -> String {
     let status = |uid: u32| format!("Name:\tx\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nCapEff:\t{capabilities}\n");

@@ -3,10 +3,10 @@
 //!
 //! The sample of pages is the same in every scan, so that a constant level is shown as constant.
 
-use super::allocator::{AllocatorSpace, RegionPages};
-use super::mappings::{Mapping, Mappings, pool_mounts};
-use super::numa_maps::MemoryByUse;
-use super::walk::WalkTarget;
+use crate::allocator::{AllocatorSpace, RegionPages};
+use crate::mappings::{Mapping, Mappings, pool_mounts};
+use crate::numa_maps::MemoryByUse;
+use crate::walk::WalkTarget;
 use numakit_sys::pages::{MAX_QUERY, PageRun, Pages, Present};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{ReadError, SysRoot};
@@ -22,7 +22,7 @@ const BLIND_PIECE: u64 = 65_536;
 
 /// The size of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Size {
+pub struct ProcessSize {
     /// Resident memory, including huge page pools, in bytes.
     pub resident: u64,
     /// The part from huge page pools.
@@ -33,7 +33,7 @@ pub struct Size {
     pub tables: u64,
 }
 
-impl Size {
+impl ProcessSize {
     /// The size of a process, from its status, which the kernel prints without a lock of its memory.
     pub fn of(root: &SysRoot, pid: u32) -> Self {
         let status = TaskDir::of(root, pid).status().unwrap_or_default();
@@ -114,7 +114,7 @@ impl PageQuery {
         place: &WalkTarget<'_>,
         pages: &Arc<dyn Pages>,
         pid: u32,
-        size: Size,
+        size: ProcessSize,
         space: Option<AllocatorSpace>,
     ) -> Result<Self, ReadError> {
         let mut pools = Vec::new();

@@ -1,8 +1,8 @@
-use super::super::numa_maps::Use;
-use super::super::search::{Located, Search};
 use super::*;
-use crate::task::nodes::TaskNodes;
-use crate::testing::{nodes, root};
+use crate::nodes::TaskNodes;
+use crate::numa_maps::Use;
+use crate::search::{Located, Search};
+use numakit_testing::sysfs::{nodes, root};
 use std::sync::Mutex;
 
 const PAGE: u64 = 4096;

@@ -1,27 +1,24 @@
 //! The counts of libnumalloc in a running process, which is not stopped for it.
 
+mod library;
 mod space;
 mod table;
 mod watch;
 
 pub use space::{AllocatorSpace, PagesUnknown, RegionPages};
+pub use table::{AllocatorCounts, CountTableError, RegionCounts};
 pub use watch::{AllocatorCandidate, AllocatorWatch, NodeAllocations};
 
-pub use table::{AllocatorCounts, CountTableError, RegionCounts};
-
-use super::access::TaskAccess;
-use numakit_explain::symbols;
-use numakit_sampling::process::{ObservedProcess, ProcessMapping};
-use numakit_sys::proc::{TaskDir, numa_maps};
+use crate::access::TaskAccess;
+use crate::tree::Tree;
+use library::LIBRARY;
+use numakit_sys::proc::{TaskDir, maps, numa_maps};
+use numakit_sys::remote::RemoteMemory;
 use numakit_sys::{ReadError, SysRoot, sched};
 use std::io::ErrorKind;
 
-/// The file of the library; its table is the symbol.
-const LIBRARY: &str = "libnumalloc.so";
+/// The symbol of the library's table.
 const TABLE: &str = "numalloc_counts";
-
-/// What the kernel adds to the name of a mapped file that was removed.
-const REMOVED: &str = " (deleted)";
 
 /// Why there are no counts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +88,10 @@ impl AllocatorError {
 /// A process with the library.
 #[derive(Debug)]
 pub struct AllocatorReader {
-    process: ObservedProcess,
+    process: u32,
+    /// The start time of the process, which with its number identifies it.
+    start: u64,
+    memory: RemoteMemory,
     address: u64,
     /// The table as it was read last.
     bytes: Vec<u8>,
@@ -111,43 +111,41 @@ impl AllocatorReader {
         if stat.has_ended() {
             return Err(AllocatorError::Ended(pid));
         }
-        let not_loaded = || AllocatorError::NotLoaded { pid, program: stat.name() };
-        // Most processes are others, and their mappings may be many.
-        if !maps.contains(LIBRARY) {
-            return Err(not_loaded());
-        }
-        let process = ObservedProcess::open(pid).map_err(unreadable)?;
-        let mut mappings = process.mappings().iter();
-        let mapping =
-            mappings.find(|mapping| mapping.offset == 0 && is_library(mapping)).ok_or_else(not_loaded)?;
-        let path = mapping.name.to_string();
-        let file = library(&task, mapping).map_err(|reason| AllocatorError::Unreadable {
+        // Most processes have another allocator, and their mappings may be many.
+        let mapping = maps.lines().filter(|line| line.contains(LIBRARY)).find_map(library::mapping);
+        let mapping = mapping.ok_or_else(|| AllocatorError::NotLoaded { pid, program: stat.name() })?;
+        let path = mapping.name.to_owned();
+        let file = library::file(&task, &mapping).map_err(|reason| AllocatorError::Unreadable {
             pid,
             path: path.clone(),
             reason: reason.reason,
         })?;
-        let distance = symbols::exported(&file, TABLE).ok_or(AllocatorError::NoTable { pid, path })?;
+        let distance = library::exported(&file, TABLE).ok_or(AllocatorError::NoTable { pid, path })?;
         let address = mapping.range.start.saturating_add(distance);
-        Ok(Self { address, process, bytes: vec![0; table::HEADER_BYTES] })
+        let (memory, bytes) = (RemoteMemory::of(pid), vec![0; table::HEADER_BYTES]);
+        Ok(Self { process: pid, start: stat.start, memory, address, bytes })
     }
 
     /// The counts as they are now, and where the pages lie: the kernel visits all pages for that, and the program waits if
     /// it maps memory meanwhile.
     pub fn read(&mut self) -> Result<AllocatorCounts, AllocatorError> {
-        let pid = self.process.id();
-        // Another process may have its number, or it another program.
-        self.process.refresh();
-        // At the end of a process its memory goes first.
-        if self.process.has_ended() || self.process.mappings().is_empty() {
+        let (pid, root) = (self.process, SysRoot::host());
+        let task = TaskDir::of(&root, pid);
+        // Another process may have the number of this one by now, which may have executed another program.
+        if task.stat().ok().is_none_or(|stat| stat.exited || stat.start != self.start) {
             return Err(AllocatorError::Ended(pid));
         }
-        if self.process.mapping(self.address).is_none() {
-            return Err(AllocatorError::Replaced(pid));
+        match task.text("maps") {
+            // At the end of a process its memory goes first.
+            Ok(text) if text.is_empty() => return Err(AllocatorError::Ended(pid)),
+            Ok(text) if maps::mapping_of(&text, self.address).is_none() => {
+                return Err(AllocatorError::Replaced(pid));
+            }
+            _ => {}
         }
         let mut counts = self.peek()?;
-        counts.pages = pages(pid, &counts);
+        counts.pages = pages(&task, &counts);
         // There is a region for each number up to the highest node.
-        let root = SysRoot::host();
         let has_node = |node: u32| node == 0 || root.exists(&format!("/sys/devices/system/node/node{node}"));
         counts.regions.retain(|region| region.mapped > 0 || region.node.is_none_or(has_node));
         Ok(counts)
@@ -156,7 +154,7 @@ impl AllocatorReader {
     /// The counts as they are now, without their pages. Of a process that executes another program since, this finds no
     /// table.
     pub fn peek(&mut self) -> Result<AllocatorCounts, AllocatorError> {
-        let pid = self.process.id();
+        let pid = self.process;
         let damaged = |error| match error {
             CountTableError::Magic => AllocatorError::Replaced(pid),
             other => AllocatorError::Table(pid, other),
@@ -172,12 +170,12 @@ impl AllocatorReader {
 
     /// Copies as much of the table as it has, as far as is known.
     fn copy(&mut self) -> Result<(), AllocatorError> {
-        let pid = self.process.id();
-        if self.process.read(self.address, &mut self.bytes) {
+        let pid = self.process;
+        if self.memory.read(self.address, &mut self.bytes) == Some(self.bytes.len()) {
             Ok(())
-        } else if self.process.has_ended() {
+        } else if self.memory.has_ended() {
             Err(AllocatorError::Ended(pid))
-        } else if self.process.is_readable() {
+        } else if self.memory.is_readable() {
             Err(AllocatorError::Replaced(pid))
         } else {
             Err(refused(&SysRoot::host(), pid))
@@ -186,11 +184,11 @@ impl AllocatorReader {
 }
 
 /// Where the pages of the regions lie, or why that is unknown.
-fn pages(pid: u32, counts: &AllocatorCounts) -> Result<Vec<RegionPages>, PagesUnknown> {
+fn pages(process: &TaskDir<'_>, counts: &AllocatorCounts) -> Result<Vec<RegionPages>, PagesUnknown> {
     if counts.regions.iter().any(|region| region.node.is_none()) {
         return Err(PagesUnknown::NoNodes);
     }
-    let text = TaskDir::of(&SysRoot::host(), pid).bytes("numa_maps")?;
+    let text = process.bytes("numa_maps")?;
     let (mut pages, mut on) = (counts.space.no_pages(), Vec::new());
     for line in text.split(|&b| b == b'\n') {
         on.clear();
@@ -202,17 +200,15 @@ fn pages(pid: u32, counts: &AllocatorCounts) -> Result<Vec<RegionPages>, PagesUn
     Ok(pages)
 }
 
-fn is_library(mapping: &ProcessMapping) -> bool {
-    let name = mapping.name.strip_suffix(REMOVED).unwrap_or(&mapping.name);
-    name.strip_suffix(LIBRARY).is_some_and(|folder| folder.ends_with('/'))
-}
-
-/// The file of a mapping: as the process finds it, else, for root, the one that is mapped though it was removed.
-fn library(task: &TaskDir<'_>, mapping: &ProcessMapping) -> Result<Vec<u8>, ReadError> {
-    task.bytes(&format!("root{}", mapping.name)).or_else(|error| {
-        let mapped = format!("map_files/{:x}-{:x}", mapping.range.start, mapping.range.end);
-        task.bytes(&mapped).map_err(|_| error)
-    })
+/// Whether a running process or one of its descendants has loaded the library, or may have done so without showing it.
+pub fn may_be_loaded(root: &SysRoot, pid: u32) -> bool {
+    let lacks = |pid: u32| {
+        use AllocatorError::{Ended, NoProcess, NotLoaded};
+        matches!(AllocatorReader::open(pid), Err(NotLoaded { .. } | NoProcess(_) | Ended(_)))
+    };
+    let mut tree = Tree::of(root, pid);
+    tree.scan(root);
+    tree.members.iter().any(|member| !lacks(member.pid))
 }
 
 /// The setting of the security module Yama.

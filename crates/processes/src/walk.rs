@@ -1,9 +1,9 @@
 //! Walks the memory of several processes, one after the other and in small parts.
 
-use super::allocator::{AllocatorSpace, RegionPages};
-use super::nodes::TaskNodes;
-use super::numa_maps::MemoryByUse;
-use super::search::Search;
+use crate::allocator::{AllocatorSpace, RegionPages};
+use crate::nodes::TaskNodes;
+use crate::numa_maps::MemoryByUse;
+use crate::search::Search;
 use numakit_sys::proc::{TaskDir, digits};
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub struct WalkTarget<'a> {
 }
 
 /// A process to walk: its pid and start time, which identify it.
-pub type Name = (u32, Option<u64>);
+pub type ProcessKey = (u32, Option<u64>);
 
 /// What is read of each process.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,7 +41,7 @@ pub enum WalkStep {
     /// There is more to do.
     Part,
     /// A process is done.
-    Process(Name, MemoryByUse),
+    Process(ProcessKey, MemoryByUse),
     /// All are done.
     End,
 }
@@ -51,7 +51,7 @@ pub enum WalkStep {
 pub struct Walk {
     wanted: WalkRequest,
     /// The remaining processes; the last one is next.
-    left: Vec<Name>,
+    left: Vec<ProcessKey>,
     search: Option<Search>,
     /// Where the allocators of processes have their regions.
     spaces: HashMap<u32, AllocatorSpace>,
@@ -80,7 +80,7 @@ pub struct WalkFindings {
 
 impl Walk {
     /// A walk of these processes in this order.
-    pub fn new(wanted: WalkRequest, mut processes: Vec<Name>) -> Self {
+    pub fn new(wanted: WalkRequest, mut processes: Vec<ProcessKey>) -> Self {
         processes.reverse();
         Self { wanted, left: processes, ..Self::default() }
     }
@@ -171,8 +171,8 @@ fn huge_pages(text: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::numa_maps::Use;
-    use crate::testing::{nodes, root};
+    use crate::numa_maps::Use;
+    use numakit_testing::sysfs::{nodes, root};
 
     const BOTH: WalkRequest = WalkRequest { memory: true, huge_pages: true };
 

@@ -1,7 +1,7 @@
 use super::*;
-use crate::task::machine::{Made, topology};
-use crate::task::numa_maps::Use;
+use crate::numa_maps::Use;
 use numakit_sys::root::FileTree as Files;
+use numakit_testing::processes::{MadeProcess, four_nodes};
 
 const ALL: WatchTargets = WatchTargets {
     walk: walk::WalkRequest { memory: true, huge_pages: true },
@@ -10,14 +10,14 @@ const ALL: WatchTargets = WatchTargets {
     limit: false,
 };
 
-fn machine(processes: &[&Made]) -> SysRoot {
+fn machine(processes: &[&MadeProcess]) -> SysRoot {
     let mut files = Files::new();
     processes.iter().for_each(|p| p.put(&mut files));
     SysRoot::of_tree(files)
 }
 
 fn observer(root: &SysRoot, pid: u32) -> Observer {
-    let nodes = TaskNodes::of(&topology());
+    let nodes = TaskNodes::of(&four_nodes());
     let mut observer =
         Observer::new(&WalkTarget { root, nodes: &nodes, page_size: 4096, may_hold: true }, ALL, pid);
     observer.scan();
@@ -25,19 +25,20 @@ fn observer(root: &SysRoot, pid: u32) -> Observer {
     observer
 }
 
-fn set(root: &SysRoot, process: &Made) {
+fn set(root: &SysRoot, process: &MadeProcess) {
     root.change(|files| process.put(files));
 }
 
 #[test]
 fn memory_of_the_whole_tree_is_added_up_by_node_and_use() {
-    let mut parent = Made::new(10, 1, 0).maps("heap anon=9", &[(0, 10), (2, 5)]).maps("stack", &[(0, 1)]);
+    let mut parent =
+        MadeProcess::new(10, 1, 0).maps("heap anon=9", &[(0, 10), (2, 5)]).maps("stack", &[(0, 1)]);
     parent.children = vec![11];
-    let child = Made::new(11, 10, 2)
+    let child = MadeProcess::new(11, 10, 2)
         .maps("anon=3", &[(3, 7)])
         .maps("file=/a\\040huge", &[(1, 2)])
         .maps("file=/x huge", &[(1, 1)]);
-    let unrelated = Made::new(12, 1, 0).maps("heap", &[(0, 1000)]);
+    let unrelated = MadeProcess::new(12, 1, 0).maps("heap", &[(0, 1000)]);
     let observer = observer(&machine(&[&parent, &child, &unrelated]), 10);
     let walked = observer.walked.clone().unwrap();
     let findings = walked.findings;
@@ -50,7 +51,7 @@ fn memory_of_the_whole_tree_is_added_up_by_node_and_use() {
 
 #[test]
 fn cpu_time_goes_to_the_node_of_each_thread_and_to_near_and_far_memory() {
-    let mut process = Made::new(10, 1, 0).maps("heap", &[(0, 30), (1, 10)]);
+    let mut process = MadeProcess::new(10, 1, 0).maps("heap", &[(0, 30), (1, 10)]);
     process.threads = vec![(10, 0, 5000, -1), (13, 2, 7000, -1), (14, 7, 0, 3)];
     let root = machine(&[&process]);
     let mut observer = observer(&root, 10);
@@ -67,11 +68,11 @@ fn cpu_time_goes_to_the_node_of_each_thread_and_to_near_and_far_memory() {
 
 #[test]
 fn members_stay_when_their_parent_exits_and_counts_never_decrease() {
-    let mut parent = Made::new(10, 1, 0);
+    let mut parent = MadeProcess::new(10, 1, 0);
     (parent.children, parent.counts[0]) = (vec![11], 100);
-    let mut child = Made::new(11, 10, 0);
+    let mut child = MadeProcess::new(11, 10, 0);
     (child.children, child.counts[0]) = (vec![12], 20);
-    let mut grandchild = Made::new(12, 11, 0);
+    let mut grandchild = MadeProcess::new(12, 11, 0);
     grandchild.counts[0] = 3;
     let root = machine(&[&parent, &child, &grandchild]);
     let mut observer = observer(&root, 10);
@@ -99,18 +100,18 @@ fn members_stay_when_their_parent_exits_and_counts_never_decrease() {
 
 #[test]
 fn a_reused_pid_is_not_a_member() {
-    let process = Made::new(10, 1, 0);
+    let process = MadeProcess::new(10, 1, 0);
     let root = machine(&[&process]);
     let mut observer = observer(&root, 10);
-    set(&root, &Made { start: 77, ..process });
+    set(&root, &MadeProcess { start: 77, ..process });
     observer.scan();
     assert_eq!(observer.processes(), 0);
 }
 
 #[test]
 fn without_lists_of_children_they_are_searched() {
-    let (parent, child) = (Made::new(20, 1, 0), Made::new(11, 20, 0));
-    let (grandchild, unrelated) = (Made::new(15, 11, 0), Made::new(16, 1, 0));
+    let (parent, child) = (MadeProcess::new(20, 1, 0), MadeProcess::new(11, 20, 0));
+    let (grandchild, unrelated) = (MadeProcess::new(15, 11, 0), MadeProcess::new(16, 1, 0));
     let root = machine(&[&parent, &child, &grandchild, &unrelated]);
     root.change(|files| {
         [20, 11, 15, 16].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/task/{p}/children")))
@@ -120,9 +121,9 @@ fn without_lists_of_children_they_are_searched() {
 
 #[test]
 fn zombies_have_no_threads_and_no_memory() {
-    let mut parent = Made::new(10, 1, 0);
+    let mut parent = MadeProcess::new(10, 1, 0);
     parent.children = vec![11];
-    let zombie = Made { state: 'Z', ..Made::new(11, 10, 2).maps("heap", &[(1, 5)]) };
+    let zombie = MadeProcess { state: 'Z', ..MadeProcess::new(11, 10, 2).maps("heap", &[(1, 5)]) };
     let observer = observer(&machine(&[&parent, &zombie]), 10);
     assert_eq!((observer.processes(), observer.activity.threads.clone()), (1, vec![1, 0, 0, 0]));
     assert_eq!(observer.walked.unwrap().memory.total(), 0);
@@ -130,7 +131,7 @@ fn zombies_have_no_threads_and_no_memory() {
 
 #[test]
 fn a_walk_continues_where_it_was_interrupted() {
-    let mut process = Made::new(10, 1, 0);
+    let mut process = MadeProcess::new(10, 1, 0);
     for _ in 0..1000 {
         process = process.maps("anon=1", &[(0, 1)]);
     }

@@ -127,15 +127,7 @@ fn is_limited(root: &SysRoot, folder: &GroupFolder) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::root::FileTree;
-
-    fn root(files: &[(&str, &str)]) -> SysRoot {
-        let mut tree = FileTree::new();
-        for (path, text) in files {
-            tree.file(path, *text);
-        }
-        SysRoot::of_tree(tree)
-    }
+    use numakit_testing::sysfs::root;
 
     fn set(root: &SysRoot, path: &str, text: &str) {
         root.change(|tree| _ = tree.file(path, text));

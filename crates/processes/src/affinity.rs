@@ -1,8 +1,8 @@
 //! Where a process may run, and on which nodes it may allocate memory, for each of its threads.
 
-use super::access::TaskAccess;
-use super::page_query::Size;
-use super::search;
+use crate::access::TaskAccess;
+use crate::page_query::ProcessSize;
+use crate::search;
 use numakit_model::CpuSet;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{ReadError, SysRoot};
@@ -69,7 +69,7 @@ impl Affinity {
 }
 
 fn policies(root: &SysRoot, pid: u32) -> Policies {
-    if root.pages().is_some() && !search::is_small(Size::of(root, pid)) {
+    if root.pages().is_some() && !search::is_small(ProcessSize::of(root, pid)) {
         return Policies::TooLarge;
     }
     let text = match TaskDir::of(root, pid).text("numa_maps") {
@@ -96,7 +96,7 @@ fn policies(root: &SysRoot, pid: u32) -> Policies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::root;
+    use numakit_testing::sysfs::root;
 
     fn status(cpus: &str, memory: &str) -> String {
         format!("Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t{cpus}\nMems_allowed_list:\t{memory}\n")

@@ -1,6 +1,6 @@
 //! The threads of a process: where each runs, and what it did since the last scan.
 
-use super::nodes::TaskNodes;
+use crate::nodes::TaskNodes;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{TaskDir, TaskStat, digits};
 use std::collections::HashMap;

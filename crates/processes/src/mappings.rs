@@ -1,7 +1,7 @@
 //! /proc/PID/maps: the use of each mapping. The kernel prints it without visiting pages, and holds the
 //! mmap lock of the process for one page of text at a time.
 
-use super::numa_maps::Use;
+use crate::numa_maps::Use;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::maps::MapsEntry;
 use numakit_sys::{ReadError, RootFile, SysRoot};
@@ -100,7 +100,7 @@ impl Mappings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::root;
+    use numakit_testing::sysfs::root;
     use proptest::prelude::*;
 
     #[test]

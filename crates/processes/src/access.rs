@@ -52,7 +52,7 @@ impl TaskAccess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::root;
+    use numakit_testing::sysfs::root;
 
     #[test]
     fn the_fix_is_one_that_is_not_in_place_yet() {

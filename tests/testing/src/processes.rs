@@ -1,4 +1,4 @@
-//! A machine of four nodes with processes, for tests. Node N has CPUs 2N and 2N + 1.
+//! A machine of four nodes with processes. Node N has the CPUs 2N and 2N + 1.
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
@@ -6,29 +6,37 @@ use numakit_sys::root::FileTree;
 use std::fmt::Write;
 
 /// Four nodes of two CPUs.
-pub fn topology() -> Topology {
+pub fn four_nodes() -> Topology {
     let node = |id: u32| Node { os_index: id, cpus: CpuSet::range(2 * id, 2 * id + 1), ..Node::default() };
     Topology { page_size: 4096, nodes: (0..4).map(node).collect(), ..Topology::default() }
 }
 
 /// A process of the generated /proc.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct MadeProcess {
+    /// Its number.
     pub pid: u32,
+    /// That of its parent.
     pub parent: u32,
+    /// The name of its program.
     pub command: &'static str,
+    /// The letter of its state.
     pub state: char,
+    /// The kernel's flags.
     pub flags: u32,
+    /// Its start time in ticks.
     pub start: u64,
     /// minflt cminflt majflt cmajflt utime stime cutime cstime
     pub counts: [u64; 8],
     /// For each thread: id, CPU, CPU time in ns, preferred node.
     pub threads: Vec<(u32, u32, u64, i32)>,
+    /// The numbers of its children.
     pub children: Vec<u32>,
+    /// Lines of its numa_maps.
     pub numa_maps: Vec<String>,
 }
 
-impl Made {
+impl MadeProcess {
     /// One thread on a CPU.
     pub fn new(pid: u32, parent: u32, cpu: u32) -> Self {
         Self {

@@ -2,11 +2,11 @@
 //! stop the process: reading its numa_maps or smaps holds its mmap lock while the kernel visits every
 //! page of a mapping, and its own `mmap` calls wait meanwhile.
 
-use super::allocator::{AllocatorSpace, RegionPages};
-use super::nodes::TaskNodes;
-use super::numa_maps::{MemoryByUse, NumaMapsReading};
-use super::page_query::{PageQuery, QueriedMemory, Size};
-use super::walk::WalkTarget;
+use crate::allocator::{AllocatorSpace, RegionPages};
+use crate::nodes::TaskNodes;
+use crate::numa_maps::{MemoryByUse, NumaMapsReading};
+use crate::page_query::{PageQuery, ProcessSize, QueriedMemory};
+use crate::walk::WalkTarget;
 use numakit_model::Topology;
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const SMALL: u64 = 16 << 20;
 const SMALL_TABLES: u64 = 1 << 20;
 
 /// Whether all of a process may be read with its lock held.
-pub(super) fn is_small(size: Size) -> bool {
+pub(super) fn is_small(size: ProcessSize) -> bool {
     size.resident <= SMALL && size.tables <= SMALL_TABLES
 }
 
@@ -40,7 +40,7 @@ pub struct Located {
 
 /// The memory of a process in bytes by node number; `None` if the kernel does not show it. Its lock
 /// may be held meanwhile.
-pub fn by_node(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BTreeMap<u32, u64>> {
+pub fn memory_by_node(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BTreeMap<u32, u64>> {
     let nodes = TaskNodes::of(topology);
     let place = WalkTarget { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
     let mut search = Search::open(&place, pid, None).ok()?;
@@ -73,7 +73,7 @@ impl Search {
         let mut search = Self { pid, small: true, nodes, space, method };
         // A capture has only files.
         if let Some(pages) = place.root.pages() {
-            let size = Size::of(place.root, pid);
+            let size = ProcessSize::of(place.root, pid);
             search.small = is_small(size);
             if !search.small {
                 search.method =
@@ -128,14 +128,14 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{nodes, root};
+    use numakit_testing::sysfs::{nodes, root};
 
     #[test]
     fn memory_is_listed_by_the_numbers_of_nodes() {
         let maps = "1 default heap N1=2 kernelpagesize_kB=4\n2 default N4=1 kernelpagesize_kB=4\n";
         let root = root(&[("/proc/7/numa_maps", maps)]);
         let topology = Topology { page_size: 4096, ..nodes(&[1, 4]) };
-        assert_eq!(by_node(&root, &topology, 7), Some(BTreeMap::from([(1, 8192), (4, 4096)])));
-        assert_eq!(by_node(&root, &topology, 8), None);
+        assert_eq!(memory_by_node(&root, &topology, 7), Some(BTreeMap::from([(1, 8192), (4, 4096)])));
+        assert_eq!(memory_by_node(&root, &topology, 8), None);
     }
 }

@@ -1,0 +1,45 @@
+//! The survey of processes: which there are, what their threads do, and on which nodes their memory is.
+//!
+//! - [`Survey`] scans all processes of a machine or some of them again and again, for lists of processes.
+//! - [`Observer`] follows one process and its descendants, and adds up what they do and have. A [`Walker`] runs it in a
+//!   thread of its own, so that a sensor never waits for /proc.
+//! - [`Affinity`] is where threads may run and memory may come from; [`AllocatorReader`] reads the counts of libnumalloc.
+//!
+//! Both walk memory by the same code, in parts so short that a process is hardly delayed: a small process by its
+//! numa_maps, a large one by querying the nodes of its pages. [`TaskAccess`] says what permits to read the processes of
+//! others.
+
+mod access;
+mod account;
+mod affinity;
+mod allocator;
+mod limit;
+mod mappings;
+mod nodes;
+mod numa_maps;
+mod observer;
+mod pace;
+mod page_query;
+mod running_cpus;
+mod search;
+mod survey;
+mod threads;
+mod tree;
+mod walk;
+mod walker;
+
+pub use access::TaskAccess;
+pub use affinity::{Affinity, Policies, ThreadGroup};
+pub use allocator::{
+    AllocatorCounts, AllocatorError, AllocatorReader, AllocatorSpace, AllocatorWatch, CountTableError,
+    NodeAllocations, PagesUnknown, RegionCounts, RegionPages, may_be_loaded,
+};
+pub use limit::LimitWatch;
+pub use nodes::TaskNodes;
+pub use numa_maps::{MemoryByUse, NumaMapsReading, Use};
+pub use observer::{Activity, Observer, Walked, WatchTargets};
+pub use search::memory_by_node;
+pub use survey::{MemorySource, ProcessSample, Survey, WalkCandidate, descendants};
+pub use threads::ThreadFields;
+pub use walk::{WalkFindings, WalkRequest};
+pub use walker::{Walker, WalkerControl, WalkerStatus};
