@@ -17,7 +17,6 @@ pub mod originals;
 mod page;
 mod peaks;
 mod placement;
-mod processes;
 pub mod program;
 mod progress;
 mod projection;

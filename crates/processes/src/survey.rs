@@ -5,62 +5,13 @@ use crate::access::TaskAccess;
 use crate::nodes::TaskNodes;
 use crate::numa_maps::MemoryByUse;
 use crate::observer::near;
+use crate::sample::{MemorySource, ProcessSample};
 use crate::threads::{ThreadFields, ThreadScan, Threads};
 use crate::walk::{self, Walk, WalkFindings, WalkStep, WalkTarget};
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
 use std::collections::{HashMap, HashSet};
-
-/// The memory of a process by node, or why it is unknown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemorySource {
-    /// The memory.
-    Memory(MemoryByUse),
-    /// It may not be read.
-    Denied,
-    /// There was no time for it.
-    Late,
-    /// The kernel only shows it while it stops the process.
-    Refused,
-}
-
-/// A process, and what it did since the last scan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProcessSample {
-    /// Its number.
-    pub pid: u32,
-    /// The number of its parent.
-    pub parent: u32,
-    /// Its start time, in ticks since boot; together with the number, it identifies a process.
-    pub start: u64,
-    /// Its user: the name if known, otherwise the number.
-    pub user: String,
-    /// The name of its program.
-    pub command: String,
-    /// Threads.
-    pub threads: u64,
-    /// CPU time in ns.
-    pub ran: u64,
-    /// Page faults; `None` in the first scan that finds the process.
-    pub faults: Option<u64>,
-    /// Of these, those that waited for a disk.
-    pub major_faults: Option<u64>,
-    /// Pages that NUMA balancing moved; `None` unless they are counted.
-    pub moved: Option<u64>,
-    /// CPU time on known nodes, times the share of memory on the same node, and times the share
-    /// elsewhere. If the process did not run, all its threads have equal weight. `None` if the
-    /// memory or all CPUs are unknown.
-    pub near_far: Option<(u64, u64)>,
-    /// Resident memory in bytes, as the kernel counts it, without huge page pools.
-    pub resident: u64,
-    /// Its memory by node.
-    pub found: MemorySource,
-    /// Maximum standard error of the memory of a node in bytes; 0 if all pages were queried.
-    pub error: u64,
-    /// Whether its lock was held, because there was no other method.
-    pub held: bool,
-}
 
 /// Scans processes repeatedly.
 #[derive(Debug)]

@@ -4,21 +4,7 @@ use crate::table::page_table;
 use numakit_model::numbers::{ABSENT, duration};
 use numakit_processes::{MemoryByUse, MemorySource, ProcessSample, Use};
 use serde_json::{Value, json};
-use std::cmp::{Ordering, Reverse};
-
-/// The order of processes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SortKey {
-    /// Most CPU time on remote memory first, then the largest remote share of memory.
-    #[default]
-    Remote,
-    /// Most memory first.
-    Memory,
-    /// Most CPU time first.
-    Cpu,
-    /// Lowest PID first.
-    Pid,
-}
+use std::cmp::Reverse;
 
 /// What was measured.
 #[derive(Debug, Clone, Default)]
@@ -48,22 +34,6 @@ const USES: [(&str, &str, Use); 5] = [
 ];
 
 impl TaskTable {
-    /// Sorts the processes.
-    pub fn sort(&mut self, order: SortKey) {
-        let by_pid = |p: &ProcessSample| p.pid;
-        match order {
-            SortKey::Pid => self.processes.sort_by_key(by_pid),
-            SortKey::Cpu => self.processes.sort_by_key(|p| (Reverse(p.ran), p.pid)),
-            SortKey::Memory => self.processes.sort_by_key(|p| (Reverse(memory(p)), p.pid)),
-            SortKey::Remote => self.processes.sort_by(far_first),
-        }
-    }
-
-    /// Keeps those of one user.
-    pub fn only_of(&mut self, user: &str) {
-        self.processes.retain(|p| p.user == user);
-    }
-
     /// One line per process, at most `top`, and notes on the rest.
     pub fn list(&self, top: usize) -> String {
         let shown = self.columns();
@@ -118,7 +88,7 @@ impl TaskTable {
     /// The nodes that have a column: those with the most memory, in their order.
     fn columns(&self) -> Vec<usize> {
         let on = |at: usize| {
-            let found = self.processes.iter().filter_map(|p| known(p));
+            let found = self.processes.iter().filter_map(ProcessSample::memory);
             found.fold(0u64, |sum, memory| sum.saturating_add(memory.on(at)))
         };
         let mut places: Vec<usize> = (0..self.nodes.len()).collect();
@@ -133,22 +103,18 @@ impl TaskTable {
             process.pid.to_string(),
             process.user.clone(),
             process.threads.to_string(),
-            percent(self.cpu(process)),
+            percent(process.cpu_percent(self.seconds)),
             percent(self.remote(process)),
-            mib(memory(process)),
+            mib(process.bytes()),
         ];
-        row.extend(shown.iter().map(|&at| known(process).map_or(ABSENT.to_owned(), |m| mib(m.on(at)))));
+        row.extend(shown.iter().map(|&at| process.memory().map_or(ABSENT.to_owned(), |m| mib(m.on(at)))));
         row.push(process.command.clone());
         row
     }
 
-    fn cpu(&self, process: &ProcessSample) -> Option<f64> {
-        (self.seconds > 0.0).then(|| process.ran as f64 / 1e9 / self.seconds * 100.0)
-    }
-
     /// `None` with one node, where nothing can be remote.
     fn remote(&self, process: &ProcessSample) -> Option<f64> {
-        if self.one_node() { None } else { share(process).map(|share| share * 100.0) }
+        process.remote_percent().filter(|_| !self.one_node())
     }
 
     fn notes(&self, top: usize, columns: usize) -> Vec<String> {
@@ -183,7 +149,7 @@ impl TaskTable {
     /// The error of the nodes of large processes.
     fn estimated(&self) -> Option<String> {
         let shares = self.processes.iter().filter(|p| p.error > 0).map(|p| {
-            let total = memory(p).max(1);
+            let total = p.bytes().max(1);
             (p.error as f64 / total as f64) * 100.0
         });
         let (count, worst) = shares.fold((0, 0.0f64), |(count, worst), share| (count + 1, worst.max(share)));
@@ -206,7 +172,7 @@ impl TaskTable {
             process.pid,
             process.command,
             process.user,
-            sign(self.cpu(process)),
+            sign(process.cpu_percent(self.seconds)),
             sign(self.remote(process))
         );
         let memory = match &process.found {
@@ -239,7 +205,7 @@ impl TaskTable {
         let by_node = |memory: &MemoryByUse, usage: Use| {
             memory.0.iter().map(|uses| uses[usage as usize]).collect::<Vec<_>>()
         };
-        let memory = known(process).map(|memory| {
+        let memory = process.memory().map(|memory| {
             let uses =
                 USES.iter().map(|(_, name, usage)| ((*name).to_owned(), json!(by_node(memory, *usage))));
             let total: Vec<u64> = (0..self.nodes.len()).map(|at| memory.on(at)).collect();
@@ -250,7 +216,7 @@ impl TaskTable {
             "user": process.user,
             "command": process.command,
             "threads": process.threads,
-            "cpu": self.cpu(process),
+            "cpu": process.cpu_percent(self.seconds),
             "remote": self.remote(process),
             "resident": process.resident,
             "memory": memory,
@@ -272,35 +238,6 @@ const STOPPED: &str = "Read from numa_maps, which blocks the mappings of a proce
                     here (a container allows it with --cap-add SYS_NICE).";
 
 const ONE_NODE: &str = "One node: all memory is local, nothing is remote.";
-
-fn known(process: &ProcessSample) -> Option<&MemoryByUse> {
-    match &process.found {
-        MemorySource::Memory(memory) => Some(memory),
-        _ => None,
-    }
-}
-
-/// The memory that was read by node, else the resident size.
-fn memory(process: &ProcessSample) -> u64 {
-    known(process).map_or(process.resident, MemoryByUse::total)
-}
-
-/// The remote share, from 0 to 1.
-fn share(process: &ProcessSample) -> Option<f64> {
-    let (near, far) = process.near_far?;
-    let all = near as f64 + far as f64;
-    (all > 0.0).then(|| far as f64 / all)
-}
-
-fn far_first(a: &ProcessSample, b: &ProcessSample) -> Ordering {
-    // CPU time on remote memory; a process that did not run has none.
-    let far = |p: &ProcessSample| share(p).map_or(0.0, |share| share * p.ran as f64);
-    let idle = |p: &ProcessSample| share(p).map_or(0.0, |share| share * memory(p) as f64);
-    let descending = |a: f64, b: f64| b.total_cmp(&a);
-    descending(far(a), far(b)).then_with(|| descending(idle(a), idle(b))).then_with(|| {
-        (Reverse(a.ran), Reverse(memory(a)), a.pid).cmp(&(Reverse(b.ran), Reverse(memory(b)), b.pid))
-    })
-}
 
 fn processes(count: usize) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }

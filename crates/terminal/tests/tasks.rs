@@ -4,11 +4,10 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
-use numakit_processes::Survey;
-use numakit_processes::TaskAccess;
+use numakit_processes::{ProcessRanking, Survey, TaskAccess};
 use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
-use numakit_terminal::tasks::{SortKey, TaskTable};
+use numakit_terminal::tasks::TaskTable;
 use std::io::ErrorKind;
 
 /// Node N has the CPUs 4N to 4N + 3.
@@ -69,14 +68,14 @@ fn from_files_to_text() {
         root.change(|tree| work(tree, 0));
         let mut survey = Survey::new(&root, &topology, only.clone()).unwrap();
         root.change(|tree| work(tree, 1000));
-        let processes = survey.measure(&|| true);
-        let mut tasks = TaskTable {
+        let mut processes = survey.measure(&|| true);
+        ProcessRanking::Remote.sort(&mut processes);
+        let tasks = TaskTable {
             nodes: survey.nodes().to_vec(),
             seconds: 1.0,
             processes,
             fix: TaskAccess::read(&root).fix(),
         };
-        tasks.sort(SortKey::Remote);
         text.push_str(&if only.is_none() { tasks.list(20) + "\n" } else { tasks.details() });
     }
     let path = format!("{}/tests/golden/tasks-four-nodes.txt", env!("CARGO_MANIFEST_DIR"));

@@ -1,6 +1,6 @@
 //! Processes: what is known of each, their order, and which of them are shown.
 
-use numakit_processes::{MemorySource, ProcessSample, descendants};
+use numakit_processes::{MemorySource, ProcessSample, descendants, per_second};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -231,29 +231,25 @@ impl Memories {
                 return self.known.remove(&(sample.pid, sample.start)).unwrap_or(unread);
             }
         };
-        let share = |(near, far): (u64, u64)| {
-            let all = near as f64 + far as f64;
-            (all > 0.0).then(|| 100.0 * far as f64 / all)
-        };
         // On one node nothing can be remote.
-        let remote = sample.near_far.filter(|_| nodes > 1).and_then(share);
+        let remote = sample.remote_percent().filter(|_| nodes > 1);
         Known { memory, remote, read }
     }
 }
 
 fn row(sample: &ProcessSample, seconds: f64, known: &Known) -> ProcessRow {
-    let over = |value: f64| (seconds > 0.0).then(|| value / seconds);
+    let rate = |count: Option<u64>| per_second(count?, seconds);
     ProcessRow {
         pid: sample.pid,
         parent: sample.parent,
         user: sample.user.clone(),
         command: sample.command.clone(),
-        cpu: over(sample.ran as f64 / 1e7),
+        cpu: sample.cpu_percent(seconds),
         remote: known.remote,
         resident: Some(sample.resident),
         memory: known.memory.clone(),
-        faults: sample.faults.and_then(|faults| over(faults as f64)),
-        moved: sample.moved.and_then(|moved| over(moved as f64)),
+        faults: rate(sample.faults),
+        moved: rate(sample.moved),
     }
 }
 
@@ -269,16 +265,13 @@ mod tests {
             start: 5,
             user: "me".into(),
             command: format!("Program{pid}"),
-            threads: 1,
             ran: ran_ms * 1_000_000,
             faults: Some(30),
-            major_faults: None,
             moved: (pid == 8).then_some(500),
             near_far: matches!(found, MemorySource::Memory(_)).then_some((1, 3)),
             resident: u64::from(pid) << 20,
             found,
-            error: 0,
-            held: false,
+            ..ProcessSample::default()
         }
     }
 

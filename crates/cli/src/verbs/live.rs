@@ -5,12 +5,11 @@ use crate::formulas::FormulaArgs;
 use crate::observe::{self, ObserveArgs};
 use crate::page::{self, ServeArgs};
 use crate::peaks;
-use crate::processes;
 use anyhow::Context;
 use clap::Args;
 use numakit_observation::Folder;
 use numakit_sensors::Selection;
-use numakit_server::{ControlSender, ingest};
+use numakit_server::{ControlSender, ingest, process_surveyor};
 use numakit_sys::{SysRoot, signal};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -69,8 +68,10 @@ impl LiveArgs {
         let server =
             listener.start(Some(control), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
         server.hub().complete_headers(peaks::add_to_recording);
-        let surveyor = processes::surveyor(global.root()?, &header, prepared.program.target());
-        server.show_processes(surveyor, cpus.clone());
+        let target = prepared.program.target().cloned();
+        let observed = move || target.as_ref()?.pid();
+        let topology = header.topology.clone().unwrap_or_default();
+        server.show_processes(process_surveyor(global.root()?, topology, observed), cpus.clone());
         let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;
         session.start(prepared.setup.sensors, prepared.settings, Some(ring))?;
         let session = match session.spawn_observed(&self.command, &prepared.program) {

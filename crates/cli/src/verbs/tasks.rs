@@ -6,15 +6,14 @@ use crate::observe;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use numakit_model::Topology;
-use numakit_processes::Affinity;
-use numakit_processes::Survey;
+use numakit_processes::{Affinity, ProcessRanking, Survey};
 use numakit_sensors::totals;
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::affinity;
-use numakit_terminal::tasks::{SortKey, TaskTable as Shown};
+use numakit_terminal::tasks::TaskTable as Shown;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -82,12 +81,12 @@ enum Sort {
 }
 
 impl Sort {
-    fn order(self) -> SortKey {
+    fn ranking(self) -> ProcessRanking {
         match self {
-            Self::Remote => SortKey::Remote,
-            Self::Memory => SortKey::Memory,
-            Self::Cpu => SortKey::Cpu,
-            Self::Pid => SortKey::Pid,
+            Self::Remote => ProcessRanking::Remote,
+            Self::Memory => ProcessRanking::Memory,
+            Self::Cpu => ProcessRanking::Cpu,
+            Self::Pid => ProcessRanking::Pid,
         }
     }
 }
@@ -183,21 +182,18 @@ impl TasksArgs {
             true => now.saturating_add(elapsed.max(MIN_WALK)),
             false => u64::MAX,
         };
-        let processes = survey.measure(&|| clock::monotonic() < until);
-        let mut shown = Shown {
+        let mut processes = survey.measure(&|| clock::monotonic() < until);
+        processes.retain(|process| self.user.as_ref().is_none_or(|user| process.user == *user));
+        self.sort.ranking().sort(&mut processes);
+        if let Some(top) = self.top.filter(|_| self.json || !self.pid.is_empty()) {
+            processes.truncate(top);
+        }
+        Shown {
             nodes: survey.nodes().to_vec(),
             seconds: elapsed as f64 / 1e9,
             processes,
             fix: survey.access().fix(),
-        };
-        if let Some(user) = &self.user {
-            shown.only_of(user);
         }
-        shown.sort(self.sort.order());
-        if let Some(top) = self.top.filter(|_| self.json || !self.pid.is_empty()) {
-            shown.processes.truncate(top);
-        }
-        shown
     }
 }
 

@@ -1,55 +1,51 @@
-//! The processes of the machine for the page of `numa live`.
+//! The processes of the machine, surveyed for the page of `numa live`.
 
-use numakit_model::{Topology, Unavailable};
-use numakit_processes::{MemorySource, ProcessSample, Survey, descendants};
-use numakit_recording::Header;
-use numakit_sensors::Target;
-use numakit_server::wire::{MemoryUnknown, Ns, ProcessInfo, ProcessList};
-use numakit_server::{ProcessMeter, ProcessSurveyor};
+use crate::processes::{ProcessMeter, ProcessSurveyor};
+use crate::wire::{MemoryUnknown, Ns, ProcessInfo, ProcessList};
+use numakit_model::Topology;
+use numakit_processes::{MemorySource, ProcessSample, Survey, busiest, descendants, per_second};
 use numakit_sys::{SysRoot, clock};
 
 /// Maximum number of processes that the page gets.
 const PROCESSES: usize = 400;
 
-/// Measures the processes of a machine with the topology of this header; those below `target` are marked.
-pub fn surveyor(root: SysRoot, header: &Header, target: Option<&Target>) -> ProcessSurveyor {
-    let (topology, target) = (header.topology.clone().unwrap_or_default(), target.cloned());
-    Box::new(move || begin(&root, &topology, target.clone()))
+/// Measures the processes of a machine; those of the program that `observed` returns are marked.
+pub fn process_surveyor(
+    root: SysRoot,
+    topology: Topology,
+    observed: impl Fn() -> Option<u32> + Clone + Send + Sync + 'static,
+) -> ProcessSurveyor {
+    Box::new(move || {
+        let mut survey = Survey::new(&root, &topology, None)?;
+        survey.count_moved(true);
+        let (fix, observed) = (survey.access().fix(), observed.clone());
+        let mut before = clock::monotonic();
+        let meter: ProcessMeter = Box::new(move |time| {
+            let now = clock::monotonic();
+            let seconds = now.saturating_sub(std::mem::replace(&mut before, now)) as f64 / 1e9;
+            let list = listed(&survey.measure(time), seconds, observed());
+            ProcessList {
+                time_ns: Ns(clock::utc()),
+                nodes: survey.nodes().to_vec(),
+                fix: fix.clone(),
+                ..list
+            }
+        });
+        Ok(meter)
+    })
 }
 
-fn begin(root: &SysRoot, topology: &Topology, target: Option<Target>) -> Result<ProcessMeter, Unavailable> {
-    let mut survey = Survey::new(root, topology, None)?;
-    survey.count_moved(true);
-    let fix = survey.access().fix();
-    let mut before = clock::monotonic();
-    Ok(Box::new(move |time| {
-        let now = clock::monotonic();
-        let seconds = now.saturating_sub(std::mem::replace(&mut before, now)) as f64 / 1e9;
-        let samples = survey.measure(time);
-        let observed = target.as_ref().and_then(Target::pid);
-        ProcessList {
-            time_ns: Ns(clock::utc()),
-            nodes: survey.nodes().to_vec(),
-            fix: fix.clone(),
-            ..listed(&samples, seconds, observed)
-        }
-    }))
-}
-
-/// The processes that the page gets: the observed ones, then those that ran most, then those with most memory.
 fn listed(samples: &[ProcessSample], seconds: f64, observed: Option<u32>) -> ProcessList {
     let program =
         observed.map(|pid| descendants(samples.iter().map(|p| (p.parent, p.pid)), pid)).unwrap_or_default();
-    let mut chosen: Vec<&ProcessSample> = samples.iter().collect();
-    chosen.sort_by_key(|p| std::cmp::Reverse((program.contains(&p.pid), p.ran, p.resident)));
-    let left_out = chosen.len().saturating_sub(PROCESSES) as u32;
-    chosen.truncate(PROCESSES);
+    let chosen = busiest(samples, &program, PROCESSES);
+    let left_out = (samples.len() - chosen.len()) as u32;
     let processes = chosen.into_iter().map(|p| info(p, seconds, program.contains(&p.pid))).collect();
     ProcessList { seconds, processes, left_out, ..ProcessList::default() }
 }
 
 fn info(process: &ProcessSample, seconds: f64, observed: bool) -> ProcessInfo {
-    let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let rate = |count: Option<u64>| per_second(count?, seconds);
     let (memory, why) = match &process.found {
         MemorySource::Memory(memory) => {
             let on = |at: usize| (memory.on(at) > 0).then(|| (at as u32, memory.on(at)));
@@ -59,10 +55,6 @@ fn info(process: &ProcessSample, seconds: f64, observed: bool) -> ProcessInfo {
         MemorySource::Late => (None, Some(MemoryUnknown::Late)),
         MemorySource::Refused => (None, Some(MemoryUnknown::Refused)),
     };
-    let remote = process.near_far.and_then(|(near, far)| {
-        let all = near as f64 + far as f64;
-        (all > 0.0).then(|| 100.0 * far as f64 / all)
-    });
     ProcessInfo {
         pid: process.pid,
         parent: process.parent,
@@ -70,14 +62,14 @@ fn info(process: &ProcessSample, seconds: f64, observed: bool) -> ProcessInfo {
         name: process.command.clone(),
         threads: process.threads,
         observed,
-        cpu: rate(process.ran) / 1e7,
-        remote,
+        cpu: process.cpu_percent(seconds).unwrap_or(0.0),
+        remote: process.remote_percent(),
         resident: process.resident,
         memory,
         why,
-        faults: process.faults.map(rate),
-        major: process.major_faults.map(rate),
-        moved: process.moved.map(rate),
+        faults: rate(process.faults),
+        major: rate(process.major_faults),
+        moved: rate(process.moved),
     }
 }
 
@@ -92,19 +84,13 @@ mod tests {
         ProcessSample {
             pid,
             parent,
-            user: "me".into(),
-            command: "made".into(),
-            threads: 1,
             ran: ran_ms * 1_000_000,
-            start: 0,
             faults: Some(40),
             major_faults: Some(10),
-            moved: None,
             near_far: Some((1, 3)),
             resident: 8192,
             found: MemorySource::Memory(memory),
-            error: 0,
-            held: false,
+            ..ProcessSample::default()
         }
     }
 
