@@ -2,14 +2,12 @@
 
 use crate::progress::ProgressLine;
 use anyhow::{Context, anyhow, bail};
-use numakit_files::{
-    Destination, FileResidence, FoundFile, FoundFiles, Mapper, Mappers, Reading, Relocated, UsePlan,
-};
+use numakit_files::{Destination, FileResidence, FoundFile, FoundFiles, Reading, Relocated, UsePlan};
 use numakit_model::plan::{Memory, Mode};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::lists::KnownNumbers;
 use numakit_placement::{ListError, MemoryRequest, NumberList};
-use numakit_processes::TaskAccess;
+use numakit_processes::{Mapper, Mappers, TaskAccess, TaskNodes};
 use numakit_sensors::glob;
 use numakit_sys::permissions::{Permission, Permissions, Surroundings};
 use numakit_sys::policy::MemoryPolicy;
@@ -35,7 +33,8 @@ impl<'a> Found<'a> {
     /// The files at these paths.
     pub fn at(paths: &[PathBuf], root: &'a SysRoot, topology: &'a Topology) -> anyhow::Result<Self> {
         let files = numakit_files::find(paths)?;
-        let mappers = Mappers::of(root, topology, &files.files);
+        let asked = files.files.iter().map(|file| (file.path.as_path(), file.id));
+        let mappers = Mappers::of(root, &TaskNodes::of(topology), asked);
         Ok(Self { files, mappers, root, topology })
     }
 
@@ -229,7 +228,7 @@ pub fn one_sided(root: &SysRoot, topology: &Topology, pids: Option<&[u32]>) -> V
     if !root.is_host() || topology.nodes.len() < 2 {
         return Vec::new();
     }
-    let found = numakit_files::one_sided(root, topology, pids, numakit_files::LARGE);
+    let found = numakit_files::one_sided(root, &TaskNodes::of(topology), pids, numakit_files::LARGE);
     found.iter().map(numakit_terminal::files::one_sided).collect()
 }
 

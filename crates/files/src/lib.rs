@@ -1,4 +1,4 @@
-//! The page cache of files: on which nodes it is, who maps it, moving it to other nodes, removing it, and filling it by a
+//! The page cache of files: on which nodes it is, moving it to other nodes, removing it, and filling it by a
 //! memory policy.
 //!
 //! [`FileResidence::of`] changes nothing: it enters into the page table of this process only what the cache has already. All
@@ -9,7 +9,6 @@ mod error;
 mod evict;
 mod find;
 mod load;
-mod mappers;
 mod one_sided;
 mod relocate;
 mod residence;
@@ -20,7 +19,6 @@ pub use error::FilesError;
 pub use evict::evict;
 pub use find::{FoundFile, FoundFiles, LeftOut, find};
 pub use load::{Reading, load};
-pub use mappers::{Mapper, Mappers};
 pub use one_sided::{LARGE, OneSidedFile, one_sided};
 pub use relocate::{Destination, Relocated, Relocation, Way};
 pub use residence::{FileResidence, Piece};

@@ -1,8 +1,7 @@
 //! Large files whose cached pages are on one node while processes with threads on several nodes map them.
 
-use crate::mappers::threads_by_node;
 use crate::window;
-use numakit_model::Topology;
+use numakit_processes::{TaskNodes, threads_by_node};
 use numakit_sys::file::open_to_read;
 use numakit_sys::file_pages::{self, FileWindow};
 use numakit_sys::proc::maps::MapsEntry;
@@ -41,20 +40,15 @@ pub struct OneSidedFile {
 }
 
 /// Those of these processes, or of all. Pages are sampled; what this user may not examine is left out.
-pub fn one_sided(
-    root: &SysRoot,
-    topology: &Topology,
-    pids: Option<&[u32]>,
-    minimum: u64,
-) -> Vec<OneSidedFile> {
+pub fn one_sided(root: &SysRoot, nodes: &TaskNodes, pids: Option<&[u32]>, minimum: u64) -> Vec<OneSidedFile> {
     let all = || proc::processes(root).unwrap_or_default();
     let (mut found, mut known) = (Vec::new(), HashMap::new());
     for pid in pids.map_or_else(all, <[u32]>::to_vec) {
         let process = TaskDir::of(root, pid);
         let Ok(text) = process.text("maps") else { continue };
         let large = large_files(&text, minimum);
-        let threads = if large.is_empty() { BTreeMap::new() } else { threads_by_node(&process, topology) };
-        let Ok(stat) = process.stat() else { continue };
+        let Some(stat) = process.stat().ok().filter(|_| !large.is_empty()) else { continue };
+        let threads = threads_by_node(root, nodes, pid, &stat);
         if threads.len() < 2 {
             continue;
         }

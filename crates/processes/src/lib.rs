@@ -3,6 +3,7 @@
 //! - [`Survey`] scans all processes of a machine or some of them again and again, for lists of processes.
 //! - [`Observer`] follows one process and its descendants, and adds up what they do and have. A [`Walker`] runs it in a
 //!   thread of its own, so that a sensor never waits for /proc.
+//! - [`Mappers`] are the processes that map files.
 //! - [`Affinity`] is where threads may run and memory may come from; [`AllocatorReader`] reads the counts of libnumalloc.
 //!
 //! Both walk memory by the same code, in parts so short that a process is hardly delayed: a small process by its
@@ -14,6 +15,7 @@ mod account;
 mod affinity;
 mod allocator;
 mod limit;
+mod mappers;
 mod mappings;
 mod nodes;
 mod numa_maps;
@@ -37,6 +39,7 @@ pub use allocator::{
     NodeAllocations, PagesUnknown, RegionCounts, RegionPages, may_be_loaded,
 };
 pub use limit::LimitWatch;
+pub use mappers::{Mapper, Mappers};
 pub use nodes::TaskNodes;
 pub use numa_maps::{MemoryByUse, NumaMapsReading, Use};
 pub use observer::{Activity, Observer, Walked, WatchTargets};
@@ -44,6 +47,6 @@ pub use ranking::{ProcessRanking, busiest};
 pub use sample::{MemorySource, ProcessSample, per_second};
 pub use search::memory_by_node;
 pub use survey::{Survey, WalkCandidate, descendants};
-pub use threads::ThreadFields;
+pub use threads::{ThreadFields, threads_by_node};
 pub use walk::{WalkFindings, WalkRequest};
 pub use walker::{Walker, WalkerControl, WalkerStatus};

@@ -3,7 +3,7 @@
 use numakit_model::Topology;
 
 /// Positions of nodes in rows of values.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TaskNodes {
     ids: Vec<u32>,
     of_cpu: Vec<Option<usize>>,

@@ -3,7 +3,7 @@
 use crate::nodes::TaskNodes;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{TaskDir, TaskStat, digits};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A tick of CPU time, for kernels without finer values.
 const NS_PER_TICK: u64 = 10_000_000;
@@ -133,6 +133,23 @@ impl Threads {
         }
         each(tid, &sample);
     }
+}
+
+/// The threads of a process by the number of the node where they run or ran last; `process` is the stat line of the process.
+pub fn threads_by_node(
+    root: &SysRoot,
+    nodes: &TaskNodes,
+    pid: u32,
+    process: &TaskStat,
+) -> BTreeMap<u32, u64> {
+    let scan = ThreadScan { root, nodes, wanted: ThreadFields::default(), from_start: false };
+    let mut threads = BTreeMap::new();
+    Threads::default().scan(&scan, pid, process, &mut |_, thread| {
+        if let Some(node) = thread.node {
+            *threads.entry(nodes.ids()[node]).or_default() += 1;
+        }
+    });
+    threads
 }
 
 /// Values from /proc/PID/task/TID/sched.

@@ -7,9 +7,10 @@ pub use by_use::{FileByUse, FilesByUse, SamplesTaken};
 pub use changed::{ChangedFiles, Deed};
 
 use crate::table::page_table;
-use numakit_files::{FileResidence, FoundFile, LeftOut, Mapper, Mappers, OneSidedFile, Piece};
+use numakit_files::{FileResidence, FoundFile, LeftOut, OneSidedFile, Piece};
 use numakit_model::Unavailable;
 use numakit_model::numbers::{ABSENT, NumberStyle};
+use numakit_processes::{Mapper, Mappers};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

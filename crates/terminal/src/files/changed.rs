@@ -2,8 +2,9 @@
 
 use super::{bytes, columns, path, residence_json, words};
 use crate::table::page_table;
-use numakit_files::{FileResidence, FoundFile, LeftOut, Mappers, Relocated, Way};
+use numakit_files::{FileResidence, FoundFile, LeftOut, Relocated, Way};
 use numakit_model::numbers::NumberStyle;
+use numakit_processes::Mappers;
 use serde_json::{Value, json};
 
 /// What was done with a file.

@@ -1,5 +1,6 @@
 use super::*;
-use numakit_files::{Mapper, Piece, Relocation};
+use numakit_files::{Piece, Relocation};
+use numakit_processes::Mapper;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -1,13 +1,14 @@
 //! Which processes map files, and where their threads run.
 
-use crate::FoundFile;
-use numakit_model::Topology;
+use crate::nodes::TaskNodes;
+use crate::threads::threads_by_node;
 use numakit_sys::SysRoot;
+use numakit_sys::file_pages::device;
 use numakit_sys::proc::maps::MapsEntry;
 use numakit_sys::proc::{self, TaskDir};
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A process that maps a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,25 +25,29 @@ pub struct Mapper {
     pub threads: BTreeMap<u32, u64>,
 }
 
-/// The position of a file, the file, and its absolute path.
-type KnownFile<'a> = (usize, &'a FoundFile, Option<PathBuf>);
+/// A file that is looked for: its position, the number of its device, and its absolute path.
+type KnownFile = (usize, u64, Option<PathBuf>);
 
-/// All of them, by process.
+/// The processes that map files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mappers {
-    /// The processes.
+    /// The processes, in ascending order; one with several of the files is there once for each.
     pub list: Vec<Mapper>,
     /// Processes whose mappings this user may not read.
     pub denied: u64,
 }
 
 impl Mappers {
-    /// Reads the mappings of all processes but this one.
-    pub fn of(root: &SysRoot, topology: &Topology, files: &[FoundFile]) -> Self {
-        let mut names: HashMap<u64, Vec<KnownFile<'_>>> = HashMap::new();
-        for (at, file) in files.iter().enumerate() {
-            let path = std::fs::canonicalize(&file.path).ok();
-            names.entry(file.id.1).or_default().push((at, file, path));
+    /// Reads the mappings of all processes but this one, and finds these files in them. A file has its path, and the
+    /// numbers of its device and inode.
+    pub fn of<'a>(
+        root: &SysRoot,
+        nodes: &TaskNodes,
+        files: impl IntoIterator<Item = (&'a Path, (u64, u64))>,
+    ) -> Self {
+        let mut names: HashMap<u64, Vec<KnownFile>> = HashMap::new();
+        for (at, (path, (device, inode))) in files.into_iter().enumerate() {
+            names.entry(inode).or_default().push((at, device, std::fs::canonicalize(path).ok()));
         }
         let own = proc::own_pid(root);
         let mut all = Self::default();
@@ -50,8 +55,7 @@ impl Mappers {
             if Some(pid) == own {
                 continue;
             }
-            let process = TaskDir::of(root, pid);
-            let text = match process.text("maps") {
+            let text = match TaskDir::of(root, pid).text("maps") {
                 Ok(text) => text,
                 Err(error) => {
                     all.denied += u64::from(error.kind == ErrorKind::PermissionDenied);
@@ -60,25 +64,25 @@ impl Mappers {
             };
             let mut mapped: BTreeMap<usize, u64> = BTreeMap::new();
             for entry in text.lines().filter_map(MapsEntry::parse) {
-                for (at, file, path) in names.get(&entry.inode).into_iter().flatten() {
+                for (at, number, path) in names.get(&entry.inode).into_iter().flatten() {
                     // Some file systems report another device there.
                     let named = path.as_ref().is_some_and(|path| path.as_os_str() == entry.name);
-                    if named || entry.device == device(file.id.0) {
+                    if named || entry.device == device(*number) {
                         *mapped.entry(*at).or_default() += entry.range.end - entry.range.start;
                     }
                 }
             }
             if !mapped.is_empty() {
-                all.add(&process, topology, pid, mapped);
+                all.add(root, nodes, pid, mapped);
             }
         }
         all
     }
 
-    fn add(&mut self, process: &TaskDir<'_>, topology: &Topology, pid: u32, mapped: BTreeMap<usize, u64>) {
-        // It may have ended.
-        let Ok(stat) = process.stat() else { return };
-        let threads = threads_by_node(process, topology);
+    fn add(&mut self, root: &SysRoot, nodes: &TaskNodes, pid: u32, mapped: BTreeMap<usize, u64>) {
+        // The process may have ended.
+        let Ok(stat) = TaskDir::of(root, pid).stat() else { return };
+        let threads = threads_by_node(root, nodes, pid, &stat);
         self.list.extend(mapped.into_iter().map(|(file, mapped)| Mapper {
             pid,
             command: stat.name(),
@@ -87,23 +91,6 @@ impl Mappers {
             threads: threads.clone(),
         }));
     }
-}
-
-/// The threads of a process by the node where they run or ran last.
-pub(crate) fn threads_by_node(process: &TaskDir<'_>, topology: &Topology) -> BTreeMap<u32, u64> {
-    let mut threads = BTreeMap::new();
-    for tid in process.threads().unwrap_or_default() {
-        let cpu = process.thread(tid).stat().ok().and_then(|stat| stat.cpu);
-        if let Some(node) = cpu.and_then(|cpu| topology.node_of_cpu(cpu)) {
-            *threads.entry(node.os_index).or_default() += 1;
-        }
-    }
-    threads
-}
-
-/// Major and minor number.
-fn device(number: u64) -> (u32, u32) {
-    numakit_sys::file_pages::device(number)
 }
 
 #[cfg(test)]
@@ -127,9 +114,8 @@ mod tests {
             tree.file(&format!("/proc/{pid}/stat"), stat.as_str());
             tree.file(&format!("/proc/{pid}/task/{pid}/stat"), stat.as_str());
         }
-        let file = |inode| FoundFile { path: PathBuf::from("/nowhere"), id: (0xfe01, inode) };
-        let topology = Topology::default();
-        let all = Mappers::of(&SysRoot::of_tree(tree), &topology, &[file(13), file(12), file(14)]);
+        let files = [13, 12, 14].map(|inode| (Path::new("/nowhere"), (0xfe01, inode)));
+        let all = Mappers::of(&SysRoot::of_tree(tree), &TaskNodes::default(), files);
         let found: Vec<_> = all.list.iter().map(|m| (m.pid, m.file, m.mapped)).collect();
         assert_eq!(found, [(7, 0, 1 << 20), (7, 1, 5 << 20)]);
         assert_eq!(all.list[0].command, "server");
@@ -141,8 +127,8 @@ mod tests {
         let sleeper = Started(std::process::Command::new(&path).arg("600").spawn().unwrap());
         let there = std::fs::metadata(&path).unwrap();
         use std::os::unix::fs::MetadataExt;
-        let file = FoundFile { path, id: (there.dev(), there.ino()) };
-        let mappers = || Mappers::of(&SysRoot::host(), &Topology::default(), std::slice::from_ref(&file));
+        let file = (path.as_path(), (there.dev(), there.ino()));
+        let mappers = || Mappers::of(&SysRoot::host(), &TaskNodes::default(), [file]);
         // Until it executes its program.
         until!(mappers().list.iter().any(|mapper| mapper.pid == sleeper.id()), "it is a mapper");
     }
