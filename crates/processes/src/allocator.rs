@@ -10,9 +10,11 @@ pub use table::{AllocatorCounts, CountTableError, RegionCounts};
 pub use watch::{AllocatorCandidate, AllocatorWatch, NodeAllocations};
 
 use crate::access::TaskAccess;
+use crate::nodes::TaskNodes;
+use crate::numa_maps::NumaMapsReading;
 use crate::tree::Tree;
 use library::LIBRARY;
-use numakit_sys::proc::{TaskDir, maps, numa_maps};
+use numakit_sys::proc::{TaskDir, maps};
 use numakit_sys::remote::RemoteMemory;
 use numakit_sys::{ReadError, SysRoot, sched};
 use std::io::ErrorKind;
@@ -144,7 +146,7 @@ impl AllocatorReader {
             _ => {}
         }
         let mut counts = self.peek()?;
-        counts.pages = pages(&task, &counts);
+        counts.pages = pages(&root, pid, &counts);
         // There is a region for each number up to the highest node.
         let has_node = |node: u32| node == 0 || root.exists(&format!("/sys/devices/system/node/node{node}"));
         counts.regions.retain(|region| region.mapped > 0 || region.node.is_none_or(has_node));
@@ -184,20 +186,14 @@ impl AllocatorReader {
 }
 
 /// Where the pages of the regions lie, or why that is unknown.
-fn pages(process: &TaskDir<'_>, counts: &AllocatorCounts) -> Result<Vec<RegionPages>, PagesUnknown> {
+fn pages(root: &SysRoot, pid: u32, counts: &AllocatorCounts) -> Result<Vec<RegionPages>, PagesUnknown> {
     if counts.regions.iter().any(|region| region.node.is_none()) {
         return Err(PagesUnknown::NoNodes);
     }
-    let text = process.bytes("numa_maps")?;
-    let (mut pages, mut on) = (counts.space.no_pages(), Vec::new());
-    for line in text.split(|&b| b == b'\n') {
-        on.clear();
-        let found = numa_maps::line(line, sched::page_size(), |_, node, bytes| on.push((node, bytes)));
-        if let Some((start, _)) = found {
-            on.iter().for_each(|(node, bytes)| counts.space.add(&mut pages, start, *node, *bytes));
-        }
-    }
-    Ok(pages)
+    let nodes = TaskNodes::default();
+    let mut reading = NumaMapsReading::open(root, pid, &nodes, Some(counts.space))?;
+    while reading.advance(&nodes, sched::page_size())? {}
+    Ok(reading.found().1)
 }
 
 /// Whether a running process or one of its descendants has loaded the library, or may have done so without showing it.

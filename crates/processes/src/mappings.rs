@@ -2,9 +2,9 @@
 //! mmap lock of the process for one page of text at a time.
 
 use crate::numa_maps::Use;
-use numakit_sys::proc::TaskDir;
+use crate::parted_lines::PartedLines;
 use numakit_sys::proc::maps::MapsEntry;
-use numakit_sys::{ReadError, RootFile, SysRoot};
+use numakit_sys::{ReadError, SysRoot};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -51,18 +51,10 @@ pub fn pool_mounts(mountinfo: &str) -> Vec<(u32, u32)> {
     mountinfo.lines().filter_map(device).collect()
 }
 
-/// Bytes per read; the kernel returns at most a page.
-const PART: usize = 4096;
-
-/// Maximum length of a line.
-const LONGEST_LINE: usize = 64 << 10;
-
 /// Reads the mappings of a process in parts.
 #[derive(Debug)]
 pub struct Mappings {
-    source: RootFile,
-    offset: u64,
-    rest: Vec<u8>,
+    lines: PartedLines,
     pools: Vec<(u32, u32)>,
     read: VecDeque<Mapping>,
 }
@@ -70,30 +62,18 @@ pub struct Mappings {
 impl Mappings {
     /// Opens the file of a process.
     pub fn open(root: &SysRoot, pid: u32, pools: Vec<(u32, u32)>) -> Result<Self, ReadError> {
-        let source = TaskDir::of(root, pid).source("maps")?;
-        Ok(Self { source, offset: 0, rest: Vec::new(), pools, read: VecDeque::new() })
+        Ok(Self { lines: PartedLines::open(root, pid, "maps")?, pools, read: VecDeque::new() })
     }
 
     /// The next one.
     pub fn next(&mut self) -> Result<Option<Mapping>, ReadError> {
-        while self.read.is_empty() {
-            let mut part = [0; PART];
-            let length = self.source.read_at(&mut part, self.offset)?;
-            if length == 0 {
+        let Self { lines, pools, read } = self;
+        while read.is_empty() {
+            if !lines.advance(|text| read.extend(line(&String::from_utf8_lossy(text), pools)))? {
                 return Ok(None);
             }
-            self.offset += length as u64;
-            for piece in part[..length].split_inclusive(|&b| b == b'\n') {
-                if self.rest.len() < LONGEST_LINE {
-                    self.rest.extend_from_slice(piece);
-                }
-                if piece.ends_with(b"\n") {
-                    self.read.extend(line(&String::from_utf8_lossy(&self.rest), &self.pools));
-                    self.rest.clear();
-                }
-            }
         }
-        Ok(self.read.pop_front())
+        Ok(read.pop_front())
     }
 }
 

@@ -5,10 +5,10 @@
 
 use crate::allocator::{AllocatorSpace, RegionPages};
 use crate::nodes::TaskNodes;
-use numakit_sys::proc::TaskDir;
+use crate::parted_lines::PartedLines;
 pub use numakit_sys::proc::numa_maps::Use;
 use numakit_sys::proc::numa_maps::line;
-use numakit_sys::{ReadError, RootFile, SysRoot};
+use numakit_sys::{ReadError, SysRoot};
 
 /// Number of uses.
 pub const USES: usize = 5;
@@ -57,18 +57,10 @@ fn total(uses: &[u64; USES]) -> u64 {
     uses.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }
 
-/// Bytes per read; the kernel returns at most a page.
-pub const PART: usize = 4096;
-
-/// Maximum length of a line.
-const LONGEST_LINE: usize = 64 << 10;
-
 /// A numa_maps file that is being read.
 #[derive(Debug)]
 pub struct NumaMapsReading {
-    source: RootFile,
-    offset: u64,
-    rest: Vec<u8>,
+    lines: PartedLines,
     memory: MemoryByUse,
     /// The regions of its allocator, their pages, and those of a line by node.
     regions: Option<(AllocatorSpace, Vec<RegionPages>)>,
@@ -83,40 +75,27 @@ impl NumaMapsReading {
         nodes: &TaskNodes,
         space: Option<AllocatorSpace>,
     ) -> Result<Self, ReadError> {
-        let source = TaskDir::of(root, pid).source("numa_maps")?;
+        let lines = PartedLines::open(root, pid, "numa_maps")?;
         let memory = MemoryByUse::none(nodes.count());
         let regions = space.map(|space| (space, space.no_pages()));
-        Ok(Self { source, offset: 0, rest: Vec::new(), memory, regions, on: Vec::new() })
+        Ok(Self { lines, memory, regions, on: Vec::new() })
     }
 
     /// Reads the next part. False at the end of the file.
     pub fn advance(&mut self, nodes: &TaskNodes, page_size: u64) -> Result<bool, ReadError> {
-        let mut part = [0; PART];
-        let length = self.source.read_at(&mut part, self.offset)?;
-        if length == 0 {
-            return Ok(false);
-        }
-        self.offset += length as u64;
-        for piece in part[..length].split_inclusive(|&b| b == b'\n') {
-            if self.rest.len() < LONGEST_LINE {
-                self.rest.extend_from_slice(piece);
-            }
-            if piece.ends_with(b"\n") {
-                let (memory, on) = (&mut self.memory.0, &mut self.on);
-                let mapping = line(&self.rest, page_size, |usage, node, bytes| {
-                    on.push((node, bytes));
-                    if let Some(uses) = nodes.place(node).and_then(|at| memory.get_mut(at)) {
-                        uses[usage as usize] = uses[usage as usize].saturating_add(bytes);
-                    }
-                });
-                if let (Some((start, _)), Some((space, pages))) = (mapping, &mut self.regions) {
-                    self.on.iter().for_each(|(node, bytes)| space.add(pages, start, *node, *bytes));
+        let Self { lines, memory, regions, on } = self;
+        lines.advance(|text| {
+            let mapping = line(text, page_size, |usage, node, bytes| {
+                on.push((node, bytes));
+                if let Some(uses) = nodes.place(node).and_then(|at| memory.0.get_mut(at)) {
+                    uses[usage as usize] = uses[usage as usize].saturating_add(bytes);
                 }
-                self.on.clear();
-                self.rest.clear();
+            });
+            if let (Some((start, _)), Some((space, pages))) = (mapping, regions.as_mut()) {
+                on.iter().for_each(|(node, bytes)| space.add(pages, start, *node, *bytes));
             }
-        }
-        Ok(true)
+            on.clear();
+        })
     }
 
     /// The memory, and the pages of the regions of its allocator.

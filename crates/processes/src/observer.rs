@@ -7,9 +7,8 @@ use crate::nodes::TaskNodes;
 use crate::numa_maps::MemoryByUse;
 use crate::threads::{self, SwitchCounts, ThreadSample, ThreadScan};
 use crate::tree::{Member, Tree};
-use crate::walk::{self, ProcessKey, Walk, WalkFindings, WalkStep, WalkTarget};
+use crate::walk::{self, ProcessKey, Walk, WalkFindings, WalkStep, WalkedMachine};
 use numakit_model::CpuSet;
-use numakit_sys::SysRoot;
 use numakit_sys::clock;
 use numakit_sys::proc::Counts;
 use std::collections::HashMap;
@@ -56,9 +55,7 @@ pub struct Walked {
 /// A process tree and its values.
 #[derive(Debug)]
 pub struct Observer {
-    root: SysRoot,
-    nodes: TaskNodes,
-    page_size: u64,
+    machine: WalkedMachine,
     wanted: WatchTargets,
     tree: Tree,
     looked: bool,
@@ -78,38 +75,38 @@ pub struct Observer {
 
 impl Observer {
     /// Observes the tree below a process.
-    pub fn new(place: &WalkTarget<'_>, wanted: WatchTargets, pid: u32) -> Self {
-        let count = place.nodes.count();
+    pub fn new(mut machine: WalkedMachine, wanted: WatchTargets, pid: u32) -> Self {
+        // For huge pages alone no lock is held.
+        machine.may_hold &= wanted.walk.memory;
+        let count = machine.nodes.count();
         Self {
-            root: place.root.clone(),
-            nodes: place.nodes.clone(),
-            page_size: place.page_size,
             wanted,
-            tree: Tree::of(place.root, pid),
+            tree: Tree::of(&machine.root, pid),
             looked: false,
             walk: None,
             found: Vec::new(),
             activity: Activity { cpu_time: vec![0; count], threads: vec![0; count], ..Activity::default() },
             walked: None,
             allocators: AllocatorWatch::default(),
-            limit: LimitWatch::new(place.root).filter(|_| wanted.limit),
+            limit: LimitWatch::new(&machine.root).filter(|_| wanted.limit),
             throttled: None,
+            machine,
         }
     }
 
     /// The nodes.
     pub fn nodes(&self) -> &TaskNodes {
-        &self.nodes
+        &self.machine.nodes
     }
 
     /// Scans all processes and threads.
     pub fn scan(&mut self) {
         self.settle();
-        self.tree.scan(&self.root);
+        self.tree.scan(&self.machine.root);
         // Counts before the first scan do not belong to this observation.
         let scan = ThreadScan {
-            root: &self.root,
-            nodes: &self.nodes,
+            root: &self.machine.root,
+            nodes: &self.machine.nodes,
             wanted: self.wanted.threads,
             from_start: self.looked,
         };
@@ -124,11 +121,16 @@ impl Observer {
                 continue;
             };
             let activity = &mut self.activity;
-            let mut count = |_, seen: &ThreadSample| activity.count(seen, &self.nodes, memory.as_ref());
+            let mut count =
+                |_, seen: &ThreadSample| activity.count(seen, &self.machine.nodes, memory.as_ref());
             threads.scan(&scan, *pid, stat, &mut count);
         }
         if let Some(limit) = &mut self.limit {
-            limit.update(&self.root, clock::monotonic(), self.tree.members.iter().map(|member| member.pid));
+            limit.update(
+                &self.machine.root,
+                clock::monotonic(),
+                self.tree.members.iter().map(|member| member.pid),
+            );
             self.throttled = Some(limit.throttled());
         }
         if self.wanted.allocators {
@@ -141,7 +143,7 @@ impl Observer {
                     mapped: stat.mapped,
                 })
             });
-            self.allocators.scan(&self.nodes, &running.collect::<Vec<_>>());
+            self.allocators.scan(&self.machine.nodes, &running.collect::<Vec<_>>());
         }
     }
 
@@ -152,14 +154,8 @@ impl Observer {
             Walk::new(self.wanted.walk, running.map(|m| (m.pid, m.start())).collect())
                 .with_spaces(self.allocators.spaces().collect())
         });
-        let place = WalkTarget {
-            root: &self.root,
-            nodes: &self.nodes,
-            page_size: self.page_size,
-            may_hold: self.wanted.walk.memory,
-        };
         loop {
-            match walk.step(&place) {
+            match walk.step(&self.machine) {
                 WalkStep::Part => {}
                 WalkStep::Process(name, memory) => self.found.push((name, memory)),
                 WalkStep::End => break,
@@ -170,7 +166,7 @@ impl Observer {
             }
         }
         self.settle();
-        let mut memory = MemoryByUse::none(self.nodes.count());
+        let mut memory = MemoryByUse::none(self.machine.nodes.count());
         self.tree.members.iter().filter_map(|m| m.memory.as_ref()).for_each(|m| memory.add(m));
         let regions = walk.has_spaces().then_some(walk.regions);
         self.walked = Some(Walked { memory, findings: walk.findings, regions });

@@ -6,7 +6,7 @@
 use crate::allocator::{AllocatorSpace, RegionPages};
 use crate::mappings::{Mapping, Mappings, pool_mounts};
 use crate::numa_maps::MemoryByUse;
-use crate::walk::WalkTarget;
+use crate::walk::WalkedMachine;
 use numakit_sys::pages::{MAX_QUERY, PageRun, Pages, Present};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{ReadError, SysRoot};
@@ -111,7 +111,7 @@ impl RandomSequence {
 impl PageQuery {
     /// Opens the files of a process of this size.
     pub fn open(
-        place: &WalkTarget<'_>,
+        place: &WalkedMachine,
         pages: &Arc<dyn Pages>,
         pid: u32,
         size: ProcessSize,
@@ -120,10 +120,10 @@ impl PageQuery {
         let mut pools = Vec::new();
         if size.pools > 0 {
             pools = pages.pools();
-            let mounts = TaskDir::of(place.root, pid).text("mountinfo").unwrap_or_default();
+            let mounts = TaskDir::of(&place.root, pid).text("mountinfo").unwrap_or_default();
             pools.extend(pool_mounts(&mounts));
         }
-        let mappings = Mappings::open(place.root, pid, pools)?;
+        let mappings = Mappings::open(&place.root, pid, pools)?;
         let present = match pages.open(pid) {
             Ok(present) => Some(present),
             // A kernel without CONFIG_PROC_PAGE_MONITOR.
@@ -149,7 +149,7 @@ impl PageQuery {
 
     /// Queries the next piece. False at the end. The error `Unsupported` means that the kernel does
     /// not return the nodes of pages.
-    pub fn advance(&mut self, place: &WalkTarget<'_>) -> Result<bool, ReadError> {
+    pub fn advance(&mut self, place: &WalkedMachine) -> Result<bool, ReadError> {
         let mut part = match self.part.take() {
             Some(part) => part,
             None => match self.mappings.next()? {
@@ -186,7 +186,7 @@ impl PageQuery {
     fn present_runs(
         &self,
         part: &Part,
-        place: &WalkTarget<'_>,
+        place: &WalkedMachine,
         runs: &mut Vec<PageRun>,
     ) -> Result<u64, ReadError> {
         let Some(present) = &self.present else {
@@ -200,8 +200,8 @@ impl PageQuery {
         Ok(end.max(part.at.saturating_add(place.page_size)))
     }
 
-    fn query(&mut self, part: &mut Part, pages: &[u64], place: &WalkTarget<'_>) -> Result<(), ReadError> {
-        let nodes = place.nodes;
+    fn query(&mut self, part: &mut Part, pages: &[u64], place: &WalkedMachine) -> Result<(), ReadError> {
+        let nodes = &place.nodes;
         part.queried += pages.len() as u64;
         if self.tells_nodes {
             match self.pages.nodes(self.pid, pages) {
@@ -216,7 +216,7 @@ impl PageQuery {
                 Err(_) if nodes.count() == 1 && self.present.is_some() => self.tells_nodes = false,
                 Err(error) => {
                     let reason = format!("move_pages: {error}");
-                    let path = TaskDir::of(place.root, self.pid).path("maps");
+                    let path = TaskDir::of(&place.root, self.pid).path("maps");
                     return Err(ReadError { path, reason, kind: ErrorKind::Unsupported });
                 }
             }
@@ -226,7 +226,7 @@ impl PageQuery {
     }
 
     /// Adds a complete mapping.
-    fn add(&mut self, part: &Part, at: &WalkTarget<'_>) {
+    fn add(&mut self, part: &Part, at: &WalkedMachine) {
         let page_size = at.page_size;
         let (pages, queried) = (part.pages as f64, part.queried as f64);
         for (place, &on) in part.on.iter().enumerate().filter(|(_, on)| **on > 0) {
@@ -270,8 +270,8 @@ impl Part {
     }
 }
 
-fn failed(place: &WalkTarget<'_>, pid: u32, file: &str, error: &io::Error) -> ReadError {
-    let path = TaskDir::of(place.root, pid).path(file);
+fn failed(place: &WalkedMachine, pid: u32, file: &str, error: &io::Error) -> ReadError {
+    let path = TaskDir::of(&place.root, pid).path(file);
     ReadError { path, reason: error.to_string(), kind: error.kind() }
 }
 

@@ -3,10 +3,9 @@
 //! page of a mapping, and its own `mmap` calls wait meanwhile.
 
 use crate::allocator::{AllocatorSpace, RegionPages};
-use crate::nodes::TaskNodes;
 use crate::numa_maps::{MemoryByUse, NumaMapsReading};
 use crate::page_query::{PageQuery, ProcessSize, QueriedMemory};
-use crate::walk::WalkTarget;
+use crate::walk::WalkedMachine;
 use numakit_model::Topology;
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
@@ -41,12 +40,11 @@ pub struct Located {
 /// The memory of a process in bytes by node number; `None` if the kernel does not show it. Its lock
 /// may be held meanwhile.
 pub fn memory_by_node(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BTreeMap<u32, u64>> {
-    let nodes = TaskNodes::of(topology);
-    let place = WalkTarget { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
+    let place = WalkedMachine::of(root, topology, true);
     let mut search = Search::open(&place, pid, None).ok()?;
     while search.advance(&place).ok()? {}
     let memory = search.found().memory;
-    Some(nodes.ids().iter().zip(0..).map(|(&id, at)| (id, memory.on(at))).collect())
+    Some(place.nodes.ids().iter().zip(0..).map(|(&id, at)| (id, memory.on(at))).collect())
 }
 
 /// A running search of a process.
@@ -68,12 +66,12 @@ enum SearchMethod {
 
 impl Search {
     /// Opens the files of a process, whose allocator has its regions there.
-    pub fn open(place: &WalkTarget<'_>, pid: u32, space: Option<AllocatorSpace>) -> Result<Self, ReadError> {
+    pub fn open(place: &WalkedMachine, pid: u32, space: Option<AllocatorSpace>) -> Result<Self, ReadError> {
         let (nodes, method) = (place.nodes.count(), SearchMethod::NumaMaps(None));
         let mut search = Self { pid, small: true, nodes, space, method };
         // A capture has only files.
         if let Some(pages) = place.root.pages() {
-            let size = ProcessSize::of(place.root, pid);
+            let size = ProcessSize::of(&place.root, pid);
             search.small = is_small(size);
             if !search.small {
                 search.method =
@@ -89,13 +87,13 @@ impl Search {
     }
 
     /// Reads the next part. False at the end. The error `Unsupported` means that the only method holds
-    /// the lock of the process, which [`WalkTarget`] does not allow.
-    pub fn advance(&mut self, place: &WalkTarget<'_>) -> Result<bool, ReadError> {
+    /// the lock of the process, which [`WalkedMachine`] does not allow.
+    pub fn advance(&mut self, place: &WalkedMachine) -> Result<bool, ReadError> {
         match &mut self.method {
-            SearchMethod::NumaMaps(Some(reading)) => reading.advance(place.nodes, place.page_size),
+            SearchMethod::NumaMaps(Some(reading)) => reading.advance(&place.nodes, place.page_size),
             SearchMethod::NumaMaps(none) => {
-                let mut reading = NumaMapsReading::open(place.root, self.pid, place.nodes, self.space)?;
-                let more = reading.advance(place.nodes, place.page_size)?;
+                let mut reading = NumaMapsReading::open(&place.root, self.pid, &place.nodes, self.space)?;
+                let more = reading.advance(&place.nodes, place.page_size)?;
                 *none = Some(Box::new(reading));
                 Ok(more)
             }

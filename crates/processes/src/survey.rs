@@ -2,12 +2,11 @@
 //! their memory.
 
 use crate::access::TaskAccess;
-use crate::nodes::TaskNodes;
 use crate::numa_maps::MemoryByUse;
 use crate::observer::near;
 use crate::sample::{MemorySource, ProcessSample};
 use crate::threads::{ThreadFields, ThreadScan, Threads};
-use crate::walk::{self, Walk, WalkFindings, WalkStep, WalkTarget};
+use crate::walk::{self, Walk, WalkFindings, WalkStep, WalkedMachine};
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
@@ -16,9 +15,7 @@ use std::collections::{HashMap, HashSet};
 /// Scans processes repeatedly.
 #[derive(Debug)]
 pub struct Survey {
-    root: SysRoot,
-    nodes: TaskNodes,
-    page_size: u64,
+    machine: WalkedMachine,
     only: Option<Vec<u32>>,
     users: HashMap<u32, String>,
     known: HashMap<u32, KnownProcess>,
@@ -68,9 +65,8 @@ impl Survey {
         proc::processes(root)
             .map_err(|error| Unavailable::new(MISSING, error.to_string(), root.fix_for(&error.path)))?;
         let mut survey = Self {
-            root: root.clone(),
-            nodes: TaskNodes::of(topology),
-            page_size: topology.page_size.max(1024),
+            // A user who names a process accepts the cost.
+            machine: WalkedMachine::of(root, topology, only.is_some()),
             only,
             users: users(&root.text("/etc/passwd").unwrap_or_default()),
             known: HashMap::new(),
@@ -92,12 +88,12 @@ impl Survey {
 
     /// The node numbers, in the order of a [`MemoryByUse`].
     pub fn nodes(&self) -> &[u32] {
-        self.nodes.ids()
+        self.machine.nodes.ids()
     }
 
     /// The rights of this process.
     pub fn access(&self) -> TaskAccess {
-        TaskAccess::read(&self.root)
+        TaskAccess::read(&self.machine.root)
     }
 
     /// Scans again, and walks the memory of as many processes as there is time for: those that ran
@@ -120,14 +116,20 @@ impl Survey {
     }
 
     fn scan(&mut self) -> Vec<ScannedProcess> {
-        let pids = self.only.clone().unwrap_or_else(|| proc::processes(&self.root).unwrap_or_default());
+        let pids =
+            self.only.clone().unwrap_or_else(|| proc::processes(&self.machine.root).unwrap_or_default());
         let wanted = ThreadFields { cpu_time: true, scheduling: self.counts_moved };
-        let scan = ThreadScan { root: &self.root, nodes: &self.nodes, wanted, from_start: self.scanned };
+        let scan = ThreadScan {
+            root: &self.machine.root,
+            nodes: &self.machine.nodes,
+            wanted,
+            from_start: self.scanned,
+        };
         self.scanned = true;
         let mut known = HashMap::new();
         let mut found = Vec::new();
         for pid in pids {
-            let stat = TaskDir::of(&self.root, pid).stat().ok();
+            let stat = TaskDir::of(&self.machine.root, pid).stat().ok();
             let Some(stat) = stat.filter(|s| s.runs() && !s.kernel) else { continue };
             let same = self.known.remove(&pid).filter(|known| known.start == stat.start);
             let all = stat.own[0].saturating_add(stat.own[1]);
@@ -167,7 +169,7 @@ impl Survey {
             major_faults: scanned.major_faults,
             moved: scanned.moved,
             near_far,
-            resident: scanned.stat.resident.saturating_mul(self.page_size),
+            resident: scanned.stat.resident.saturating_mul(self.machine.page_size),
             found,
             error: findings.variance.sqrt() as u64,
             held: findings.held.is_some(),
@@ -175,23 +177,16 @@ impl Survey {
     }
 
     fn walk(&self, scanned: &ScannedProcess, time: &dyn Fn() -> bool) -> (MemorySource, WalkFindings) {
-        let place = WalkTarget {
-            root: &self.root,
-            nodes: &self.nodes,
-            page_size: self.page_size,
-            // A user who names a process accepts the cost.
-            may_hold: self.only.is_some(),
-        };
         let wanted = walk::WalkRequest { memory: true, huge_pages: false };
         let mut walk = Walk::new(wanted, vec![(scanned.pid, Some(scanned.stat.start))]);
         while time() {
-            let found = match walk.step(&place) {
+            let found = match walk.step(&self.machine) {
                 WalkStep::Part => continue,
                 WalkStep::Process(_, memory) => MemorySource::Memory(memory),
                 WalkStep::End if walk.findings.denied.is_some() => MemorySource::Denied,
                 WalkStep::End if walk.findings.refused.is_some() => MemorySource::Refused,
                 // It exited after the scan.
-                WalkStep::End => MemorySource::Memory(MemoryByUse::none(self.nodes.count())),
+                WalkStep::End => MemorySource::Memory(MemoryByUse::none(self.machine.nodes.count())),
             };
             return (found, walk.findings);
         }
@@ -199,7 +194,7 @@ impl Survey {
     }
 
     fn user(&self, pid: u32) -> String {
-        match TaskDir::of(&self.root, pid).status().unwrap_or_default().user() {
+        match TaskDir::of(&self.machine.root, pid).status().unwrap_or_default().user() {
             Some(id) => self.users.get(&id).cloned().unwrap_or_else(|| id.to_string()),
             None => "?".to_owned(),
         }

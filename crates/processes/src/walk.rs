@@ -4,23 +4,32 @@ use crate::allocator::{AllocatorSpace, RegionPages};
 use crate::nodes::TaskNodes;
 use crate::numa_maps::MemoryByUse;
 use crate::search::Search;
-use numakit_sys::proc::{TaskDir, digits};
+use numakit_model::Topology;
+use numakit_sys::proc::{TaskDir, TaskStatus};
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 
-/// What a walk needs to know about the machine.
-#[derive(Debug, Clone, Copy)]
-pub struct WalkTarget<'a> {
-    /// The machine.
-    pub root: &'a SysRoot,
+/// The machine whose processes are walked.
+#[derive(Debug, Clone)]
+pub struct WalkedMachine {
+    /// Its files and pages.
+    pub root: SysRoot,
     /// Its nodes.
-    pub nodes: &'a TaskNodes,
+    pub nodes: TaskNodes,
     /// Its base page size.
     pub page_size: u64,
     /// Whether the lock of a large process may be held while all its memory is walked, if there is no
     /// other method.
     pub may_hold: bool,
+}
+
+impl WalkedMachine {
+    /// The machine with this topology.
+    pub fn of(root: &SysRoot, topology: &Topology, may_hold: bool) -> Self {
+        let (nodes, page_size) = (TaskNodes::of(topology), topology.page_size.max(1024));
+        Self { root: root.clone(), nodes, page_size, may_hold }
+    }
 }
 
 /// A process to walk: its pid and start time, which identify it.
@@ -96,7 +105,7 @@ impl Walk {
     }
 
     /// Reads one part.
-    pub fn step(&mut self, place: &WalkTarget<'_>) -> WalkStep {
+    pub fn step(&mut self, place: &WalkedMachine) -> WalkStep {
         let Some(&name) = self.left.last() else { return WalkStep::End };
         match self.part(place, name.0) {
             Ok(None) => return WalkStep::Part,
@@ -117,7 +126,7 @@ impl Walk {
     }
 
     /// Reads one part of a process; its memory once it is complete.
-    fn part(&mut self, place: &WalkTarget<'_>, pid: u32) -> Result<Option<MemoryByUse>, ReadError> {
+    fn part(&mut self, place: &WalkedMachine, pid: u32) -> Result<Option<MemoryByUse>, ReadError> {
         let mut memory = MemoryByUse::none(place.nodes.count());
         let mut search = match self.search.take() {
             Some(search) => search,
@@ -147,8 +156,9 @@ impl Walk {
             _ if !self.wanted.huge_pages => {}
             Some(bytes) => findings.huge_pages = findings.huge_pages.saturating_add(bytes),
             None if small => {
-                let text = TaskDir::of(place.root, pid).bytes("smaps_rollup")?;
-                findings.huge_pages = findings.huge_pages.saturating_add(huge_pages(&text));
+                let rollup = TaskStatus::new(TaskDir::of(&place.root, pid).text("smaps_rollup")?);
+                let kinds = HUGE_PAGES.iter().filter_map(|kind| rollup.bytes(kind));
+                findings.huge_pages = kinds.fold(findings.huge_pages, u64::saturating_add);
             }
             None => findings.huge_unknown = Some(pid),
         }
@@ -157,16 +167,8 @@ impl Walk {
 }
 
 /// Lines of smaps_rollup with memory in huge pages.
-const HUGE_PAGES: [&[u8]; 5] =
-    [b"AnonHugePages", b"ShmemPmdMapped", b"FilePmdMapped", b"Shared_Hugetlb", b"Private_Hugetlb"];
-
-fn huge_pages(text: &[u8]) -> u64 {
-    let of_line = |line: &[u8]| {
-        let colon = line.iter().position(|&b| b == b':').filter(|&at| HUGE_PAGES.contains(&&line[..at]))?;
-        digits(line[colon + 1..].trim_ascii_start()).map(|(kib, _)| kib.saturating_mul(1024))
-    };
-    text.split(|&b| b == b'\n').filter_map(of_line).fold(0, u64::saturating_add)
-}
+const HUGE_PAGES: [&str; 5] =
+    ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"];
 
 #[cfg(test)]
 mod tests {
@@ -185,8 +187,8 @@ mod tests {
             ("/proc/7/numa_maps", &lines),
             ("/proc/7/smaps_rollup", "AnonHugePages:  2048 kB\nShared_Hugetlb: 4096 kB\nRss: 9 kB\n"),
         ]);
-        let nodes = TaskNodes::of(&nodes(&[0, 1]));
-        let place = WalkTarget { root: &root, nodes: &nodes, page_size: 4096, may_hold: true };
+        let topology = Topology { page_size: 4096, ..nodes(&[0, 1]) };
+        let place = WalkedMachine::of(&root, &topology, true);
         let mut walk = Walk::new(BOTH, vec![(7, None), (8, None)]);
         let mut parts = 0;
         let memory = loop {
@@ -207,8 +209,7 @@ mod tests {
     fn a_process_that_may_not_be_read_is_reported() {
         let root = root(&[]);
         root.change(|tree| _ = tree.failing("/proc/7/numa_maps", ErrorKind::PermissionDenied));
-        let nodes = TaskNodes::of(&nodes(&[0]));
-        let place = WalkTarget { root: &root, nodes: &nodes, page_size: 4096, may_hold: true };
+        let place = WalkedMachine::of(&root, &nodes(&[0]), true);
         let mut walk = Walk::new(BOTH, vec![(7, None)]);
         assert_eq!((walk.step(&place), walk.findings.denied), (WalkStep::End, Some(7)));
     }

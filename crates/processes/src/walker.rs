@@ -1,11 +1,9 @@
 //! The thread that observes processes, so that the sampler never waits for them.
 
-use crate::nodes::TaskNodes;
 use crate::observer::{Observer, WatchTargets};
 use crate::pace::Pace;
 use crate::running_cpus::RunningCpus;
-use crate::walk::WalkTarget;
-use numakit_sys::SysRoot;
+use crate::walk::WalkedMachine;
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::sched;
 use std::io;
@@ -72,11 +70,7 @@ pub struct WalkerStatus {
 #[derive(Debug, Clone)]
 pub struct Walker {
     /// The machine.
-    pub root: SysRoot,
-    /// Its nodes.
-    pub nodes: TaskNodes,
-    /// Its base page size.
-    pub page_size: u64,
+    pub machine: WalkedMachine,
     /// What is read.
     pub wanted: WatchTargets,
     /// Whether its bursts may have real-time priority, so that it is not preempted while it holds a
@@ -102,13 +96,7 @@ impl Walker {
     }
 
     fn run(&self, control: &WalkerControl, pid: u32, publish: &mut dyn FnMut(&Observer, &WalkerStatus)) {
-        let place = WalkTarget {
-            root: &self.root,
-            nodes: &self.nodes,
-            page_size: self.page_size,
-            may_hold: self.wanted.walk.memory,
-        };
-        let mut observer = Observer::new(&place, self.wanted, pid);
+        let mut observer = Observer::new(self.machine.clone(), self.wanted, pid);
         let (mut status, mut pace) = (WalkerStatus::default(), Pace::default());
         // Start of the current walk.
         let mut walk_start = None;

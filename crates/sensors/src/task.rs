@@ -12,7 +12,7 @@ use crate::{Scene, Target};
 use layout::{OF_NODES, TaskSeries};
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_processes::{
-    LimitWatch, TaskAccess, TaskNodes, Walker, WalkerControl, WatchTargets, may_be_loaded,
+    LimitWatch, TaskAccess, TaskNodes, WalkedMachine, Walker, WalkerControl, WatchTargets, may_be_loaded,
 };
 use numakit_sys::proc::{self, TaskDir};
 use numakit_sys::{SysRoot, sched};
@@ -101,9 +101,7 @@ impl Task {
             absent: Vec::new(),
             layout,
             walker: Some(Walker {
-                root: root.clone(),
-                nodes: nodes.clone(),
-                page_size: scene.topology.page_size.max(1024),
+                machine: WalkedMachine::of(root, scene.topology, true),
                 wanted: WatchTargets::default(),
                 urgent: false,
             }),

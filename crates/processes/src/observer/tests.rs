@@ -1,5 +1,6 @@
 use super::*;
 use crate::numa_maps::Use;
+use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree as Files;
 use numakit_testing::processes::{MadeProcess, four_nodes};
 
@@ -17,9 +18,7 @@ fn machine(processes: &[&MadeProcess]) -> SysRoot {
 }
 
 fn observer(root: &SysRoot, pid: u32) -> Observer {
-    let nodes = TaskNodes::of(&four_nodes());
-    let mut observer =
-        Observer::new(&WalkTarget { root, nodes: &nodes, page_size: 4096, may_hold: true }, ALL, pid);
+    let mut observer = Observer::new(WalkedMachine::of(root, &four_nodes(), true), ALL, pid);
     observer.scan();
     assert!(observer.walk(&|| true));
     observer

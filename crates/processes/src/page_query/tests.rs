@@ -1,7 +1,7 @@
 use super::*;
-use crate::nodes::TaskNodes;
 use crate::numa_maps::Use;
 use crate::search::{Located, Search};
+use numakit_model::Topology;
 use numakit_testing::sysfs::{nodes, root};
 use std::sync::Mutex;
 
@@ -81,8 +81,7 @@ fn process(script: Script, resident: u64, mapped: u64, what: &str) -> (SysRoot, 
 const SPACE: AllocatorSpace = AllocatorSpace { address: START, region_bytes: 1 << 40, regions: 4 };
 
 fn search(root: &SysRoot, ids: &[u32], may_hold: bool) -> Result<Located, ReadError> {
-    let nodes = TaskNodes::of(&nodes(ids));
-    let place = WalkTarget { root, nodes: &nodes, page_size: PAGE, may_hold };
+    let place = WalkedMachine::of(root, &Topology { page_size: PAGE, ..nodes(ids) }, may_hold);
     let mut search = Search::open(&place, 7, Some(SPACE))?;
     while search.advance(&place)? {}
     Ok(search.found())
