@@ -45,7 +45,14 @@ impl MemoryByUse {
         self.0.iter().position(|uses| own(uses) > all / 2)
     }
 
-    /// Adds that of another process.
+    /// The part of a time on a node that is local: the share of memory on the node. `None` without memory.
+    pub fn near(&self, place: usize, time: u64) -> Option<u64> {
+        let total = u128::from(self.total());
+        let near = u128::from(time) * u128::from(self.on(place)).min(total);
+        near.checked_div(total).and_then(|near| u64::try_from(near).ok())
+    }
+
+    /// Adds the memory of another process.
     pub fn add(&mut self, other: &Self) {
         for (uses, more) in self.0.iter_mut().zip(&other.0) {
             uses.iter_mut().zip(more).for_each(|(sum, bytes)| *sum = sum.saturating_add(*bytes));

@@ -58,7 +58,7 @@ pub struct Observer {
     machine: WalkedMachine,
     wanted: WatchTargets,
     tree: Tree,
-    looked: bool,
+    scanned: bool,
     walk: Option<Walk>,
     /// Results of the current walk.
     found: Vec<(ProcessKey, MemoryByUse)>,
@@ -82,7 +82,7 @@ impl Observer {
         Self {
             wanted,
             tree: Tree::of(&machine.root, pid),
-            looked: false,
+            scanned: false,
             walk: None,
             found: Vec::new(),
             activity: Activity { cpu_time: vec![0; count], threads: vec![0; count], ..Activity::default() },
@@ -108,9 +108,9 @@ impl Observer {
             root: &self.machine.root,
             nodes: &self.machine.nodes,
             wanted: self.wanted.threads,
-            from_start: self.looked,
+            from_start: self.scanned,
         };
-        self.looked = true;
+        self.scanned = true;
         self.activity.threads.fill(0);
         self.activity.away = 0;
         self.activity.running = CpuSet::default();
@@ -135,7 +135,7 @@ impl Observer {
         }
         if self.wanted.allocators {
             let running = self.tree.members.iter().filter_map(|member| {
-                let stat = member.stat.as_ref().filter(|stat| stat.runs())?;
+                let stat = member.running()?;
                 Some(AllocatorCandidate {
                     pid: member.pid,
                     start: member.start(),
@@ -150,7 +150,7 @@ impl Observer {
     /// Continues the walk, or starts one, while there is time. True when it is complete.
     pub fn walk(&mut self, time: &dyn Fn() -> bool) -> bool {
         let mut walk = self.walk.take().unwrap_or_else(|| {
-            let running = self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs()));
+            let running = self.tree.members.iter().filter(|member| member.running().is_some());
             Walk::new(self.wanted.walk, running.map(|m| (m.pid, m.start())).collect())
                 .with_spaces(self.allocators.spaces().collect())
         });
@@ -199,7 +199,7 @@ impl Observer {
 
     /// Number of processes that have not exited.
     pub fn processes(&self) -> u64 {
-        self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs())).count() as u64
+        self.tree.members.iter().filter(|member| member.running().is_some()).count() as u64
     }
 }
 
@@ -218,13 +218,6 @@ impl Activity {
         let home = preferred.or_else(|| memory.and_then(MemoryByUse::home));
         self.away += u64::from(home.is_some_and(|home| home != node));
     }
-}
-
-/// The part of a time that is local, by the share of memory on the node; `None` without memory.
-pub fn near(memory: &MemoryByUse, node: usize, time: u64) -> Option<u64> {
-    let total = u128::from(memory.total());
-    let near = u128::from(time) * u128::from(memory.on(node)).min(total);
-    near.checked_div(total).and_then(|near| u64::try_from(near).ok())
 }
 
 #[cfg(test)]

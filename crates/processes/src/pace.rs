@@ -36,25 +36,25 @@ const LONGEST_IDLE: u64 = 250 * MS;
 pub struct Pace {
     /// Whether a walk was completed.
     walked: bool,
-    look: u64,
-    walk: u64,
+    next_scan: u64,
+    next_walk: u64,
 }
 
 impl Pace {
     /// Whether to scan the threads now.
     pub fn scan_due(&self, now: u64) -> bool {
-        now >= self.look
+        now >= self.next_scan
     }
 
     /// Until when to walk now; `None` while it rests.
     pub fn walk_until(&self, now: u64) -> Option<u64> {
-        (now >= self.walk).then(|| now.saturating_add(BURST))
+        (now >= self.next_walk).then(|| now.saturating_add(BURST))
     }
 
     /// Notes a scan of the threads that ended now and took this CPU time; values are read at this
     /// interval.
     pub fn scanned(&mut self, now: u64, cpu: u64, interval: u64) {
-        self.look = now.saturating_add(cpu.saturating_mul(REST_FROM_SCAN).max(between(interval)));
+        self.next_scan = now.saturating_add(cpu.saturating_mul(REST_FROM_SCAN).max(between(interval)));
     }
 
     /// Notes a burst of the walk that ended now and took this CPU time.
@@ -66,12 +66,12 @@ impl Pace {
             (_, true) => REST_FROM_WALK,
         };
         let rest = cpu.saturating_mul(times);
-        self.walk = now.saturating_add(if complete { rest.max(between(interval)) } else { rest });
+        self.next_walk = now.saturating_add(if complete { rest.max(between(interval)) } else { rest });
     }
 
     /// When the next scan or burst is due.
     pub fn next(&self, walks: bool) -> u64 {
-        if walks { self.look.min(self.walk) } else { self.look }
+        if walks { self.next_scan.min(self.next_walk) } else { self.next_scan }
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::allocator::{AllocatorSpace, RegionPages};
 use crate::mappings::{Mapping, Mappings, pool_mounts};
 use crate::numa_maps::MemoryByUse;
+use crate::search::Located;
 use crate::walk::WalkedMachine;
 use numakit_sys::pages::{MAX_QUERY, PageRun, Pages, Present};
 use numakit_sys::proc::TaskDir;
@@ -46,19 +47,6 @@ impl ProcessSize {
             tables: bytes("VmPTE"),
         }
     }
-}
-
-/// The memory of a process.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QueriedMemory {
-    /// Memory by node and use.
-    pub memory: MemoryByUse,
-    /// Bytes in huge pages, if the kernel shows them.
-    pub huge_pages: Option<u64>,
-    /// The pages of each region of its allocator.
-    pub regions: Vec<RegionPages>,
-    /// Square of the standard error of the bytes of a node, the largest of all nodes.
-    pub variance: f64,
 }
 
 /// A running query of a process.
@@ -245,10 +233,10 @@ impl PageQuery {
     }
 
     /// The memory of a process.
-    pub fn found(self) -> QueriedMemory {
+    pub fn found(self) -> Located {
         let variance = self.variance.into_iter().fold(0.0, f64::max);
         let regions = self.regions.map(|(_, pages)| pages).unwrap_or_default();
-        QueriedMemory { memory: self.memory, huge_pages: self.huge_pages, regions, variance }
+        Located { memory: self.memory, huge_pages: self.huge_pages, regions, variance, held: false }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::allocator::{AllocatorSpace, RegionPages};
 use crate::numa_maps::{MemoryByUse, NumaMapsReading};
-use crate::page_query::{PageQuery, ProcessSize, QueriedMemory};
+use crate::page_query::{PageQuery, ProcessSize};
 use crate::walk::WalkedMachine;
 use numakit_model::Topology;
 use numakit_sys::{ReadError, SysRoot};
@@ -18,7 +18,7 @@ const SMALL: u64 = 16 << 20;
 const SMALL_TABLES: u64 = 1 << 20;
 
 /// Whether all of a process may be read with its lock held.
-pub(super) fn is_small(size: ProcessSize) -> bool {
+pub fn is_small(size: ProcessSize) -> bool {
     size.resident <= SMALL && size.tables <= SMALL_TABLES
 }
 
@@ -27,11 +27,11 @@ pub(super) fn is_small(size: ProcessSize) -> bool {
 pub struct Located {
     /// Memory by node and use.
     pub memory: MemoryByUse,
-    /// Bytes in huge pages, if they were counted too.
+    /// Bytes in huge pages, if the kernel shows them with the nodes.
     pub huge_pages: Option<u64>,
     /// The pages of each region of its allocator; none without its space.
     pub regions: Vec<RegionPages>,
-    /// Square of the standard error of the bytes of a node; 0 if exact.
+    /// Square of the standard error of the bytes of a node, the largest of all nodes; 0 if exact.
     pub variance: f64,
     /// Whether its lock was held for all that time, because there was no other method.
     pub held: bool,
@@ -115,10 +115,7 @@ impl Search {
                 let (memory, regions) = reading.map_or_else(nothing, |reading| reading.found());
                 Located { memory, huge_pages: None, regions, variance: 0.0, held: !self.small }
             }
-            SearchMethod::Pages(page_query) => {
-                let QueriedMemory { memory, huge_pages, regions, variance } = page_query.found();
-                Located { memory, huge_pages, regions, variance, held: false }
-            }
+            SearchMethod::Pages(page_query) => page_query.found(),
         }
     }
 }

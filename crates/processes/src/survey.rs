@@ -3,14 +3,13 @@
 
 use crate::access::TaskAccess;
 use crate::numa_maps::MemoryByUse;
-use crate::observer::near;
 use crate::sample::{MemorySource, ProcessSample};
 use crate::threads::{ThreadFields, ThreadScan, Threads};
 use crate::walk::{self, Walk, WalkFindings, WalkStep, WalkedMachine};
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Scans processes repeatedly.
 #[derive(Debug)]
@@ -43,19 +42,6 @@ pub struct WalkCandidate {
     pub ran: u64,
     /// Resident memory in pages.
     pub resident: u64,
-}
-
-/// A process and its descendants, of processes as pairs of their parent's number and their own.
-pub fn descendants(processes: impl IntoIterator<Item = (u32, u32)>, pid: u32) -> HashSet<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    processes.into_iter().for_each(|(parent, pid)| children.entry(parent).or_default().push(pid));
-    let (mut found, mut next) = (HashSet::new(), vec![pid]);
-    while let Some(pid) = next.pop() {
-        if found.insert(pid) {
-            next.extend(children.get(&pid).into_iter().flatten());
-        }
-    }
-    found
 }
 
 impl Survey {
@@ -227,7 +213,7 @@ impl ScannedProcess {
         // Fine enough to divide one thread by any memory.
         let weight = |ran: u64| if idle { 1_000_000 } else { ran };
         let known = self.threads.iter().filter_map(|(node, ran)| Some(((*node)?, weight(*ran))));
-        known.filter_map(|(node, time)| near(memory, node, time).map(|near| (near, time - near))).fold(
+        known.filter_map(|(node, time)| memory.near(node, time).map(|near| (near, time - near))).fold(
             None,
             |sum, (near, far)| {
                 let (all_near, all_far) = sum.unwrap_or((0u64, 0u64));

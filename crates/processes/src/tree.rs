@@ -40,9 +40,14 @@ impl Member {
         }
     }
 
-    /// Its start time, which with the pid identifies it.
+    /// The start time of the process, which with its number identifies it.
     pub fn start(&self) -> Option<u64> {
         self.start
+    }
+
+    /// The stat of the process at the last scan, if it had not exited.
+    pub fn running(&self) -> Option<&TaskStat> {
+        self.stat.as_ref().filter(|stat| stat.runs())
     }
 
     fn scan(&mut self, root: &SysRoot) {
@@ -147,6 +152,19 @@ impl Tree {
         self.members.iter().for_each(|m| add(&mut sum, &m.account.total()));
         sum
     }
+}
+
+/// A process and its descendants, of processes as pairs of their parent's number and their own.
+pub fn descendants(processes: impl IntoIterator<Item = (u32, u32)>, pid: u32) -> HashSet<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    processes.into_iter().for_each(|(parent, pid)| children.entry(parent).or_default().push(pid));
+    let (mut found, mut next) = (HashSet::new(), vec![pid]);
+    while let Some(pid) = next.pop() {
+        if found.insert(pid) {
+            next.extend(children.get(&pid).into_iter().flatten());
+        }
+    }
+    found
 }
 
 #[cfg(test)]
