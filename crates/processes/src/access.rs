@@ -6,7 +6,7 @@ use numakit_sys::proc::TaskDir;
 
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// The rights of this process.
+/// What this process may read of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskAccess {
     root: bool,
@@ -15,12 +15,12 @@ pub struct TaskAccess {
 }
 
 impl TaskAccess {
-    /// Reads them from /proc.
+    /// Reads the rights of this process from /proc.
     pub fn read(root: &SysRoot) -> Self {
         Self::of(root, |name| std::env::var(name).ok())
     }
 
-    /// The same with this environment.
+    /// Reads them with this environment.
     fn of(root: &SysRoot, variable: impl Fn(&str) -> Option<String>) -> Self {
         let status = TaskDir::own(root).status().unwrap_or_default();
         let capable = status.is_capable(CAP_SYS_PTRACE);
@@ -28,12 +28,12 @@ impl TaskAccess {
         Self { root: surroundings.is_root, capable, runtime: surroundings.runtime }
     }
 
-    /// Whether it has the capability that permits it for all processes.
+    /// Whether this process has the capability to read the memory maps of all processes.
     pub fn is_capable(&self) -> bool {
         self.capable
     }
 
-    /// The fix if the kernel refuses.
+    /// What permits to read a process if the kernel refuses.
     pub fn fix(&self) -> String {
         match (self.root, self.capable) {
             (_, true) => {

@@ -29,13 +29,13 @@ pub enum Policies {
     /// The kernel prints it with the location of all memory, which would stop a process of this
     /// size for too long.
     TooLarge,
-    /// It may not be read; the fix.
+    /// This user may not read them; the text says what permits it.
     Denied(String),
-    /// There is no such file.
+    /// The kernel has no file that shows them.
     Unknown,
 }
 
-/// A process.
+/// A process: where its threads may run, and where its memory comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Affinity {
     /// Its number.
@@ -55,7 +55,7 @@ impl Affinity {
         let command = process.stat()?.name();
         let mut groups: Vec<ThreadGroup> = Vec::new();
         for tid in process.threads().unwrap_or_default() {
-            // It may have ended.
+            // The thread may have ended.
             let Ok(status) = process.thread(tid).status() else { continue };
             let Some(cpus) = status.allowed_cpus() else { continue };
             let memory = status.allowed_nodes();

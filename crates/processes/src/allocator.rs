@@ -25,16 +25,16 @@ const TABLE: &str = "numalloc_counts";
 /// Why there are no counts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllocatorError {
-    /// It does not exist.
+    /// There is no such process.
     #[error("there is no process {0}; 'numa ps' and 'numa tasks' list processes")]
     NoProcess(u32),
-    /// It has ended meanwhile.
+    /// The process has ended meanwhile.
     #[error("process {0} has ended")]
     Ended(u32),
-    /// It executed another program meanwhile.
+    /// The process executes another program by now.
     #[error("process {0} executes another program now; repeat the command")]
     Replaced(u32),
-    /// It has another allocator.
+    /// The process has not loaded the library.
     #[error(
         "process {pid} ({program}) has not loaded {LIBRARY}; start the program with 'numa run --alloc numa -- CMD', and \
          give its own process ID, which 'numa ps' lists"
@@ -75,19 +75,19 @@ pub enum AllocatorError {
         /// The file of the library.
         path: String,
     },
-    /// The table is another one.
+    /// What lies where the library has its table cannot be read as one.
     #[error("process {0}: {1}")]
     Table(u32, CountTableError),
 }
 
 impl AllocatorError {
-    /// Whether the library is there, but has not been used yet.
+    /// Whether the process has loaded the library, but has allocated nothing with it yet.
     pub fn is_unused(&self) -> bool {
         matches!(self, Self::Table(_, CountTableError::Unused))
     }
 }
 
-/// A process with the library.
+/// A process that has loaded the library: its counts can be read again and again.
 #[derive(Debug)]
 pub struct AllocatorReader {
     process: u32,
@@ -153,8 +153,8 @@ impl AllocatorReader {
         Ok(counts)
     }
 
-    /// The counts as they are now, without their pages. Of a process that executes another program since, this finds no
-    /// table.
+    /// The counts as they are now, without where the pages lie. In a process that has executed another program since, there
+    /// is no table to be found.
     pub fn peek(&mut self) -> Result<AllocatorCounts, AllocatorError> {
         let pid = self.process;
         let damaged = |error| match error {
@@ -170,7 +170,7 @@ impl AllocatorReader {
         AllocatorCounts::parse(&self.bytes).map_err(damaged)
     }
 
-    /// Copies as much of the table as it has, as far as is known.
+    /// Copies as many bytes of the table as there is room for.
     fn copy(&mut self) -> Result<(), AllocatorError> {
         let pid = self.process;
         if self.memory.read(self.address, &mut self.bytes) == Some(self.bytes.len()) {

@@ -6,9 +6,9 @@
 //! - [`Mappers`] are the processes that map files.
 //! - [`Affinity`] is where threads may run and memory may come from; [`AllocatorReader`] reads the counts of libnumalloc.
 //!
-//! Both walk memory by the same code, in parts so short that a process is hardly delayed: a small process by its
-//! numa_maps, a large one by querying the nodes of its pages. [`TaskAccess`] says what permits to read the processes of
-//! others.
+//! Survey and observer walk memory by the same code, in parts so short that a process is hardly delayed: a small process
+//! by its numa_maps, a large one by querying the nodes of its pages. [`TaskAccess`] says what permits to read the processes
+//! of others.
 
 mod access;
 mod account;

@@ -20,12 +20,12 @@ pub struct LimitWatch {
     groups: Vec<u8>,
     searched: Option<u64>,
     current: Option<CpuLimit>,
-    /// Of the groups that they have left, in us.
+    /// The time in groups that the processes have left, in us.
     left: u64,
 }
 
 impl LimitWatch {
-    /// None if the groups of this process have no folder where a limit could be.
+    /// Watches for a limit; `None` if the groups of this process have no folder where one could be.
     pub fn new(root: &SysRoot) -> Option<Self> {
         let own = TaskDir::own(root);
         let (groups, mounted) = (own.text("cgroup").ok()?, own.text("mounts").ok()?);
@@ -75,7 +75,7 @@ struct CpuLimit {
     is_unified: bool,
     statistics: Watched,
     buffer: Vec<u8>,
-    /// The time when the group was found, which others may have waited.
+    /// What the group had waited when it was found, for which other processes may be the reason.
     first: Option<u64>,
     last: u64,
 }
@@ -90,7 +90,7 @@ impl CpuLimit {
         Some(limit)
     }
 
-    /// Since the group was found, in us. Once the group is gone, the last value remains.
+    /// The time that threads waited since the group was found, in us. Once the group is gone, the last value remains.
     fn throttled(&mut self) -> u64 {
         if let Some(now) = self.read() {
             self.last = now.saturating_sub(*self.first.get_or_insert(now));

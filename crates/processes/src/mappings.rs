@@ -8,7 +8,7 @@ use numakit_sys::{ReadError, SysRoot};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A mapping.
+/// A mapping of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
     /// Address of its first byte.
@@ -65,7 +65,7 @@ impl Mappings {
         Ok(Self { lines: PartedLines::open(root, pid, "maps")?, pools, read: VecDeque::new() })
     }
 
-    /// The next one.
+    /// Reads the next mapping; `None` after the last one.
     pub fn next(&mut self) -> Result<Option<Mapping>, ReadError> {
         let Self { lines, pools, read } = self;
         while read.is_empty() {

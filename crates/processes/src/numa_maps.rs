@@ -69,8 +69,9 @@ fn total(uses: &[u64; USES]) -> u64 {
 pub struct NumaMapsReading {
     lines: PartedLines,
     memory: MemoryByUse,
-    /// The regions of its allocator, their pages, and those of a line by node.
+    /// The regions of the allocator of the process, and their pages so far.
     regions: Option<(AllocatorSpace, Vec<RegionPages>)>,
+    /// Nodes and bytes of the current line.
     on: Vec<(u32, u64)>,
 }
 

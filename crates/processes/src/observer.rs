@@ -16,13 +16,13 @@ use std::collections::HashMap;
 /// What is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchTargets {
-    /// About memory.
+    /// What a walk reads of memory.
     pub walk: walk::WalkRequest,
-    /// About threads.
+    /// What a scan reads of threads.
     pub threads: threads::ThreadFields,
-    /// About their allocators.
+    /// Whether the counts of allocators are read.
     pub allocators: bool,
-    /// How long a CPU limit stopped them.
+    /// Whether the time is read in which a CPU limit stopped the processes.
     pub limit: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct Observer {
     pub activity: Activity,
     /// The last complete walk.
     pub walked: Option<Walked>,
-    /// Their allocators.
+    /// The allocators of the processes.
     pub allocators: AllocatorWatch,
     limit: Option<LimitWatch>,
     /// Time in which their CPU limit kept them from running, in us; `None` if it is not read or cannot be.
@@ -94,7 +94,7 @@ impl Observer {
         }
     }
 
-    /// The nodes.
+    /// The nodes of the machine.
     pub fn nodes(&self) -> &TaskNodes {
         &self.machine.nodes
     }

@@ -5,9 +5,9 @@ use crate::numa_maps::MemoryByUse;
 /// The memory of a process by node, or why it is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum MemorySource {
-    /// The memory.
+    /// The memory by node.
     Memory(MemoryByUse),
-    /// It may not be read.
+    /// This user may not read it.
     Denied,
     /// There was no time for it.
     #[default]
@@ -29,9 +29,9 @@ pub struct ProcessSample {
     pub user: String,
     /// The name of its program.
     pub command: String,
-    /// Threads.
+    /// The number of its threads.
     pub threads: u64,
-    /// CPU time in ns.
+    /// CPU time since the last scan, in ns.
     pub ran: u64,
     /// Page faults; `None` in the first scan that finds the process.
     pub faults: Option<u64>,

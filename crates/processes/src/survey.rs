@@ -45,7 +45,7 @@ pub struct WalkCandidate {
 }
 
 impl Survey {
-    /// For all processes, or only for these. Makes the first scan.
+    /// Surveys all processes, or only these. This makes the first scan.
     pub fn new(root: &SysRoot, topology: &Topology, only: Option<Vec<u32>>) -> Result<Self, Unavailable> {
         const MISSING: &str = "memory of processes by node";
         proc::processes(root)
@@ -77,7 +77,7 @@ impl Survey {
         self.machine.nodes.ids()
     }
 
-    /// The rights of this process.
+    /// What this process may read of others.
     pub fn access(&self) -> TaskAccess {
         TaskAccess::read(&self.machine.root)
     }
@@ -88,7 +88,7 @@ impl Survey {
         self.measure_by(&|process| (process.ran, process.resident), time)
     }
 
-    /// The same; the processes with the greatest urgency come first.
+    /// Does the same as [`Survey::measure`], but the processes with the greatest urgency come first.
     pub fn measure_by(
         &mut self,
         urgency: &dyn Fn(&WalkCandidate) -> (u64, u64),
@@ -171,7 +171,7 @@ impl Survey {
                 WalkStep::Process(_, memory) => MemorySource::Memory(memory),
                 WalkStep::End if walk.findings.denied.is_some() => MemorySource::Denied,
                 WalkStep::End if walk.findings.refused.is_some() => MemorySource::Refused,
-                // It exited after the scan.
+                // The process exited after the scan.
                 WalkStep::End => MemorySource::Memory(MemoryByUse::none(self.machine.nodes.count())),
             };
             return (found, walk.findings);

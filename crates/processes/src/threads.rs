@@ -11,9 +11,9 @@ const NS_PER_TICK: u64 = 10_000_000;
 /// What is read of each thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadFields {
-    /// Its CPU time.
+    /// Whether its CPU time is read.
     pub cpu_time: bool,
-    /// Its migrations, switches, preferred node and moved pages.
+    /// Whether its migrations, switches, preferred node and moved pages are read.
     pub scheduling: bool,
 }
 

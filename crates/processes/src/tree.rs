@@ -22,7 +22,7 @@ pub struct Member {
     pub stat: Option<TaskStat>,
     /// Its threads.
     pub threads: Threads,
-    /// Its memory, since the first walk.
+    /// Its memory as the last walk found it.
     pub memory: Option<MemoryByUse>,
 }
 
@@ -154,7 +154,7 @@ impl Tree {
     }
 }
 
-/// A process and its descendants, of processes as pairs of their parent's number and their own.
+/// A process and its descendants, among processes that are pairs of their parent's number and their own.
 pub fn descendants(processes: impl IntoIterator<Item = (u32, u32)>, pid: u32) -> HashSet<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     processes.into_iter().for_each(|(parent, pid)| children.entry(parent).or_default().push(pid));

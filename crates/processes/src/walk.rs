@@ -38,9 +38,9 @@ pub type ProcessKey = (u32, Option<u64>);
 /// What is read of each process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WalkRequest {
-    /// Memory by node.
+    /// Whether memory is read by node.
     pub memory: bool,
-    /// Huge pages.
+    /// Whether huge pages are counted.
     pub huge_pages: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct Walk {
     spaces: HashMap<u32, AllocatorSpace>,
     /// The pages of these regions, added up over processes.
     pub regions: Vec<RegionPages>,
-    /// WalkFindings so far.
+    /// What was found besides memory so far.
     pub findings: WalkFindings,
 }
 
@@ -117,7 +117,7 @@ impl Walk {
             Err(error) if error.kind == ErrorKind::Unsupported => {
                 (self.findings.refused, self.findings.huge_unknown) = (Some(name.0), Some(name.0));
             }
-            // It is exiting and has no memory any more.
+            // The process is exiting and has no memory any more.
             Err(_) => {}
         }
         self.left.pop();

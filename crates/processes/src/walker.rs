@@ -66,7 +66,7 @@ pub struct WalkerStatus {
     pub scans: u64,
 }
 
-/// The walker before it starts.
+/// A walker that has not started yet.
 #[derive(Debug, Clone)]
 pub struct Walker {
     /// The machine.

@@ -3,33 +3,33 @@
 /// The addresses of the regions, one for each node number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllocatorSpace {
-    /// Of the first region.
+    /// Where the first region begins.
     pub address: u64,
-    /// From one to the next.
+    /// The distance from one region to the next.
     pub region_bytes: u64,
-    /// How many there are.
+    /// The number of regions.
     pub regions: u32,
 }
 
 /// The pages of a region, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RegionPages {
-    /// On the region's node.
+    /// Pages on the region's node.
     pub local: u64,
-    /// On other nodes: its node was full when they were touched first.
+    /// Pages on other nodes: the region's node was full when they were touched first.
     pub spilled: u64,
 }
 
 /// Why it is unknown where the pages lie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PagesUnknown {
-    /// Nobody asked.
+    /// The caller did not ask for it.
     #[error("they were not searched")]
     NotSearched,
     /// There is one region for the whole machine.
     #[error("with the profiles uma and lowmem memory has no node")]
     NoNodes,
-    /// The kernel does not show it.
+    /// The file that shows it cannot be read.
     #[error(transparent)]
     Unreadable(#[from] numakit_sys::ReadError),
 }

@@ -17,7 +17,7 @@ const MAX_REGIONS: u32 = 256;
 /// Why bytes are not a table of counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CountTableError {
-    /// The first bytes are others.
+    /// The first bytes are not those of a table.
     #[error("its memory has no table of counts where libnumalloc has it; start the program again")]
     Magic,
     /// Nothing has been allocated.
@@ -81,7 +81,7 @@ pub struct RegionCounts {
 }
 
 struct CountHeader {
-    /// Those of nodes.
+    /// The number of regions of nodes.
     regions: u32,
     of_policies: bool,
     unit: u64,

@@ -10,14 +10,14 @@ use std::collections::HashMap;
 /// again when it has that much more or less, then twice as much, and so on.
 const LOADED: u64 = 1 << 20;
 
-/// What a process has for this.
+/// A process that may have loaded the library, and what tells whether it is searched again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllocatorCandidate {
     /// The process.
     pub pid: u32,
     /// Its start time, which with its number identifies it.
     pub start: Option<u64>,
-    /// Where its arguments lie: elsewhere when it executes another program. None if that is not known.
+    /// Where the arguments of its program lie: elsewhere after it executes another one. `None` if the kernel does not say.
     pub arguments: Option<usize>,
     /// Its address space in bytes.
     pub mapped: u64,
@@ -28,21 +28,21 @@ pub struct AllocatorCandidate {
 pub struct NodeAllocations {
     /// Address space that was made usable.
     pub mapped: u64,
-    /// What blocks lie in.
+    /// Memory in which blocks lie.
     pub in_use: u64,
-    /// Free memory that is kept.
+    /// Free memory that the allocator keeps.
     pub cached: u64,
     /// Memory that was used again while it was kept, since its process was first seen.
     pub recycled: u64,
-    /// Blocks that threads of other nodes freed, since then.
+    /// Blocks that threads of other nodes freed, since the process was first seen.
     pub other_nodes: u64,
 }
 
-/// The allocators.
+/// The allocators of several processes.
 #[derive(Debug, Default)]
 pub struct AllocatorWatch {
     known: HashMap<u32, Known>,
-    /// By position of the node.
+    /// The values by position of the node.
     sums: Vec<NodeAllocations>,
     /// Why the counts of a process are unknown.
     unread: Option<String>,
@@ -149,7 +149,7 @@ impl Known {
                 ));
             }
             Err(error) if error.is_unused() => {}
-            // It executes another program: searched again at the next scan.
+            // The process executes another program, and is searched again at the next scan.
             Err(AllocatorError::Replaced(_) | AllocatorError::Ended(_)) => {
                 (self.reader, self.searched) = (None, None);
             }
