@@ -170,14 +170,11 @@ pub fn descendants(processes: impl IntoIterator<Item = (u32, u32)>, pid: u32) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::root::FileTree;
     use numakit_testing::processes::MadeProcess;
 
     /// The tree's minor faults after a scan of these processes.
     fn faults(tree: &mut Tree, processes: &[&MadeProcess]) -> u64 {
-        let mut files = FileTree::new();
-        processes.iter().for_each(|made| made.put(&mut files));
-        tree.scan(&SysRoot::of_tree(files));
+        tree.scan(&MadeProcess::machine(processes));
         tree.counts()[0]
     }
 
@@ -185,9 +182,7 @@ mod tests {
     fn a_reaped_child_that_still_exists_counts_once() {
         let mut parent = MadeProcess { children: vec![8], ..MadeProcess::new(7, 1, 0) };
         let mut child = MadeProcess { counts: [80, 0, 0, 0, 0, 0, 0, 0], ..MadeProcess::new(8, 7, 0) };
-        let mut files = FileTree::new();
-        parent.put(&mut files);
-        let mut tree = Tree::of(&SysRoot::of_tree(files), 7);
+        let mut tree = Tree::of(&MadeProcess::machine(&[&parent]), 7);
         assert_eq!(faults(&mut tree, &[&parent, &child]), 80);
         // The parent has waited: its counts of waited-for children include the child's.
         parent.counts[1] = 85;

@@ -2,35 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use numakit_model::topology::Node;
-use numakit_model::{CpuSet, Topology};
 use numakit_processes::{ProcessRanking, Survey, TaskAccess};
 use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
 use numakit_terminal::tasks::TaskTable;
+use numakit_testing::processes::{MadeProcess, four_nodes};
 use std::io::ErrorKind;
-
-/// Node N has the CPUs 4N to 4N + 3.
-fn topology() -> Topology {
-    let node = |id: u32| Node { os_index: id, cpus: CpuSet::range(4 * id, 4 * id + 3), ..Node::default() };
-    Topology { page_size: 4096, nodes: (0..4).map(node).collect(), ..Topology::default() }
-}
-
-/// Each thread is its CPU and its CPU time in ms.
-fn put(tree: &mut FileTree, pid: u32, uid: u32, command: &str, threads: &[(u32, u64)]) {
-    let count = threads.len();
-    let stat = |id: u32, cpu: u32| {
-        format!(
-            "{id} ({command}) S 1 1 1 0 -1 0 1 0 0 0 5 5 0 0 20 0 {count} 0 {pid} 9 5120 1 1 1 1 1 1 0 0 0 0 0 0 0 17 {cpu} 0 0\n"
-        )
-    };
-    tree.file(&format!("/proc/{pid}/stat"), stat(pid, threads[0].0));
-    tree.file(&format!("/proc/{pid}/status"), format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n"));
-    for (id, (cpu, ms)) in (pid..).zip(threads) {
-        tree.file(&format!("/proc/{pid}/task/{id}/stat"), stat(id, *cpu));
-        tree.file(&format!("/proc/{pid}/task/{id}/schedstat"), format!("{} 0 1\n", ms * 1_000_000));
-    }
-}
 
 const SOLVER: &str = "\
 55d000 default heap anon=5120 dirty=5120 N0=5120 kernelpagesize_kB=4
@@ -44,25 +21,28 @@ fn machine() -> SysRoot {
     let mut tree = FileTree::new();
     tree.file("/etc/passwd", "root:x:0:0::/:\nalice:x:1000:1000::/:\n");
     work(&mut tree, 0);
-    tree.file("/proc/210/numa_maps", SOLVER);
-    tree.file("/proc/220/numa_maps", "55d000 default heap anon=25600 N1=25600 kernelpagesize_kB=4\n");
-    tree.file("/proc/230/numa_maps", "55d000 default heap anon=2560 N2=2560 kernelpagesize_kB=4\n");
-    tree.failing("/proc/240/numa_maps", ErrorKind::PermissionDenied);
     SysRoot::of_tree(tree)
 }
 
-/// The processes `ms` ms after the start.
+/// The processes `ms` ms after the start. Each thread is its CPU and its CPU time in ms.
 fn work(tree: &mut FileTree, ms: u64) {
-    put(tree, 210, 1000, "solver", &[(0, ms), (1, ms), (5, ms / 2)]);
-    put(tree, 220, 1000, "web server", &[(4, ms)]);
-    put(tree, 230, 77, "idle", &[(0, 0)]);
-    put(tree, 240, 0, "sshd", &[(0, ms / 100)]);
+    let mut put = |pid: u32, user, command, maps: &str, threads: &[(u32, u64)]| {
+        let numa_maps = vec![maps.to_owned()];
+        let threads = (pid..).zip(threads).map(|(id, (cpu, ms))| (id, *cpu, ms * 1_000_000, -1)).collect();
+        MadeProcess { user, command, threads, numa_maps, resident: 5120, ..MadeProcess::new(pid, 1, 0) }
+            .put(tree);
+    };
+    put(210, 1000, "solver", SOLVER, &[(0, ms), (1, ms), (2, ms / 2)]);
+    put(220, 1000, "web server", "55d000 default heap anon=25600 N1=25600 kernelpagesize_kB=4\n", &[(2, ms)]);
+    put(230, 77, "idle", "55d000 default heap anon=2560 N2=2560 kernelpagesize_kB=4\n", &[(0, 0)]);
+    put(240, 0, "sshd", "", &[(0, ms / 100)]);
+    tree.failing("/proc/240/numa_maps", ErrorKind::PermissionDenied);
 }
 
 #[test]
 fn from_files_to_text() {
     let root = machine();
-    let topology = topology();
+    let topology = four_nodes();
     let mut text = String::new();
     for only in [None, Some(vec![210, 240])] {
         root.change(|tree| work(tree, 0));

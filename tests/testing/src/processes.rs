@@ -2,6 +2,7 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
+use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
 use std::fmt::Write;
 
@@ -24,8 +25,12 @@ pub struct MadeProcess {
     pub state: char,
     /// The kernel's flags.
     pub flags: u32,
+    /// Its user.
+    pub user: u32,
     /// Its start time in ticks.
     pub start: u64,
+    /// Resident pages.
+    pub resident: u64,
     /// minflt cminflt majflt cmajflt utime stime cutime cstime
     pub counts: [u64; 8],
     /// For each thread: id, CPU, CPU time in ns, preferred node.
@@ -45,7 +50,9 @@ impl MadeProcess {
             command: "made",
             state: 'S',
             flags: 0,
+            user: 1000,
             start: u64::from(pid) * 10,
+            resident: 100,
             counts: [0; 8],
             threads: vec![(pid, cpu, 0, -1)],
             children: Vec::new(),
@@ -65,14 +72,22 @@ impl MadeProcess {
     fn stat(&self, id: u32, cpu: u32) -> String {
         let [a, b, c, d, e, f, g, h] = self.counts;
         format!(
-            "{id} ({}) {} {} 1 1 0 -1 {} {a} {b} {c} {d} {e} {f} {g} {h} 20 0 {} 0 {} 1000 100 1 1 1 1 1 1 0 0 0 0 0 0 0 17 {cpu} 0 0\n",
+            "{id} ({}) {} {} 1 1 0 -1 {} {a} {b} {c} {d} {e} {f} {g} {h} 20 0 {} 0 {} 1000 {} 1 1 1 1 1 1 0 0 0 0 0 0 0 17 {cpu} 0 0\n",
             self.command,
             self.state,
             self.parent,
             self.flags,
             self.threads.len(),
-            self.start
+            self.start,
+            self.resident
         )
+    }
+
+    /// A machine with these processes.
+    pub fn machine(processes: &[&Self]) -> SysRoot {
+        let mut tree = FileTree::new();
+        processes.iter().for_each(|process| process.put(&mut tree));
+        SysRoot::of_tree(tree)
     }
 
     /// Adds its files.
@@ -83,7 +98,7 @@ impl MadeProcess {
         tree.file(&format!("{folder}/numa_maps"), self.numa_maps.concat());
         tree.file(&format!("{folder}/smaps_rollup"), "Rss: 1 kB\nAnonHugePages: 2048 kB\n");
         tree.file(&format!("{folder}/sched"), "");
-        tree.file(&format!("{folder}/status"), "Name:\tx\nUid:\t5\t1000\t5\t5\n");
+        tree.file(&format!("{folder}/status"), format!("Name:\tx\nUid:\t5\t{}\t5\t5\n", self.user));
         for (at, (id, cpu, ran, preferred)) in self.threads.iter().enumerate() {
             let task = format!("{folder}/task/{id}");
             tree.file(&format!("{task}/stat"), self.stat(*id, *cpu));

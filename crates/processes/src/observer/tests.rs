@@ -1,7 +1,6 @@
 use super::*;
 use crate::numa_maps::Use;
 use numakit_sys::SysRoot;
-use numakit_sys::root::FileTree as Files;
 use numakit_testing::processes::{MadeProcess, four_nodes};
 
 const ALL: WatchTargets = WatchTargets {
@@ -10,12 +9,6 @@ const ALL: WatchTargets = WatchTargets {
     allocators: false,
     limit: false,
 };
-
-fn machine(processes: &[&MadeProcess]) -> SysRoot {
-    let mut files = Files::new();
-    processes.iter().for_each(|p| p.put(&mut files));
-    SysRoot::of_tree(files)
-}
 
 fn observer(root: &SysRoot, pid: u32) -> Observer {
     let mut observer = Observer::new(WalkedMachine::of(root, &four_nodes(), true), ALL, pid);
@@ -38,7 +31,7 @@ fn memory_of_the_whole_tree_is_added_up_by_node_and_use() {
         .maps("file=/a\\040huge", &[(1, 2)])
         .maps("file=/x huge", &[(1, 1)]);
     let unrelated = MadeProcess::new(12, 1, 0).maps("heap", &[(0, 1000)]);
-    let observer = observer(&machine(&[&parent, &child, &unrelated]), 10);
+    let observer = observer(&MadeProcess::machine(&[&parent, &child, &unrelated]), 10);
     let walked = observer.walked.clone().unwrap();
     let findings = walked.findings;
     assert_eq!((findings.denied, findings.huge_pages, observer.processes()), (None, 4 << 20, 2));
@@ -52,7 +45,7 @@ fn memory_of_the_whole_tree_is_added_up_by_node_and_use() {
 fn cpu_time_goes_to_the_node_of_each_thread_and_to_near_and_far_memory() {
     let mut process = MadeProcess::new(10, 1, 0).maps("heap", &[(0, 30), (1, 10)]);
     process.threads = vec![(10, 0, 5000, -1), (13, 2, 7000, -1), (14, 7, 0, 3)];
-    let root = machine(&[&process]);
+    let root = MadeProcess::machine(&[&process]);
     let mut observer = observer(&root, 10);
     assert_eq!(observer.activity.cpu_time, [0; 4]);
     assert_eq!(observer.activity.threads, [1, 1, 0, 1]);
@@ -73,7 +66,7 @@ fn members_stay_when_their_parent_exits_and_counts_never_decrease() {
     (child.children, child.counts[0]) = (vec![12], 20);
     let mut grandchild = MadeProcess::new(12, 11, 0);
     grandchild.counts[0] = 3;
-    let root = machine(&[&parent, &child, &grandchild]);
+    let root = MadeProcess::machine(&[&parent, &child, &grandchild]);
     let mut observer = observer(&root, 10);
     assert_eq!((observer.processes(), observer.counts()[0]), (3, 123));
     // The child exits with an unknown final count; the grandchild gets another parent.
@@ -100,7 +93,7 @@ fn members_stay_when_their_parent_exits_and_counts_never_decrease() {
 #[test]
 fn a_reused_pid_is_not_a_member() {
     let process = MadeProcess::new(10, 1, 0);
-    let root = machine(&[&process]);
+    let root = MadeProcess::machine(&[&process]);
     let mut observer = observer(&root, 10);
     set(&root, &MadeProcess { start: 77, ..process });
     observer.scan();
@@ -111,7 +104,7 @@ fn a_reused_pid_is_not_a_member() {
 fn without_lists_of_children_they_are_searched() {
     let (parent, child) = (MadeProcess::new(20, 1, 0), MadeProcess::new(11, 20, 0));
     let (grandchild, unrelated) = (MadeProcess::new(15, 11, 0), MadeProcess::new(16, 1, 0));
-    let root = machine(&[&parent, &child, &grandchild, &unrelated]);
+    let root = MadeProcess::machine(&[&parent, &child, &grandchild, &unrelated]);
     root.change(|files| {
         [20, 11, 15, 16].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/task/{p}/children")))
     });
@@ -123,7 +116,7 @@ fn zombies_have_no_threads_and_no_memory() {
     let mut parent = MadeProcess::new(10, 1, 0);
     parent.children = vec![11];
     let zombie = MadeProcess { state: 'Z', ..MadeProcess::new(11, 10, 2).maps("heap", &[(1, 5)]) };
-    let observer = observer(&machine(&[&parent, &zombie]), 10);
+    let observer = observer(&MadeProcess::machine(&[&parent, &zombie]), 10);
     assert_eq!((observer.processes(), observer.activity.threads.clone()), (1, vec![1, 0, 0, 0]));
     assert_eq!(observer.walked.unwrap().memory.total(), 0);
 }
@@ -134,7 +127,7 @@ fn a_walk_continues_where_it_was_interrupted() {
     for _ in 0..1000 {
         process = process.maps("anon=1", &[(0, 1)]);
     }
-    let root = machine(&[&process]);
+    let root = MadeProcess::machine(&[&process]);
     let mut observer = observer(&root, 10);
     let mut parts = 1;
     while !observer.walk(&|| false) {

@@ -1,6 +1,5 @@
 use super::*;
 use crate::testing::{Values, absent, read};
-use numakit_sys::root::FileTree;
 use numakit_testing::processes::{MadeProcess, four_nodes};
 use numakit_testing::wait::wait_for;
 use std::io::ErrorKind;
@@ -11,11 +10,9 @@ fn sensor(root: &SysRoot, target: &Target) -> Box<dyn Sensor> {
 }
 
 fn machine() -> SysRoot {
-    let mut files = FileTree::new();
     let mut process = MadeProcess::new(10, 1, 0).maps("heap", &[(0, 3), (2, 1)]);
     process.counts = [8, 1, 2, 1, 30, 4, 2, 1];
-    process.put(&mut files);
-    SysRoot::of_tree(files)
+    MadeProcess::machine(&[&process])
 }
 
 /// Reads until the walker has published values that satisfy the condition.
