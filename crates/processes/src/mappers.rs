@@ -96,8 +96,8 @@ impl Mappers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::root::FileTree;
     use numakit_testing::children::Started;
+    use numakit_testing::processes::MadeProcess;
     use numakit_testing::until;
 
     const MAPS: &str = "7f0000000000-7f0000400000 r--s 00000000 fe:01 12 /models/a\n\
@@ -107,15 +107,12 @@ mod tests {
 
     #[test]
     fn mappings_of_a_file_are_added_up_by_process() {
-        let mut tree = FileTree::new();
-        for pid in [7, 9] {
-            let stat = format!("{pid} (server) S 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 2 0 5 0 0");
-            tree.file(&format!("/proc/{pid}/maps"), if pid == 7 { MAPS } else { "" });
-            tree.file(&format!("/proc/{pid}/stat"), stat.as_str());
-            tree.file(&format!("/proc/{pid}/task/{pid}/stat"), stat.as_str());
-        }
+        let [server, other] =
+            [7, 9].map(|pid| MadeProcess { command: "server", ..MadeProcess::new(pid, 1, 0) });
+        let root = MadeProcess::machine(&[&server, &other]);
+        root.change(|tree| _ = tree.file("/proc/7/maps", MAPS).file("/proc/9/maps", ""));
         let files = [13, 12, 14].map(|inode| (Path::new("/nowhere"), (0xfe01, inode)));
-        let all = Mappers::of(&SysRoot::of_tree(tree), &TaskNodes::default(), files);
+        let all = Mappers::of(&root, &TaskNodes::default(), files);
         let found: Vec<_> = all.list.iter().map(|m| (m.pid, m.file, m.mapped)).collect();
         assert_eq!(found, [(7, 0, 1 << 20), (7, 1, 5 << 20)]);
         assert_eq!(all.list[0].command, "server");

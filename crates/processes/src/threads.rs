@@ -124,10 +124,8 @@ impl Threads {
         };
         if let Some(last) = last {
             sample.ran = Some(now.cpu_time - last.cpu_time);
-            let moved = now.switches.iter().zip(last.switches).map(|(now, last)| now.saturating_sub(last));
-            let mut switched = SwitchCounts::default();
-            switched.iter_mut().zip(moved).for_each(|(to, from)| *to = from);
-            sample.switched = Some(switched);
+            let grown = |at: usize| now.switches[at].saturating_sub(last.switches[at]);
+            sample.switched = Some(std::array::from_fn(grown));
             // What was not counted at the last scan may be as old as the thread.
             sample.moved = now.moved.zip(last.moved).map(|(now, last)| now.saturating_sub(last));
         }

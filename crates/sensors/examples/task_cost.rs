@@ -10,15 +10,7 @@ fn main() -> Result<(), String> {
     let word = std::env::args().nth(1).unwrap_or_default();
     let pid = word.parse().map_err(|_| format!("give the PID of a process, not '{word}'"))?;
     let root = SysRoot::host();
-    let node = numakit_model::topology::Node {
-        cpus: numakit_sys::sched::affinity().map_err(|e| e.to_string())?,
-        ..Default::default()
-    };
-    let topology = numakit_model::Topology {
-        page_size: numakit_sys::sched::page_size(),
-        nodes: vec![node],
-        ..Default::default()
-    };
+    let topology = numakit_topology::read(&root).map_err(|e| e.to_string())?;
     let target = Target::running(pid);
     let scene = Scene::new(&root, &topology).observing(Some(&target));
     let entry = SENSORS.iter().find(|e| e.name == "task").ok_or("there is no sensor 'task'")?;

@@ -117,10 +117,8 @@ impl Task {
         for (at, known) in TASK.iter().enumerate() {
             let metric = describe(at, known);
             // Without preferred nodes, the node with most memory is used.
-            let needs = |file: &str| {
-                metric.source.contains(file)
-                    && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
-            };
+            let has = |file: &str| metric.source.contains(file);
+            let needs = |file| has(file) && !(file == "sched" && (has("schedstat") || has("numa_maps")));
             let why = match lacking.iter().find(|(file, ..)| needs(file)) {
                 _ if metric.bare() == "throttled" && !has_groups => Some(without_groups()),
                 _ if metric.bare().starts_with(ALLOCATOR) && no_allocator.is_some() => no_allocator.clone(),
@@ -143,10 +141,6 @@ impl Task {
 fn without_groups() -> Unavailable {
     let fix = Fix::Step("mount them: 'mount -t cgroup2 cgroup2 /sys/fs/cgroup'".to_owned());
     Unavailable::new("time stopped by a CPU limit", "no control groups with CPU limits are mounted", fix)
-}
-
-fn at_memory(metric: &Metric) -> bool {
-    metric.source.contains("numa_maps")
 }
 
 /// Why there are no values of allocators: a running process and its descendants do not load the library any more. Those of

@@ -83,27 +83,11 @@ type Values = BTreeMap<String, Option<u64>>;
 
 fn sensor(pid: u32) -> Box<dyn Sensor> {
     let root = SysRoot::host();
-    let topology = numakit_topology(&root);
+    let topology = numakit_topology::read(&root).unwrap();
     let target = Target::running(pid);
     let entry = SENSORS.iter().find(|e| e.name == "task").unwrap();
     (entry.probe)(&Scene::new(&root, &topology).observing(Some(&target)))
         .unwrap_or_else(|why| panic!("{why}"))
-}
-
-/// The parts of this machine's topology that the sensor needs.
-fn numakit_topology(root: &SysRoot) -> numakit_model::Topology {
-    use numakit_model::{CpuSet, Topology, topology::Node};
-    let online = CpuSet::parse_list(root.text("/sys/devices/system/node/online").unwrap().trim()).unwrap();
-    let node = |id: u32| Node {
-        os_index: id,
-        cpus: CpuSet::parse_list(
-            root.text(&format!("/sys/devices/system/node/node{id}/cpulist")).unwrap().trim(),
-        )
-        .unwrap(),
-        ..Node::default()
-    };
-    let page_size = numakit_sys::sched::page_size();
-    Topology { page_size, nodes: online.iter().map(node).collect(), ..Topology::default() }
 }
 
 fn read(sensor: &mut dyn Sensor) -> Values {
