@@ -3,7 +3,7 @@
 use crate::GlobalArgs;
 use crate::files;
 use crate::observe;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use numakit_model::Topology;
 use numakit_processes::{Affinity, ProcessRanking, Survey};
@@ -111,11 +111,7 @@ impl TasksArgs {
         let missing: Vec<u32> =
             self.pid.iter().copied().filter(|pid| !TaskDir::of(&root, *pid).exists()).collect();
         if !self.pid.is_empty() && missing.len() == self.pid.len() {
-            bail!(
-                "--pid: there is no process {} in {}; 'numa tasks' lists them",
-                list(&missing),
-                root.name()
-            );
+            return Err(none_exists("--pid", &missing, &root));
         }
         let mut start = clock::monotonic();
         let only = (!self.pid.is_empty()).then(|| self.pid.clone());
@@ -167,11 +163,7 @@ impl TasksArgs {
             }
         }
         if missing.len() == self.affinity.len() {
-            bail!(
-                "--affinity: there is no process {} in {}; 'numa tasks' lists them",
-                list(&missing),
-                root.name()
-            );
+            return Err(none_exists("--affinity", &missing, root));
         }
         Ok(ended(&missing))
     }
@@ -195,6 +187,11 @@ impl TasksArgs {
             fix: survey.access().fix(),
         }
     }
+}
+
+/// The error if none of the processes of an option exists.
+fn none_exists(option: &str, missing: &[u32], root: &SysRoot) -> anyhow::Error {
+    anyhow!("{option}: there is no process {} in {}; 'numa tasks' lists them", list(missing), root.name())
 }
 
 /// The exit code, after a message about processes that do not exist.
