@@ -11,7 +11,7 @@ pub struct ThreadTimes {
     pub kernel: u64,
     /// Ready to run, but without a CPU.
     pub runnable: u64,
-    /// Neither.
+    /// Time in which the thread neither ran nor waited for a CPU.
     pub asleep: u64,
     /// Page faults.
     pub faults: u64,
@@ -25,7 +25,7 @@ impl ThreadTimes {
         Self { user, kernel, runnable, asleep, faults }
     }
 
-    /// All of it.
+    /// The sum of all four times, which is about the elapsed time of all threads together.
     pub fn total(&self) -> u64 {
         self.user + self.kernel + self.runnable + self.asleep
     }

@@ -3,7 +3,7 @@
 use numakit_model::topology::{Cache, CacheKind, Topology};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of cache that one thread can fill. 0 where they are not known: then nothing is said to be in a cache.
+/// Bytes of cache that one thread can fill. A size is 0 where it is not known: then no memory is said to be in that cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheSizes {
     /// The largest cache that only one core has.
@@ -18,7 +18,7 @@ pub struct CacheSizes {
 const VIRTUAL_SHARE: u64 = 4 << 20;
 
 impl CacheSizes {
-    /// Those of each of `threads` busy threads that are spread over a machine.
+    /// The caches of each of `threads` busy threads, if these are spread over the machine.
     pub fn of(topology: &Topology, threads: usize, is_virtual: bool) -> Self {
         let data = || topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
         let is_private = |cache: &Cache| topology.cores.iter().any(|core| cache.cpus.is_subset(&core.cpus));

@@ -11,7 +11,7 @@ pub const NO_CHAIN: u32 = 0;
 /// A call within a chain.
 #[derive(Debug, Clone, Copy)]
 struct CallNode {
-    /// The calling one; [`NO_CHAIN`] for a process.
+    /// The node of the calling function; [`NO_CHAIN`] for a process, which nothing calls.
     parent: u32,
     /// The address, or the place of the process.
     address: u64,
@@ -32,12 +32,13 @@ impl Default for CallTree {
 }
 
 impl CallTree {
-    /// With at most this many nodes.
+    /// Makes a tree with at most this many nodes.
     pub fn with_limit(limit: usize) -> Self {
         Self { nodes: vec![CallNode { parent: NO_CHAIN, address: 0 }], places: HashMap::new(), limit }
     }
 
-    /// The number of a chain of a process, by its place in the list of processes. Addresses are innermost first.
+    /// Adds a chain of a process, and returns its number. The process is named by its place in the list of processes;
+    /// addresses are innermost first.
     pub fn number(&mut self, process: u32, chain: &[u64]) -> u32 {
         let outermost_first = chain.iter().rev().copied();
         let mut at = NO_CHAIN;
@@ -64,7 +65,7 @@ impl CallTree {
         self.nodes.get(number as usize).map_or(NO_CHAIN, |node| node.parent)
     }
 
-    /// The place of its process, and its addresses, innermost first; `None` if nothing is known.
+    /// The place of the chain's process, and the chain's addresses, innermost first; `None` if nothing is known of it.
     pub fn chain(&self, number: u32) -> Option<(u32, Vec<u64>)> {
         let mut chain = Vec::new();
         let mut node = self.nodes.get(number as usize).filter(|_| number != NO_CHAIN)?;

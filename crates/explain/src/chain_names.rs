@@ -4,7 +4,7 @@ use crate::call_tree::CallTree;
 use crate::code::{CodeName, CodeNames};
 use std::collections::HashMap;
 
-/// Names the functions of chains; each address once.
+/// Names the functions of call chains, and looks each address up only once.
 pub struct ChainNames<'a> {
     calls: &'a CallTree,
     names: &'a mut dyn CodeNames,
@@ -12,7 +12,7 @@ pub struct ChainNames<'a> {
 }
 
 impl<'a> ChainNames<'a> {
-    /// Of the chains of a tree.
+    /// Names the chains of this tree by means of `names`.
     pub fn new(calls: &'a CallTree, names: &'a mut dyn CodeNames) -> Self {
         Self { calls, names, known: HashMap::new() }
     }
@@ -20,7 +20,7 @@ impl<'a> ChainNames<'a> {
     /// The functions of a chain with their lines, innermost first; empty if it is not known.
     pub fn of(&mut self, chain: u32) -> Vec<CodeName> {
         let Some((process, addresses)) = self.calls.chain(chain) else { return Vec::new() };
-        // All but the first are behind calls.
+        // All addresses but the innermost are return addresses, right behind a call: the byte before belongs to the call.
         let at = |(nth, address): (usize, u64)| address.saturating_sub(u64::from(nth > 0));
         addresses.into_iter().enumerate().map(at).map(|address| self.name(process, address)).collect()
     }

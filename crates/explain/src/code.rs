@@ -77,7 +77,7 @@ impl PlaceTimes {
         self.computing + self.private_cache + self.shared_cache + self.outside()
     }
 
-    /// What waited for memory outside of the caches.
+    /// The time for which threads waited for memory outside of the caches.
     pub fn outside(&self) -> u64 {
         self.contended + self.near + self.far + self.unknown
     }
@@ -93,7 +93,7 @@ pub struct CodeTime {
     pub time: PlaceTimes,
 }
 
-/// The time of each function, and of each source line where lines are known; those that waited most for memory first.
+/// The time of each function, and of each source line where lines are known. Those that waited most for memory come first.
 pub fn times<'a>(
     samples: impl Iterator<Item = (&'a Observation, TimePlace)>,
     names: &mut dyn CodeNames,

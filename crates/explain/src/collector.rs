@@ -24,25 +24,25 @@ use numakit_sampling::process::MemoryKind;
 use numakit_sampling::{MeasuredAccess, Sample};
 use std::collections::{BTreeMap, HashMap};
 
-/// Observations that are kept; beyond, every second one is dropped, and the others count twice.
+/// Maximum number of observations in memory. When there are more, every second one is dropped, and the others count twice.
 const MAX_OBSERVATIONS: usize = 2 << 20;
 
-/// For one in this many samples it is looked where the instruction goes next.
+/// For one in this many samples, the collector looks where the instruction goes next.
 const LOOK_EACH: u32 = 4;
 
-/// What waits for the nodes of pages of a process.
+/// Observations and lines of one process whose pages have no node yet.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Pages, and places of observations.
+    /// The number of each page, and the place of its observation in the list.
     observations: Vec<(u64, usize)>,
     samples: Vec<LinesAhead>,
 }
 
-/// A thread.
+/// What the collector keeps of a thread.
 #[derive(Debug)]
 struct ThreadState {
     place: u32,
-    /// Its samples.
+    /// The number of its samples so far, including those that were not looked at.
     taken: u64,
 }
 
@@ -71,36 +71,37 @@ pub struct Collector {
     pub observations: Vec<Observation>,
     waiting: BTreeMap<u32, Waiting>,
     traffic: TrafficCounter,
-    /// One in this many samples is kept, to bound memory.
+    /// One in this many samples is kept, so that memory is bounded.
     every: u64,
-    /// Of these, one in this many, to bound time.
+    /// Of the samples that `every` keeps, one in this many is looked at, so that time is bounded.
     pace: u64,
-    /// Samples with page faults so far.
+    /// The number of samples so far that counted page faults.
     faulting: u64,
-    /// Whether threads and objects are listed, for a report.
+    /// Whether the collector lists threads and objects, which a report names and series do not.
     lists: bool,
-    /// How each object is walked through.
+    /// How instructions walk through each object, by the object's place.
     pub walks: HashMap<u32, MemoryWalk>,
     until_look: u32,
     /// Who touched the objects first.
     pub touches: FirstTouches,
-    /// The same by the faults that samples count, where page faults are not seen.
+    /// Who touched the objects first by the faults that samples count, for machines where page faults themselves are not
+    /// seen.
     pub sampled_touches: FirstTouches,
     /// The call chains of observations and first touches.
     pub calls: CallTree,
     /// Samples that were dropped to bound memory or time.
     pub thinned: u64,
-    /// Samples of files, if these alone are wanted.
+    /// The use of files. If there is one, the collector counts samples for it and keeps nothing else.
     pub files: Option<FileUses>,
 }
 
 impl Collector {
-    /// For samples that land there.
+    /// Makes a collector for a method whose samples land there.
     pub fn new(landing: Landing) -> Self {
         Self::with_limit(landing, MAX_OBSERVATIONS)
     }
 
-    /// The same, with at most this many observations in memory.
+    /// Makes a collector that keeps at most this many observations in memory.
     pub fn with_limit(landing: Landing, limit: usize) -> Self {
         Self {
             landing,
@@ -129,12 +130,12 @@ impl Collector {
         }
     }
 
-    /// From now on looks at one in this many samples only, which then represents them all.
+    /// From now on looks at only one in this many samples; that sample then represents all of them.
     pub fn set_pace(&mut self, pace: u64) {
         self.pace = pace.max(1);
     }
 
-    /// Adds a sample.
+    /// Adds a sample, unless it is one of those that are dropped to bound memory or time.
     pub fn take(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) {
         let each = self.every * self.pace;
         let (thread, is_due) = self.thread(sample, each);
@@ -168,8 +169,8 @@ impl Collector {
         }
     }
 
-    /// Notes the line that a thread waits for; or, where samples do not name it, all that it is about to use: wherever a sample
-    /// lands, its registers are true.
+    /// Notes the line that a thread waits for. Where samples do not name that line, notes all lines that the thread is about
+    /// to use: wherever a sample lands, its registers are true.
     fn take_for_files(&mut self, sample: &Sample, user: TrafficUser, processes: &mut dyn ObservedProcesses) {
         let landing = self.landing;
         let lines: Vec<u64> = match (sample.measured, landing) {
@@ -229,18 +230,19 @@ impl Collector {
         }
     }
 
-    /// The traffic so far, where each thread has these caches; of samples that name the instruction that waited there is none.
+    /// The traffic so far, if each thread has these caches; `None` where samples name the instruction that waited.
     pub fn traffic(&self, caches: CacheSizes) -> Option<crate::traffic::Traffic> {
         (self.landing == Landing::BlockStart).then(|| self.traffic.traffic(caches))
     }
 
-    /// A process executes another program or has ended: its code and objects are others from now on.
+    /// Forgets the code and the objects of a process that has ended or executes a different program.
     pub fn forget(&mut self, process: u32, processes: &mut dyn ObservedProcesses) {
         self.decoders.remove(&process);
         self.objects.forget(process, processes);
     }
 
-    /// A thread has ended, with its process if it has its number, and no report will name them.
+    /// Forgets a thread that has ended, for collectors whose threads no report names. If the thread has its process's
+    /// number, the process is forgotten too.
     pub fn forget_thread(&mut self, process: u32, thread: u32, processes: &mut dyn ObservedProcesses) {
         self.threads.remove(&(process, thread));
         if process == thread {
@@ -254,27 +256,29 @@ impl Collector {
         self.threads.len()
     }
 
-    /// For the use of files: counts samples of these, and keeps none.
+    /// Makes the collector count samples of these files, and keep no sample.
     pub fn for_files(self, files: FileUses) -> Self {
         Self { files: Some(files), ..self.without_lists() }
     }
 
-    /// For series: lists no threads and no objects, so that memory is bounded by what runs.
+    /// Makes the collector list no threads and no objects, as series need none: its memory is then bounded by what runs.
     pub fn without_lists(self) -> Self {
         Self { lists: false, objects: ObjectList::anonymous(), ..self }
     }
 
-    /// The decoder of the process of a sample, without code that is another one by now.
+    /// The decoder for the process of a sample. It has forgotten the code that the process has replaced since the last
+    /// sample.
     fn decoder(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> &mut Decoder {
         let decoder = self.decoders.entry(sample.process).or_default();
-        // Its mappings are read again if none has the address of the sample.
+        // If no known mapping has the address of the sample, this reads the mappings again.
         processes.space(sample);
         processes.changed_code(sample.process).into_iter().for_each(|range| decoder.forget(range));
         decoder
     }
 
-    /// The place of the thread, and whether this sample of it is one of `each` that are looked at. Each thread counts its own,
-    /// since samples of several threads come in turn, and begins elsewhere.
+    /// The place of a sample's thread, and whether this is the one sample of `each` that is looked at. Each thread counts
+    /// its own samples and begins at a different number: samples of several threads come in turn, so that one count for all
+    /// would always meet the same threads.
     fn thread(&mut self, sample: &Sample, each: u64) -> (u32, bool) {
         let Self { threads, thread_count, sampled_threads, lists, .. } = self;
         let thread = threads.entry((sample.process, sample.thread)).or_insert_with(|| {
@@ -324,7 +328,7 @@ impl Collector {
         }
     }
 
-    /// Looks, of some samples, where the instruction goes from here.
+    /// Looks, for some of the samples, where the instruction goes next.
     fn look_at_walk(
         &mut self,
         sample: &Sample,
@@ -376,7 +380,7 @@ impl Collector {
         self.objects.named(processes)
     }
 
-    /// The process and the object at a place of the list, unless the process executes another program by now.
+    /// The process and the object at a place of the list; `None` if the process has executed a different program since.
     pub fn listed(&self, place: u32) -> Option<(u32, ObjectId)> {
         self.objects.at(place)
     }
@@ -390,7 +394,7 @@ impl Collector {
         processes: &mut dyn ObservedProcesses,
     ) {
         let lines = self.lines_ahead(sample, processes);
-        // Lines of a page are of one object, for the most part.
+        // Most lines of a page belong to one object, so that it is not searched for again for each of them.
         let mut last = (u64::MAX, 0);
         let mut ahead = |line: u64| {
             if last.0 != line * LINE / PAGE {
@@ -417,7 +421,7 @@ impl Collector {
         lines
     }
 
-    /// Drops every second observation, and from now on every second sample.
+    /// Drops every second observation, and lets the collector drop every second sample from now on.
     fn thin(&mut self, processes: &mut dyn ObservedProcesses) {
         self.locate(processes);
         let before = self.observations.len();

@@ -7,7 +7,7 @@ use numakit_sampling::operand::AccessKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Two threads use a line at the same time if they do within this time, in ns.
+/// Two threads use a line at the same time if their samples of it are less than this time apart, in ns.
 const WINDOW: u64 = 100_000_000;
 /// A line is contended if several threads use it in at least this many windows.
 const MIN_WINDOWS: usize = 3;
@@ -29,11 +29,11 @@ pub struct LineKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// Each thread uses bytes of its own; they only share the line.
+    /// Each thread uses bytes that no other thread uses; only the line is shared.
     False,
     /// Threads use the same bytes.
     True,
-    /// The same, by atomic instructions.
+    /// Threads use the same bytes, by atomic instructions.
     Lock,
 }
 
@@ -48,11 +48,11 @@ pub struct LineUser {
     pub offsets: BTreeMap<u64, u64>,
     /// Samples that only read.
     pub loads: u64,
-    /// Samples that wrote, atomic ones among them.
+    /// Samples that wrote, including atomic ones.
     pub stores: u64,
     /// Samples of atomic instructions.
     pub atomics: u64,
-    /// What of which object that is, where it is known.
+    /// The fields or bytes of the object that the thread uses, where they are known.
     pub fields: Vec<UsedField>,
     #[serde(skip)]
     bytes: BTreeSet<u64>,
@@ -77,7 +77,7 @@ impl LineUser {
         Self { thread, nodes, offsets, loads: 0, stores: 0, atomics: 0, fields, bytes, parts }
     }
 
-    /// What it uses, by the offset in the line.
+    /// What the thread uses of the line, by the offset in the line.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, UsedPart)> {
         self.parts.iter().map(|(offset, part)| (*offset, *part))
     }
@@ -144,7 +144,7 @@ impl Line {
         self.users.entry(at.thread).or_insert_with(|| LineUser::new(at.thread)).add(at.cpu_node, access);
     }
 
-    /// The line, if it is contended.
+    /// The line with its users; `None` if threads do not contend for it.
     fn finish(mut self, key: LineKey) -> Option<ContendedLine> {
         let shared = self.windows.values().filter(|threads| threads.len() > 1).count();
         self.users.retain(|_, user| user.samples() >= MIN_SAMPLES);
@@ -171,7 +171,7 @@ impl Line {
     }
 }
 
-/// Bytes that several threads use, at least one of which writes them, are truly shared.
+/// How threads share a line: bytes that several threads use, and that at least one of them writes, are truly shared.
 fn sharing(users: &[LineUser]) -> Sharing {
     let is_shared = users.iter().enumerate().any(|(at, one)| {
         users[at + 1..].iter().any(|other| {
@@ -187,7 +187,8 @@ fn sharing(users: &[LineUser]) -> Sharing {
 
 /// The contended lines, that with most time first.
 pub fn find(observations: &[Observation]) -> Vec<ContendedLine> {
-    // Most lines are seen by one thread; only those of several are looked at in detail.
+    // Most lines have samples of one thread only, and cannot be contended: only lines of several threads are looked at in
+    // detail.
     let mut first: HashMap<LineKey, Option<u32>> = HashMap::new();
     for (at, _, key) in lines(observations) {
         let thread = first.entry(key).or_insert(Some(at.thread));
@@ -204,7 +205,7 @@ pub fn find(observations: &[Observation]) -> Vec<ContendedLine> {
     found
 }
 
-/// The same, those for which threads wait long enough that they matter.
+/// The contended lines for which threads wait so long that they matter.
 pub fn costly(observations: &[Observation]) -> Vec<ContendedLine> {
     let is_memory = |at: &&Observation| at.waited != Waited::Computing;
     let memory: u64 = observations.iter().filter(is_memory).map(|at| at.weight).sum();

@@ -1,17 +1,18 @@
-//! Debug information in a file of its own, as distributions install it beside programs without: found by the build ID, or by
-//! the name that the program has of it (.gnu_debuglink).
+//! Debug information in a separate file, as distributions install it for programs that have none in their own file. It is
+//! found by the build ID, or by the name that the program states (.gnu_debuglink).
 
 use numakit_sys::file::open_to_read;
 use object::{Object, ObjectSection, ReadCache, ReadRef};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Where distributions install it.
+/// The folder in which distributions install such files.
 const FOLDER: &str = "usr/lib/debug";
 /// A file with a larger checksum to compute is not read: that would take seconds.
 const MAX_SUMMED: u64 = 1 << 30;
 
-/// The file with the debug information of a program or library; `None` if that has its own, or none is installed.
+/// The file with the debug information of a program or library; `None` if the program's own file has it, or if none is
+/// installed.
 pub fn of(path: &Path) -> Option<PathBuf> {
     let root = root(path);
     let host = PathBuf::from("/");

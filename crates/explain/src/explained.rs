@@ -22,7 +22,7 @@ pub struct CodeShare {
     /// What it is.
     #[serde(flatten)]
     pub name: CodeName,
-    /// Its part of the time at the object.
+    /// Its part of the time at the object, from 0 to 1.
     pub share: f64,
 }
 
@@ -31,11 +31,11 @@ pub struct CodeShare {
 pub struct ObjectTouch {
     /// The kernel's number of the thread.
     pub thread: u32,
-    /// The node of its CPU at that time.
+    /// The node of its CPU at the time of the fault.
     pub node: Option<u32>,
     /// Its part of the object's page faults.
     pub share: f64,
-    /// By what that is known.
+    /// What shows that it touched the object.
     pub known_by: TouchEvidence,
     /// The functions that touched it, innermost first, with lines where they are known.
     pub chain: Vec<String>,
@@ -47,75 +47,76 @@ pub struct ExplainedObject {
     /// What it is.
     #[serde(flatten)]
     pub object: SampledObject,
-    /// The nodes of its pages; where the kernel does not say, of those that samples saw.
+    /// The nodes of the object's pages. Where the kernel does not tell them, only pages that samples saw count.
     pub home: Vec<NodeShare>,
     /// The nodes whose threads use it.
     pub used_from: Vec<NodeShare>,
     /// Time at it outside of the caches by pair of nodes, in ns; pages in use where time cannot be told.
     pub nodes: Vec<NodeTime>,
-    /// Its part of the time of all objects at memory outside of the caches; of the pages in use where time cannot be told.
+    /// The object's part of the time that all objects spent outside of the caches. Where samples do not tell time, its part
+    /// of the pages in use.
     pub time_share: f64,
-    /// The part of that at memory of other nodes; `None` where nodes are not known or the machine has one.
+    /// The part of `time_share` that is at memory of other nodes; `None` where nodes are not known or the machine has one.
     pub remote: Option<ShareEstimate>,
-    /// The part of the time at it that its threads' caches served.
+    /// The part of the time at the object that its threads' caches served.
     pub in_cache: f64,
-    /// The part of the time at it that threads contended for its lines.
+    /// The part of the time at the object in which threads contended for its lines.
     pub contended: f64,
-    /// What hint faults tell of its users, if they were asked for and saw it.
+    /// What hint faults show of the threads that use it, if hint faults were asked for and some were at this object.
     pub hint_faults: Option<ObjectHintFaults>,
-    /// Who touched its pages first, that of most pages first; empty where that was not seen.
+    /// Who touched its pages first. The thread that touched most pages comes first; empty where no first touch was seen.
     pub first_touch: Vec<ObjectTouch>,
-    /// The code that uses it, that with most time first.
+    /// The code that uses it. The code with most time comes first.
     pub used_by: Vec<CodeShare>,
-    /// What judges need beside that.
+    /// What rules need to judge the object, beside all that.
     #[serde(skip)]
     pub facts: ObjectFacts,
 }
 
-/// What is known of an object and of its process, for those who judge its use.
+/// What is known of an object and of its process, for the rules that judge its use.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ObjectFacts {
     /// Its use.
     pub used: ObjectUse,
     /// How instructions walk through it.
     pub walk: Option<MemoryWalk>,
-    /// What its most contended line is contended for.
+    /// How threads share the object's most contended line.
     pub sharing: Option<Sharing>,
-    /// What threads use of that line, where it is known.
+    /// The fields that threads use of that line, where they are known.
     pub fields: Vec<String>,
-    /// The part of all CPU time that waited for it; `None` where time cannot be told.
+    /// The part of all CPU time that waited for the object; `None` where samples do not tell time.
     pub of_cpu_time: Option<f64>,
     /// The part of all CPU time that was in the kernel, where that can be told.
     pub kernel: Option<f64>,
     /// The part of its process's memory that is in huge pages, if that is known.
     pub huge_pages: Option<f64>,
-    /// What binds most of its memory to nodes, if anything is known to.
+    /// What binds most of the object's memory to nodes; `None` if nothing is known to bind it.
     pub bound: Option<MemoryBinding>,
     /// What the program is written with.
     pub runtime: ProgramRuntime,
 }
 
-/// What is known beside the samples of objects.
+/// What is known of objects from other sources than samples.
 #[derive(Debug)]
 pub struct ObjectContext<'a> {
     /// The objects, by their places in the list.
     pub objects: Vec<SampledObject>,
-    /// Who touched them first, by the same places.
+    /// Who touched the objects first, by the same places.
     pub first_touch: BTreeMap<u32, Vec<ObjectTouch>>,
-    /// How instructions walk through them, by the same places.
+    /// How instructions walk through the objects, by the same places.
     pub walks: &'a HashMap<u32, MemoryWalk>,
     /// The parts of their memory in huge pages, by process.
     pub huge_pages: &'a HugePageShares,
-    /// What hint faults tell of them, by their places.
+    /// What hint faults show of the objects, by their places.
     pub hint_faults: BTreeMap<u32, ObjectHintFaults>,
-    /// What binds most of their memory, by their places.
+    /// What binds most of the objects' memory, by their places.
     pub bound: BTreeMap<u32, MemoryBinding>,
-    /// What they are written with, by process.
+    /// What the programs are written with, by process.
     pub runtimes: HashMap<u32, ProgramRuntime>,
 }
 
 impl Explanation {
-    /// The nodes of all pages of objects, which samples see a part of.
+    /// Takes these nodes for the objects' pages: they are those of all pages, while samples see only a part.
     pub fn place_objects(&mut self, homes: &BTreeMap<u32, Vec<NodeShare>>) {
         for used in &mut self.uses {
             if let Some(home) = homes.get(&used.object) {
@@ -138,7 +139,8 @@ impl Explanation {
         self.uses.extend(only.map(|object| ObjectUse { object: *object, ..ObjectUse::default() }));
     }
 
-    /// The objects, those with most time first. Lines name them by their new places.
+    /// The objects with all that is known of them. Those with most time come first, and contended lines then name objects by
+    /// their new places.
     pub fn explain_objects(&mut self, context: &ObjectContext<'_>) -> Vec<ExplainedObject> {
         let mut all: Vec<(u32, ExplainedObject)> = Vec::new();
         let outside: u64 = self.uses.iter().map(ObjectUse::outside).sum();
@@ -177,8 +179,8 @@ impl Explanation {
     }
 }
 
-/// The thread that allocated nearly all of an object whose pages are on its node: on a machine of several, and where nobody had
-/// the addresses before, it is likely to have touched them.
+/// The thread that allocated nearly all of an object whose pages are on that thread's node. On a machine of several nodes it
+/// is likely to have touched the pages first, if no other thread had the addresses before.
 fn touched_by_homes(used: &ObjectUse, object: &SampledObject) -> Option<ObjectTouch> {
     const NEARLY_ALL: f64 = 0.9;
     let by = object.blocks.most(NEARLY_ALL).filter(|_| object.blocks.handed_from().is_empty())?;

@@ -36,13 +36,13 @@ const LOCATED: u64 = 5_000_000;
 pub struct Observed {
     /// The command line, or the process.
     pub program: String,
-    /// How samples are taken, and why not otherwise.
+    /// How samples are taken.
     pub method: String,
     /// Why a better method is closed.
     pub method_reason: Option<String>,
     /// Samples for each second of CPU time of a thread.
     pub frequency: u32,
-    /// Whether it was started for the observation.
+    /// Whether the program was started for the observation.
     pub from_start: bool,
 }
 
@@ -61,23 +61,23 @@ pub struct Explainer {
     pause: u64,
     late: u64,
     pace: SamplePace,
-    /// Whether names of what has ended are kept for the report.
+    /// Whether names of code and objects that have ended are kept, as a report needs them.
     keeps_ended: bool,
     huge_pages: HugePageShares,
     policies: MemoryPolicies,
     residence: Residence,
-    /// The machine that it is projected on, if that is wanted.
+    /// The machine on which the run is to be projected, if the user asked for that.
     projected: Option<ProjectedMachine>,
-    /// Hint faults, if they are wanted.
+    /// The windows in which hint faults are taken, if the user asked for hint faults.
     hints: Option<HintWindows>,
-    /// What the program allocates, if that is known.
+    /// The log of what the program allocates, if the program writes one.
     log: Option<AllocationLog>,
-    /// Of children that ended before.
+    /// What children used that had ended before the observation began.
     ended_before: EndedUsage,
 }
 
 impl Explainer {
-    /// Observes what the method samples: `process` and those that it starts.
+    /// Observes the samples of a method: of `process` and of the processes that it starts.
     pub fn new(method: Box<dyn Method>, observed: Observed, process: u32, topology: Topology) -> Self {
         let mut explainer = Self::open(method, observed, topology);
         explainer.processes.mapped(process);
@@ -85,24 +85,24 @@ impl Explainer {
         explainer
     }
 
-    /// The same with the log of what the program allocates.
+    /// Also reads the log of what the program allocates.
     pub fn with_log(mut self, log: Option<AllocationLog>) -> Self {
         log.iter().for_each(|log| self.processes.threshold = log.threshold());
         Self { log, ..self }
     }
 
-    /// The same, and what it would be on another machine.
+    /// Also answers what the run would be on this other machine.
     pub fn projected_on(self, projected: Option<ProjectedMachine>) -> Self {
         Self { projected, ..self }
     }
 
-    /// The same with hint faults.
+    /// Also takes hint faults in these windows.
     pub fn with_hint_faults(self, hints: Option<HintWindows>) -> Self {
         Self { hints, ..self }
     }
 
-    /// The same for series, of one process with those that it starts or of all: it reads no accounts of threads, since series
-    /// have no share of all time, and forgets what has ended, since they may last for months.
+    /// Makes an observer for series, of one process with those that it starts or of all processes. It reads no accounts of
+    /// threads, since series have no share of all time, and forgets what has ended, since series may last for months.
     pub fn for_series(method: Box<dyn Method>, process: Option<u32>, topology: Topology) -> Self {
         let mut explainer = Self::open(method, Observed::default(), topology);
         explainer.processes = explainer.processes.without_variables();
@@ -111,7 +111,7 @@ impl Explainer {
         Self { collector, pause: u64::MAX, keeps_ended: false, ..explainer }
     }
 
-    /// The same for the use of files by one process with those that it starts, and nothing else.
+    /// Makes an observer of nothing but the use of files, by one process with those that it starts.
     pub fn for_files(method: Box<dyn Method>, process: u32, topology: Topology, files: FileUses) -> Self {
         let explainer = Self::for_series(method, Some(process), topology);
         let collector = explainer.collector.for_files(files);
@@ -119,7 +119,7 @@ impl Explainer {
         Self { collector, pace, ..explainer }
     }
 
-    /// The use of files so far, if it was opened for that.
+    /// The use of files so far; `None` unless [`Self::for_files`] made this observer.
     pub fn file_uses(&self) -> Option<&FileUses> {
         self.collector.files.as_ref()
     }
@@ -153,14 +153,15 @@ impl Explainer {
         }
     }
 
-    /// Takes what came since the last call. Call it every few milliseconds: registers belong to what memory contains now.
+    /// Takes the samples since the last call. Call it every few milliseconds: the registers of a sample belong to what
+    /// memory contains at that moment.
     pub fn drain(&mut self) -> Result<(), MethodError> {
         let Self { method, collector, processes, residence, late, pace, keeps_ended, .. } = self;
         let mut ended = Vec::new();
         if let Some(log) = &mut self.log {
             log.drain(&mut |record| processes.log(record));
         }
-        // The kernel moves pages while it marks them: samples of that time would find them near.
+        // While hint faults are taken, the kernel moves the pages that it marks: samples of that time would find them near.
         let is_disturbed = self.hints.as_ref().is_some_and(HintWindows::is_open);
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let mut located = from;
@@ -231,7 +232,7 @@ impl Explainer {
         hints.drain(&mut |used| collector.object_at(used.process, used.address, used.time, processes));
     }
 
-    /// Switches NUMA balancing on or off for hint faults, where they are wanted and it is time.
+    /// Switches NUMA balancing on or off when it is time for that, if hint faults are asked for.
     pub fn hint(&mut self) -> Result<(), HintFaultError> {
         self.take_hint_faults();
         let processes = self.processes.numbers();
@@ -250,7 +251,7 @@ impl Explainer {
         CacheSizes::of(&self.topology, threads, self.machine.is_virtual())
     }
 
-    /// The traffic so far, where time cannot be told.
+    /// The traffic so far; `None` where samples tell time, which says more.
     pub fn traffic(&self) -> Option<Traffic> {
         self.collector.traffic(self.caches())
     }
@@ -267,7 +268,7 @@ impl Explainer {
         self.accounts.visit(&processes, start);
         self.huge_pages.visit(&SysRoot::host(), &processes, start);
         self.policies.visit(&SysRoot::host(), &processes, start);
-        // Where pages are while the kernel moves them is not where they were.
+        // While the kernel moves pages, their nodes are not those of the rest of the run.
         if !self.hints.as_ref().is_some_and(HintWindows::is_open) {
             self.residence.visit(&processes, start);
         }

@@ -34,13 +34,13 @@ pub struct Surveyed {
 pub struct SampleCounts {
     /// All.
     pub total: u64,
-    /// At instructions that access memory.
+    /// Samples at instructions that access memory.
     pub memory: u64,
-    /// Of these, with an address or object.
+    /// Samples of `memory` whose address or object was recovered.
     pub recovered: u64,
-    /// Of these, at objects that fit a cache.
+    /// Samples of `recovered` at objects that fit a cache.
     pub in_cache: u64,
-    /// By the rule that recovered them.
+    /// Samples of `recovered` by the rule that recovered them.
     pub by_rule: BTreeMap<&'static str, u64>,
 }
 
@@ -95,13 +95,13 @@ pub struct Explanation {
     pub traffic: Option<Traffic>,
     /// Contended lines, that with most time first.
     pub lines: Vec<ContendedLine>,
-    /// Functions, those that waited most for memory first.
+    /// Functions. Those that waited most for memory come first.
     pub functions: Vec<CodeTime>,
     /// Source lines, in the same order.
     pub source_lines: Vec<CodeTime>,
     /// The caches that objects were compared with.
     pub caches: CacheSizes,
-    /// How each object is used, that with most time at memory first.
+    /// How each object is used. The object with most time at memory comes first.
     #[serde(skip)]
     pub uses: Vec<ObjectUse>,
     /// The time at memory outside of the caches by call chain.
@@ -110,7 +110,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Computes it from all samples.
+    /// Computes the explanation from all samples.
     pub fn new(observations: &[Observation], known: Surveyed, names: &mut dyn CodeNames) -> Self {
         let lines = if known.is_precise { contended::costly(observations) } else { Vec::new() };
         let places = Places::new(observations, &lines, known.caches);
@@ -158,7 +158,7 @@ fn counts(placed: &[(&Observation, TimePlace)]) -> SampleCounts {
     counts
 }
 
-/// The kernel says how much time was in user mode; samples say what of it went where.
+/// Divides the time of all threads: the kernel says how much of it was in user mode, and samples say where that part went.
 fn shares(sum: &PlaceTimes, times: &ThreadTimes) -> TimeShares {
     let (all, sampled) = (times.total() as f64, sum.total() as f64);
     if all <= 0.0 {

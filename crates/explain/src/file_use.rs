@@ -6,7 +6,7 @@ use crate::traffic::LineAhead;
 use numakit_sampling::process::ProcessMapping;
 use std::collections::{BTreeMap, HashMap};
 
-/// Pages with samples that are kept, of all files together.
+/// Maximum number of pages whose samples are kept, of all files together.
 const MAX_PAGES: usize = 4 << 20;
 
 /// A file whose use is wanted.
@@ -39,14 +39,14 @@ pub struct FileUses {
     wanted: Vec<WantedFile>,
     /// Numbers of samples.
     pub samples: BTreeMap<FileUse, u64>,
-    /// Samples of other memory, or of none.
+    /// Samples of memory that belongs to no wanted file, or of no memory.
     pub others: u64,
-    /// Samples of the wanted files that found no room.
+    /// Samples of the wanted files that were dropped, as `MAX_PAGES` pages had samples already.
     pub refused: u64,
 }
 
 impl FileUses {
-    /// Of these files.
+    /// Counts samples of these files.
     pub fn of(wanted: Vec<WantedFile>) -> Self {
         Self { wanted, ..Self::default() }
     }

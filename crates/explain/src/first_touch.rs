@@ -16,13 +16,14 @@ pub enum TouchEvidence {
     PageFaults,
     /// Page faults that samples of the thread counted, at the address that it was about to write then.
     SampledFaults,
-    /// Neither was seen: its pages are on the node of the thread that allocated it.
+    /// No fault was seen. The object's pages are on the node of the thread that allocated it.
     Homes,
 }
 
 impl TouchEvidence {
-    /// With fewer faults at an object nothing is said: those of samples may be of other memory.
-    fn least(self) -> u64 {
+    /// The minimum number of faults at an object before anything is said about it: faults that samples count may belong to
+    /// other memory.
+    fn min_faults(self) -> u64 {
         match self {
             Self::PageFaults | Self::Homes => 1,
             Self::SampledFaults => 8,
@@ -44,7 +45,7 @@ pub struct FaultingThread {
 /// A part of the page faults of an object.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FirstTouch {
-    /// Who it was.
+    /// The thread that touched it.
     pub by: FaultingThread,
     /// Its part of the object's page faults.
     pub share: f64,
@@ -59,7 +60,7 @@ pub struct FirstTouches {
 }
 
 impl FirstTouches {
-    /// Without faults.
+    /// Makes an empty collection, for faults of this kind.
     pub fn new(evidence: TouchEvidence) -> Self {
         Self { evidence, faults: HashMap::new() }
     }
@@ -90,7 +91,7 @@ impl FirstTouches {
             of.into_iter().take(most).map(touch).collect()
         };
         let is_enough = |of: &Vec<(FaultingThread, u64)>| {
-            of.iter().map(|(_, faults)| faults).sum::<u64>() >= self.evidence.least()
+            of.iter().map(|(_, faults)| faults).sum::<u64>() >= self.evidence.min_faults()
         };
         objects.into_iter().filter(|(_, of)| is_enough(of)).map(|(object, of)| (object, ranked(of))).collect()
     }

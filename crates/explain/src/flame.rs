@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// Stacks of a graph; the smaller ones are together in [`OTHERS`].
+/// Maximum number of stacks in a graph. Smaller ones are merged into [`OTHERS`].
 const MAX_STACKS: usize = 4000;
 const OTHERS: &str = "(smaller stacks)";
 /// The function of a chain that is not known.
@@ -111,7 +111,7 @@ pub fn memory_time(placed: &[(&Observation, TimePlace)]) -> ChainValues {
 }
 
 impl FlameGraph {
-    /// With the names of functions instead of addresses. Chains whose functions are the same are one stack.
+    /// Names the functions of all chains. Chains whose functions are the same become one stack.
     pub fn new(title: &str, unit: FlameUnit, values: &ChainValues, names: &mut ChainNames<'_>) -> Self {
         let mut parts: Vec<FlamePart> = values.keys().map(|(_, part)| *part).collect();
         parts.sort_unstable();
@@ -171,12 +171,13 @@ impl FlameGraph {
         self.stacks.iter().map(FlameStack::total).sum()
     }
 
-    /// The format of stackcollapse: one line for each stack and part, which is its innermost frame, with its value.
+    /// The graph in stackcollapse's format: one line for each stack and part, with its value. The part is the innermost
+    /// frame.
     pub fn folded(&self) -> String {
         folded::text(self)
     }
 
-    /// An image that needs nothing else: a click shows a part of it larger.
+    /// The graph as an SVG image that needs no other file: a click on a function makes it as wide as the image.
     pub fn svg(&self) -> String {
         svg::image(self)
     }

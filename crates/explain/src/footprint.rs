@@ -68,7 +68,7 @@ struct Counts {
 }
 
 impl Repeats {
-    /// Those of one thread.
+    /// The repeats of one thread.
     pub fn of(footprint: &Footprint) -> Self {
         let counts = |unit| {
             footprint.cold(unit).into_values().fold(Counts::default(), |mut counts, hits| {
@@ -82,7 +82,7 @@ impl Repeats {
         Self { threads: 1.0, units: UNITS.map(counts) }
     }
 
-    /// Adds those of another thread.
+    /// Adds the repeats of a second thread.
     pub fn add(&mut self, other: &Self) {
         self.threads += other.threads;
         for (sum, more) in self.units.iter_mut().zip(other.units) {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Pages that are kept.
 const MAX_PAGES: usize = 1 << 20;
-/// What a page is in sums of shares of pages.
+/// The weight of one page in sums of shares of pages, which are integers.
 const WHOLE: f64 = 1000.0;
 
 /// What hint faults tell of an object.
@@ -22,11 +22,12 @@ const WHOLE: f64 = 1000.0;
 pub struct ObjectHintFaults {
     /// Its pages that had faults.
     pub pages: u64,
-    /// Their faults.
+    /// Faults at these pages.
     pub faults: u64,
-    /// The nodes whose threads use it, each page alike.
+    /// The nodes whose threads use it. Each page counts alike, however many faults it had.
     pub used_from: Vec<NodeShare>,
-    /// The part of that at pages of other nodes, where the pages were before the kernel could move them.
+    /// The part of that use that was at pages of other nodes. A page counts at the node where it was before the kernel could
+    /// move it.
     pub remote: Option<ShareEstimate>,
 }
 
@@ -43,9 +44,9 @@ pub struct HintFaultCounts {
     pub seconds: f64,
     /// Pages that the kernel moved meanwhile.
     pub moved: u64,
-    /// Those of them that were moved back.
+    /// Moved pages that were moved back afterwards.
     pub moved_back: u64,
-    /// Whether balancing was on before, so that pages move anyway, and none was moved back.
+    /// Whether balancing was on before the observation. Pages then move anyway, and none of them was moved back.
     pub was_on: bool,
 }
 
@@ -124,7 +125,7 @@ impl HintFaults {
     }
 }
 
-/// The use of an object by its pages; each is a sample.
+/// The use of an object by its pages, each of which counts as one sample.
 fn of_pages(object: u32, pages: &[(u64, &PageFaults)], threads: usize) -> ObjectUse {
     let mut pairs: BTreeMap<NodePair, f64> = BTreeMap::new();
     let mut homes: BTreeMap<u32, f64> = BTreeMap::new();
@@ -157,11 +158,12 @@ fn of_pages(object: u32, pages: &[(u64, &PageFaults)], threads: usize) -> Object
     }
 }
 
-/// What samples say of an object, with what hint faults say of the nodes where samples are too few.
+/// The use of an object by its samples. Where samples are too few and hint faults are not, the nodes are those that hint
+/// faults show.
 pub fn completed(sampled: &ObjectUse, hinted: &ObjectUse) -> Option<ObjectUse> {
     let is_better = sampled.samples < MIN_SAMPLES && hinted.samples >= MIN_SAMPLES;
     let (all, of_hints) = (sampled.outside(), hinted.outside());
-    // Its part of the time of all objects stays that of its samples.
+    // The object's part of the time of all objects stays the one that its samples gave.
     let scaled = |pair: &NodeTime| NodeTime {
         time: (u128::from(pair.time) * u128::from(all) / u128::from(of_hints.max(1))) as u64,
         ..*pair

@@ -25,9 +25,10 @@ const STEADY: u64 = 500_000_000;
 const LENGTH: u64 = 3_000_000_000;
 const MAX_LENGTH: u64 = 5 * LENGTH;
 const EACH: u64 = 30_000_000_000;
-/// Memory grows, or further pages are seen, if they are one in this many.
+/// Memory, or the number of pages with hint faults, has grown if at least one in this many of its bytes or pages is new.
 const GROWN: u64 = 50;
-/// Pages whose places are remembered; those beyond have no hint faults that count, and are not moved back.
+/// Maximum number of pages whose nodes are remembered. Hint faults at other pages do not count, and other pages are not
+/// moved back.
 const MAX_PAGES: usize = 1 << 20;
 
 /// Why there are no hint faults.
@@ -53,21 +54,21 @@ pub enum HintFaultError {
     Faults(#[from] MethodError),
 }
 
-/// A time in which it is switched on.
+/// A time for which the kernel's NUMA balancing is switched on.
 #[derive(Debug)]
 struct Window {
     rings: HintFaultRings,
-    /// The nodes of all pages before, by process and number.
+    /// The nodes of all pages before the window, by process and number of the page.
     before: HashMap<(u32, u64), u32>,
     since: u64,
-    /// Pages that were seen of all, and when there were fewer of them.
+    /// How many of the pages have been seen, and the last time at which that number grew.
     seen: u64,
     grew: u64,
-    /// `None` when it was restored.
+    /// The switch that restores balancing; `None` after it has restored it.
     switch: Option<BalancingSwitch>,
 }
 
-/// The times, and what was seen in them.
+/// The windows, and the hint faults that were taken in them.
 #[derive(Debug)]
 pub struct HintWindows {
     files: BalancingFiles,
@@ -79,13 +80,14 @@ pub struct HintWindows {
     /// Bytes in memory when they were looked at last, and when that is done again.
     resident: u64,
     look: u64,
-    /// What was seen.
+    /// The hint faults that were taken.
     pub faults: HintFaults,
     counts: HintFaultCounts,
 }
 
 impl HintWindows {
-    /// For an observation of a machine that starts now; tries whether it can be switched on.
+    /// Makes windows for an observation of this machine that starts now. Switches balancing on and off once: an error says
+    /// why that is not possible.
     pub fn new(topology: &Topology) -> Result<Self, HintFaultError> {
         let nodes = topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count();
         if user::id() != 0 {
@@ -112,12 +114,12 @@ impl HintWindows {
         Ok(windows)
     }
 
-    /// Whether it is switched on.
+    /// Whether balancing is switched on now.
     pub fn is_open(&self) -> bool {
         self.window.is_some()
     }
 
-    /// Switches it on or off where it is time.
+    /// Switches balancing on or off when it is time for that.
     pub fn visit(&mut self, processes: &[u32], now: u64) -> Result<(), HintFaultError> {
         if self.window.is_some() {
             self.visit_open(processes, now);
@@ -136,7 +138,7 @@ impl HintWindows {
         Ok(())
     }
 
-    /// Switches it off where it is time, or where the program touches more memory.
+    /// Switches balancing off when it is time for that, or when the program touches more memory.
     fn visit_open(&mut self, processes: &[u32], now: u64) {
         let (pages, _) = self.faults.counts();
         let has_grown = self.has_grown(processes, now) == Some(true);
@@ -153,7 +155,7 @@ impl HintWindows {
         }
     }
 
-    /// Whether the memory of these processes has grown since it was looked at before; `None` where it is too early to say.
+    /// Whether the memory of these processes has grown since it was looked at last; `None` if it is too early to say.
     fn has_grown(&mut self, processes: &[u32], now: u64) -> Option<bool> {
         if now < self.look {
             return None;
@@ -178,7 +180,8 @@ impl HintWindows {
         });
     }
 
-    /// Restores the settings, and the places of pages unless they move anyway.
+    /// Restores the settings of the kernel. Also moves pages back to where they were, unless balancing was on before and
+    /// moves them anyway.
     pub fn close(&mut self) {
         let Some(mut window) = self.window.take() else { return };
         drop(window.switch.take());

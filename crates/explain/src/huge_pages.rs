@@ -5,7 +5,7 @@ use numakit_sys::proc::TaskDir;
 use numakit_sys::{SysRoot, clock};
 use std::collections::HashMap;
 
-/// The processes, as they were when they were looked at.
+/// The share of each process's memory in huge pages, as it was when the process was looked at last.
 #[derive(Debug)]
 pub struct HugePageShares {
     of: HashMap<u32, f64>,
@@ -13,7 +13,7 @@ pub struct HugePageShares {
 }
 
 impl HugePageShares {
-    /// For an observation that starts now.
+    /// Makes an empty table, for an observation that starts now.
     pub fn new(now: u64) -> Self {
         Self { of: HashMap::new(), visits: ProcessVisits::from(now) }
     }
@@ -36,7 +36,8 @@ impl HugePageShares {
     }
 }
 
-/// The part of a text of the kernel; `None` if it has no such memory or does not say.
+/// The part of the memory without file that is in huge pages, from a text of `smaps_rollup`; `None` if the process has no
+/// such memory or the kernel does not say.
 fn parse(text: &str) -> Option<f64> {
     let field = |name: &str| -> Option<f64> {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

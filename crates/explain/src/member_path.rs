@@ -15,9 +15,10 @@ use std::path::Path;
 const MAX_BYTES: u64 = 256 << 20;
 /// Entries of debug information that are looked at, at most.
 const MAX_ENTRIES: u64 = 20_000_000;
-/// Members and dimensions that are looked at in a unit, at most: damaged types may have all of each other.
+/// Maximum number of members and dimensions that are looked at in a compilation unit: in damaged debug information, types
+/// may contain each other.
 const MAX_CHILDREN: u64 = 4_000_000;
-/// Types that refer to each other, at most: damaged ones may do so in a circle.
+/// Maximum depth of types that refer to each other: in damaged debug information, they may form a circle.
 const MAX_DEPTH: usize = 32;
 /// Rust's types whose inside belongs to the library.
 const RUST_CELLS: [&str; 5] = ["Atomic", "UnsafeCell", "Cell", "Mutex<", "RwLock<"];
@@ -44,7 +45,7 @@ pub fn of_file(path: &Path, wanted: &[VariableByte]) -> HashMap<VariableByte, St
     }
 }
 
-/// The same of the content of a file.
+/// The same members as [`of_file`], from the content of a file.
 pub fn of_elf<'a>(data: impl ReadRef<'a>, wanted: &[VariableByte]) -> HashMap<VariableByte, String> {
     let mut found = HashMap::new();
     // A damaged file has no members.
@@ -98,7 +99,7 @@ fn find(
 struct Types<'a, 'u> {
     dwarf: &'u Dwarf<Slice<'a>>,
     unit: &'u Unit<Slice<'a>>,
-    /// Of [`MAX_CHILDREN`].
+    /// How many of [`MAX_CHILDREN`] may still be looked at.
     left: Cell<u64>,
 }
 
@@ -263,7 +264,7 @@ impl<'a> Types<'a, '_> {
         }
     }
 
-    /// Whether only the library of the language knows its inside.
+    /// Whether a type's inside is known only to the language's library.
     fn is_cell(&self, entry: &Entry<'a>) -> bool {
         let is_named = |name: String| RUST_CELLS.iter().any(|cell| name.starts_with(cell));
         self.language() == Some(gimli::DW_LANG_Rust) && self.name(entry).is_some_and(is_named)

@@ -7,7 +7,8 @@ use numakit_sys::proc::numa_maps;
 use numakit_sys::{SysRoot, clock};
 use std::collections::{BTreeMap, HashMap};
 
-/// The kernel walks the tables of all pages for it, and blocks the mappings of the process meanwhile: larger ones are not read.
+/// Maximum size of a process whose policies are read. To list them, the kernel walks all page tables of the process, and
+/// blocks its mappings meanwhile.
 const MAX_RESIDENT: u64 = 4 << 30;
 
 /// What binds memory.
@@ -28,7 +29,7 @@ pub struct MemoryBinding {
     pub by: BoundBy,
 }
 
-/// The processes, as they were when they were looked at.
+/// What binds the memory of each process, as it was when the process was looked at last.
 #[derive(Debug)]
 pub struct MemoryPolicies {
     /// All nodes with memory.
@@ -39,7 +40,8 @@ pub struct MemoryPolicies {
 }
 
 impl MemoryPolicies {
-    /// For an observation that starts now, on a machine with these nodes with memory. With one node there is no binding.
+    /// Makes an empty table, for an observation that starts now, on a machine with these nodes with memory. If there is one
+    /// node only, nothing is ever looked at: there is nothing to bind.
     pub fn new(nodes: CpuSet, now: u64) -> Self {
         let visits = if nodes.len() > 1 { ProcessVisits::from(now) } else { ProcessVisits::never() };
         Self { nodes, of: HashMap::new(), visits }

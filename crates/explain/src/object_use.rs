@@ -34,7 +34,7 @@ pub struct ObjectUse {
     pub process: u32,
     /// Samples that accessed it, or were about to.
     pub samples: u64,
-    /// Where the time of these samples went; empty where time cannot be told.
+    /// Where the time of these samples went; empty where samples do not tell time.
     pub time: PlaceTimes,
     /// Time at it outside of the caches by pair of nodes; where time cannot be told, pages.
     pub pairs: Vec<NodeTime>,
@@ -42,13 +42,14 @@ pub struct ObjectUse {
     pub remote: Option<ShareEstimate>,
     /// The nodes of its pages, of those that samples saw.
     pub home: Vec<NodeShare>,
-    /// The part of its pages that were on several nodes in turn; `None` if too few were seen twice.
+    /// The part of its pages that were on several nodes in turn; `None` if too few pages were seen twice.
     pub moved: Option<f64>,
-    /// The part of its far time of threads that had it near before, on another node.
+    /// The part of its far time that is of threads which had used it on their own node before, and then went to another
+    /// node.
     pub wandered: f64,
-    /// Whether nodes use parts of their own: from 0, all use all, to 1.
+    /// Whether each node uses a part of its own: 0 if all nodes use all of the object, 1 if no two nodes use the same part.
     pub partition: Option<f64>,
-    /// The part of samples that write; `None` where they do not tell.
+    /// The part of samples that write; `None` where samples do not tell whether they do.
     pub writes: Option<f64>,
     /// Threads that use it.
     pub threads: usize,
@@ -73,7 +74,8 @@ pub fn by_time(placed: &[Placed<'_>], has_nodes: bool, names: &mut dyn CodeNames
     all
 }
 
-/// The same from pages in use, where samples do not tell time; that with most pages first.
+/// The use of objects by their pages in use, for machines whose samples do not tell time. The object with most pages comes
+/// first.
 pub fn by_pages(objects: &BTreeMap<u32, ObjectPages>) -> Vec<ObjectUse> {
     let mut all: Vec<ObjectUse> = objects.iter().map(|(object, pages)| of_pages(*object, pages)).collect();
     all.sort_by_key(|used| (Reverse(used.outside()), used.object));
@@ -134,7 +136,7 @@ fn by_object<'a>(placed: &[Placed<'a>]) -> BTreeMap<u32, Vec<Placed<'a>>> {
     objects
 }
 
-/// What does not depend on how much each sample means.
+/// The part of an object's use that does not depend on how much time each sample means.
 fn use_of(object: u32, of: &[Placed<'_>], names: &mut dyn CodeNames) -> ObjectUse {
     let mut time = PlaceTimes::default();
     of.iter().for_each(|(at, place)| time.add(*place, at.weight));
@@ -219,7 +221,7 @@ fn homes(of: &[Placed<'_>]) -> (Vec<NodeShare>, Option<f64>) {
     (shares(nodes), (again.len() >= MIN_PAGES).then_some(moved))
 }
 
-/// The part of far time of threads that used the object from its own node before they went to another one.
+/// The part of far time that is of threads which used the object from its own node before they went to another node.
 fn wandered(of: &[Placed<'_>]) -> f64 {
     let mut was_near: BTreeSet<(u32, u32)> = BTreeSet::new();
     let (mut far, mut moved) = (0u64, 0u64);

@@ -43,7 +43,7 @@ pub struct ObjectRow {
 pub struct TimelineLosses {
     /// Pieces that had ended, and were dropped to make room, those first that ended first.
     pub dropped: u64,
-    /// Up to this time, what had ended may be missing.
+    /// What had ended up to this time may be missing.
     pub dropped_until: Option<u64>,
     /// Pieces that found no room: their addresses are taken for those of a lower layer, or of no object.
     pub refused: u64,
@@ -54,7 +54,7 @@ struct Piece {
     end: u64,
     until: Option<u64>,
     object: ObjectId,
-    /// The node whose threads allocated its memory when its addresses were used first.
+    /// The node whose threads allocated the piece's memory when its addresses were used for the first time.
     node: Option<u32>,
 }
 
@@ -70,10 +70,10 @@ struct PieceKey {
 /// The pieces of one layer.
 #[derive(Debug, Clone)]
 struct Layer {
-    /// By start and time, those of 2^N to 2^(N+1) - 1 bytes in map N: a piece that contains an address begins
-    /// fewer bytes before it.
+    /// The pieces by start and time. Map N has the pieces of 2^N to 2^(N+1) - 1 bytes, so that a piece that contains an
+    /// address begins at most that many bytes before it.
     classes: Vec<BTreeMap<(u64, u64), Piece>>,
-    /// Those that have not ended, by start: their map and time.
+    /// The pieces that have not ended, by start: the map of each, and its time.
     live: BTreeMap<u64, (usize, u64)>,
 }
 
@@ -83,11 +83,12 @@ pub struct ObjectTimeline {
     layers: Vec<Layer>,
     rows: Vec<ObjectRow>,
     by_origin: HashMap<ObjectOrigin, ObjectId>,
-    /// In the order in which they ended.
+    /// The pieces that have ended, in the order in which they ended.
     ended: VecDeque<PieceKey>,
     pieces: usize,
     limit: usize,
-    /// Of the last event: logs of several threads may be slightly out of order, and what is late counts as then.
+    /// The time of the last event. Logs of several threads may be slightly out of order: an event with an earlier time
+    /// counts as one of this time.
     now: u64,
     losses: TimelineLosses,
 }
@@ -114,7 +115,7 @@ impl ObjectTimeline {
         self.add_by(addresses, since, origin, None)
     }
 
-    /// The same, allocated by this thread.
+    /// Adds a piece as [`add`](Self::add) does, allocated by this thread.
     pub fn add_by(
         &mut self,
         addresses: Range<u64>,
@@ -143,7 +144,7 @@ impl ObjectTimeline {
         })
     }
 
-    /// The same, unless the object has these addresses already.
+    /// Adds a piece as [`add`](Self::add) does, unless the object has these addresses already.
     pub fn add_known(
         &mut self,
         addresses: Range<u64>,
@@ -170,7 +171,7 @@ impl ObjectTimeline {
         is_known
     }
 
-    /// These addresses are unmapped: all objects there end. What an object has beside them stays.
+    /// Ends all pieces at these addresses, since they are unmapped. Pieces of the same objects at other addresses stay.
     pub fn unmap(&mut self, addresses: &Range<u64>, time: u64) {
         let time = self.advance(time);
         for layer in 0..LAYERS {
@@ -193,12 +194,12 @@ impl ObjectTimeline {
         self.rows.iter().enumerate().map(|(number, row)| (ObjectId(number), row))
     }
 
-    /// What it does not know.
+    /// What the timeline does not know because of its limits.
     pub fn losses(&self) -> TimelineLosses {
         self.losses
     }
 
-    /// Where a piece of a class that has an address begins at least.
+    /// The lowest start that a piece of this class can have if it contains the address.
     fn lowest(address: u64, class: usize) -> u64 {
         address.saturating_sub(u64::MAX >> (CLASSES - 1 - class))
     }
@@ -246,7 +247,7 @@ impl ObjectTimeline {
         true
     }
 
-    /// Drops what ended first. False if nothing has ended.
+    /// Drops the piece that ended first. False if no piece has ended.
     fn drop_oldest(&mut self) -> bool {
         let Some(PieceKey { layer, class, start, since }) = self.ended.pop_front() else { return false };
         if let Some(piece) = self.layers[layer].classes[class].remove(&(start, since)) {
@@ -267,7 +268,7 @@ impl ObjectTimeline {
         if time > since {
             self.ended.push_back(PieceKey { layer, class, start, since });
         } else {
-            // No time is in it.
+            // The piece began at this time too, so it never had the addresses.
             classes[class].remove(&(start, since));
             self.pieces -= 1;
         }
@@ -302,7 +303,7 @@ impl Layer {
                 return None;
             }
             let lowest = ObjectTimeline::lowest(address, class);
-            // Of each start, only the last piece before that time can be there still.
+            // Of the pieces with one start, only the last before that time can have been there still.
             let mut from = (address, time);
             while from >= (lowest, 0) {
                 let (&(start, since), piece) = pieces.range((lowest, 0)..=from).next_back()?;

@@ -83,8 +83,8 @@ impl ObservedAccess {
         self.rule.is_exact().then_some(self.address / LINE)
     }
 
-    /// A line of the object in place of the one that was accessed: that of another execution of the instruction will
-    /// do. Not known where the address is only the base of the object, which is always the same.
+    /// A line of the object, where the accessed line itself is not known: the line of another execution of the instruction
+    /// is as good. `None` where only the base of the object is known, since it is the same line each time.
     pub fn line_of_object(&self) -> Option<u64> {
         (self.rule != RecoveryRule::Object).then_some(self.address / LINE)
     }

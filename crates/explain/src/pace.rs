@@ -4,46 +4,48 @@
 /// samples. An emulated processor takes milliseconds for what a real one does in microseconds.
 const SHARE_OF_EACH: u64 = 5;
 const MAX_SHARE: u64 = 50;
-/// Of one CPU that it may use alone, so that it still sees that more samples come than it can look at.
+/// How much of one CPU an observer may use that was given a whole CPU, in percent. The rest is left so that it still sees
+/// that more samples come than it can look at.
 const WHOLE_CPU: u64 = 90;
-/// How often its use is checked, in ns.
+/// Time between two looks at what the observer used, in ns.
 const CHECKED: u64 = 200_000_000;
 /// One in this many samples is looked at in any case.
 const MAX_PACE: u64 = 256;
 /// By how much the pace changes at once, at most: the first samples of new code cost more than those that follow.
 const MAX_STEP: u64 = 4;
 
-/// One in how many samples.
+/// The pace: one in how many samples is looked at.
 #[derive(Debug)]
 pub struct SamplePace {
     /// One in this many.
     each: u64,
-    /// The share of the time of one CPU that it may take, in percent.
+    /// The share of one CPU's time that the observer may use, in percent.
     limit: u64,
     checked: u64,
     busy: u64,
 }
 
 impl SamplePace {
-    /// From a time on, on a machine with these CPUs.
+    /// A pace that begins at this time, on a machine with this number of CPUs.
     pub fn new(now: u64, cpus: usize) -> Self {
         let limit = (cpus as u64 * SHARE_OF_EACH).clamp(SHARE_OF_EACH, MAX_SHARE);
         Self { each: 1, limit, checked: now, busy: 0 }
     }
 
-    /// From a time on, for an observation of a few seconds that somebody waits for: it may use one CPU.
+    /// A pace that begins at this time, for an observation of a few seconds that somebody waits for: the observer may use
+    /// one CPU.
     pub fn of_one_cpu(now: u64) -> Self {
         Self { each: 1, limit: WHOLE_CPU, checked: now, busy: 0 }
     }
 
-    /// After work from one time to another; returns the new pace if it changes.
+    /// Notes that the observer worked from one time to another; returns the new pace if it changes.
     pub fn worked(&mut self, from: u64, to: u64) -> Option<u64> {
         self.busy += to - from;
         let elapsed = to.saturating_sub(self.checked);
         if elapsed < CHECKED {
             return None;
         }
-        // What it takes is proportional to the samples that are looked at.
+        // The time that the observer takes is proportional to the number of samples that it looks at.
         let wanted = (self.each * self.busy * 100).div_ceil(elapsed * self.limit);
         (self.busy, self.checked) = (0, to);
         let each = wanted.clamp(self.each.div_ceil(MAX_STEP), self.each * MAX_STEP).clamp(1, MAX_PACE);

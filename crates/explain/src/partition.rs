@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// An object is looked at in this many blocks, of a page at least.
 const BLOCKS: u64 = 64;
-/// Fewer pairs of samples in one block say little.
+/// With fewer pairs of samples in one block, the part of one node says little.
 const MIN_PAIRS: u64 = 30;
 /// Where one node has nearly all samples, there is nothing to tell.
 const MAX_CHANCE: f64 = 0.9;

@@ -42,7 +42,7 @@ enum Fit {
     Neither,
 }
 
-/// What an object is to a thread.
+/// How a thread uses an object: how much of it, and which cache that fits.
 #[derive(Debug)]
 struct Use {
     footprint: Footprint,
@@ -58,7 +58,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// From all samples, the lines that were found to be contended, and the caches of each thread.
+    /// Prepares to assign samples, from all samples, the lines that were found to be contended, and the caches of each
+    /// thread.
     pub fn new(observations: &[Observation], contended: &[ContendedLine], caches: CacheSizes) -> Self {
         let contended: HashSet<LineKey> = contended
             .iter()

@@ -14,13 +14,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Pieces of objects that are known at the same time, of one process.
+/// Maximum number of pieces of objects that are known at one time, of one process.
 const MAX_PIECES: usize = 1 << 18;
-/// Where the Java virtual machine places its heap unless it is larger than 32 GiB, and its classes behind.
+/// The addresses at which the Java virtual machine places its heap, unless that is larger than 32 GiB. Its classes follow.
 const JAVA_HEAP: Range<u64> = 1 << 32..JAVA_CLASSES.start;
 const JAVA_CLASSES: Range<u64> = 0x8_0000_0000..0xc_0000_0000;
 
-/// Memory of small blocks, where it is not known which.
+/// The name of small blocks' memory whose site is not known.
 const HEAP: &str = "heap, site unknown";
 
 /// Libraries with `operator new`, and the words of its stack in which its caller is.
@@ -30,7 +30,7 @@ const MAX_WORDS: usize = 12;
 /// A program or library in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Module {
-    /// From its first mapping to the end of its variables that are zero at first.
+    /// The addresses of the module, from its first mapping to the end of its variables that are zero at first.
     addresses: Range<u64>,
     path: String,
 }
@@ -42,13 +42,13 @@ pub struct ProcessObjects {
     /// Mappings that the timeline has, by address.
     mapped: Vec<(Range<u64>, ObjectOrigin)>,
     modules: Vec<Module>,
-    /// When they were read, in ns.
+    /// When the mappings were read, in ns.
     read: u64,
     /// Ranges of code, by address.
     code: Vec<Range<u64>>,
-    /// Those that had samples, and whether their local storage is known.
+    /// The threads that had samples, and whether their local storage is known.
     threads: HashMap<u32, bool>,
-    /// Where their local storage ends.
+    /// Addresses at which the local storage of threads ends.
     bases: BTreeSet<u64>,
     small: SmallBlocks,
     /// The files of variables that were found, and their addresses there.
@@ -58,7 +58,7 @@ pub struct ProcessObjects {
 }
 
 impl ProcessObjects {
-    /// Of a process that sees its files in a folder.
+    /// The objects of a process that sees its files in this folder.
     pub fn new(root: PathBuf) -> Self {
         let timeline = ObjectTimeline::new(MAX_PIECES);
         let (mapped, modules, code) = (Vec::new(), Vec::new(), Vec::new());
@@ -76,7 +76,8 @@ impl ProcessObjects {
         }
     }
 
-    /// The mappings at a time. What is new may be as old as the last ones that were read.
+    /// Compares these mappings, which were read at that time, with the ones before. A new mapping may be as old as the
+    /// reading before: its objects begin then.
     pub fn update(&mut self, mappings: &[ProcessMapping], read: u64) {
         if read == self.read {
             return;
@@ -102,7 +103,7 @@ impl ProcessObjects {
         (self.mapped, self.read) = (new, read);
     }
 
-    /// What the process did with its memory, as far as the log has it.
+    /// Applies a record of the log to the objects.
     pub fn log(&mut self, record: &AllocationRecord, threshold: LogThreshold, node: Option<u32>) {
         let time = record.time;
         let thread = node.map(|node| AllocatingThread { thread: record.thread, node });
@@ -128,7 +129,7 @@ impl ProcessObjects {
             AllocationEvent::Unmapped { address, size } => {
                 self.timeline.unmap(&(address..address + size), time)
             }
-            // A block that was not freed after all is found by its mapping; the others say nothing of memory.
+            // A block that was not freed after all is found by its mapping; all other records say nothing of memory.
             _ => {}
         }
     }
@@ -152,7 +153,8 @@ impl ProcessObjects {
         self.module(code).is_some_and(is_runtime)
     }
 
-    /// The object of the small block that has an address, where `found` is the mapping around it; else what was found.
+    /// The object of the small block that has an address, where `found` is the mapping around the address; `found` if there
+    /// is no such block.
     pub fn block(
         &mut self,
         found: ObjectId,
@@ -198,7 +200,7 @@ impl ProcessObjects {
         self.threads.get(&thread).copied().unwrap_or(false)
     }
 
-    /// A thread, by one of its samples, and the base of its local storage if that is known.
+    /// Notes a thread with one of its samples, and the base of its local storage if that is known.
     pub fn note_thread(&mut self, sample: &Sample, base: Option<u64>) {
         self.bases.extend(base);
         if self.threads.insert(sample.thread, base.is_some()).is_none() {
@@ -208,7 +210,7 @@ impl ProcessObjects {
 
     /// The object that had an address at a time.
     pub fn find(&mut self, address: u64, time: u64, files: &mut VariableFiles) -> Option<ObjectId> {
-        // What is found late may be older than it seems.
+        // An object that is found late may be older than its first time says: so the latest one at the address is taken.
         let found = self.timeline.find(address, time).or_else(|| self.timeline.find(address, u64::MAX - 1));
         let origin = found.and_then(|found| Some(&self.timeline.row(found)?.origin));
         if matches!(origin, Some(ObjectOrigin::Variable { .. } | ObjectOrigin::ThreadLocal { .. })) {
@@ -224,7 +226,7 @@ impl ProcessObjects {
         }
     }
 
-    /// What is around a thread's base and is no variable of the program.
+    /// The object for memory around a thread's base that is no variable of the program.
     pub fn other_thread_local(&mut self) -> Option<ObjectId> {
         self.timeline.name(&ObjectOrigin::ThreadLocal { name: None })
     }
@@ -279,7 +281,7 @@ impl ProcessObjects {
 
     /// The variable of a program or library at an address.
     fn variable(&mut self, address: u64, files: &mut VariableFiles) -> Option<ObjectId> {
-        // A segment with a large alignment may be apart from the others of its file.
+        // A segment with a large alignment may be apart from the other segments of its file.
         let after = self.modules.partition_point(|module| module.addresses.start <= address);
         let module = &self.modules[after.checked_sub(1)?];
         let path = inside(&self.root, &module.path);
@@ -294,7 +296,7 @@ impl ProcessObjects {
     }
 }
 
-/// A path of the process, as this program sees it.
+/// The path by which this program reaches a path of the process.
 fn inside(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }

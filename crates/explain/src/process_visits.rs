@@ -1,4 +1,4 @@
-//! When processes are looked at where the kernel walks the tables of all their pages for it.
+//! When to look at processes, where the kernel has to walk all page tables of a process for a look.
 
 /// First at once, for what runs already; then after this time, in ns, when programs have touched some of their memory and set
 /// their policies; then this often, and at most for a part of the time.
@@ -9,29 +9,29 @@ const SHARE: u64 = 50;
 /// The next visit.
 #[derive(Debug)]
 pub struct ProcessVisits {
-    /// `None`: there is none.
+    /// The time of the next visit; `None` if there is never one.
     next: Option<u64>,
-    /// How long after the next visit the one after it is, at least.
+    /// The least time between the next visit and the one after it.
     pause: u64,
 }
 
 impl ProcessVisits {
-    /// From a time on.
+    /// The first visit is at this time.
     pub fn from(now: u64) -> Self {
         Self { next: Some(now), pause: FIRST }
     }
 
-    /// None at all.
+    /// There is never a visit.
     pub fn never() -> Self {
         Self { next: None, pause: FIRST }
     }
 
-    /// Whether it is time.
+    /// Whether it is time for a visit.
     pub fn is_due(&self, now: u64) -> bool {
         self.next.is_some_and(|next| now >= next)
     }
 
-    /// After a visit from one time to another.
+    /// Notes that a visit took from one time to another, and plans the next one.
     pub fn visited(&mut self, from: u64, to: u64) {
         self.next = Some(to + self.pause.max(to.saturating_sub(from) * SHARE));
         self.pause = EACH;

@@ -43,11 +43,11 @@ pub struct Processes {
     open: HashMap<u32, Option<ObservedProcess>>,
     /// The place of each one, which observations name.
     places: HashMap<u32, u32>,
-    /// By place, for names of code.
+    /// Processes by place, for the names of their code.
     known: BTreeMap<u32, u32>,
     next_place: u32,
     code: HashMap<u32, Vec<CodePiece>>,
-    /// Ranges of code that became another one, until the decoder forgets them.
+    /// Ranges in which code was replaced, until the decoder has forgotten them.
     changed: HashMap<u32, Vec<Range<u64>>>,
     pages: PageNodes,
     node_of_cpu: HashMap<u32, u32>,
@@ -56,11 +56,11 @@ pub struct Processes {
     objects: HashMap<u32, ProcessObjects>,
     variables: VariableFiles,
     chains: CallChains,
-    /// When programs began, and what they have allocated since.
+    /// The start of programs that were executed lately, and the records of what they have allocated since.
     recent: HashMap<u32, (u64, Vec<AllocationRecord>)>,
     /// Of which blocks the log has all, and of which a sample.
     pub threshold: LogThreshold,
-    /// Where processes note the sites of small blocks.
+    /// The tables in which processes note the sites of small blocks.
     sites: HashMap<u32, BlockSites>,
     nothing: Nothing,
 }
@@ -117,7 +117,7 @@ impl Processes {
         }
     }
 
-    /// The same without names of variables, for series.
+    /// Looks up no names of variables, as series need none.
     pub fn without_variables(self) -> Self {
         Self { variables: VariableFiles::closed(), ..self }
     }
@@ -148,7 +148,7 @@ impl Processes {
         note_code(self.code.entry(pid).or_default(), pid, self.open.get(&pid).and_then(Option::as_ref));
     }
 
-    /// Reads the mappings of a process again if none has this address.
+    /// Reads the mappings of a process again if no known mapping has this address.
     fn know(&mut self, pid: u32, address: u64) {
         let Some(process) = self.process(pid) else { return };
         let changed = process.know(address);
@@ -162,7 +162,7 @@ impl Processes {
         }
     }
 
-    /// A process executed another program.
+    /// Notes that a process executed a different program: its mappings and objects are new.
     pub fn executed(&mut self, pid: u32) {
         self.open.remove(&pid);
         self.code.remove(&pid);
@@ -170,7 +170,7 @@ impl Processes {
         self.chains.forget(pid);
         self.pages.forget(pid);
         self.process(pid);
-        // What the new program has allocated already.
+        // The log has what the new program has allocated before this was known.
         if let Some((began, records)) = self.recent.get(&pid).cloned()
             && clock::monotonic().saturating_sub(began) < RECENT
         {
@@ -207,7 +207,7 @@ impl Processes {
         }
     }
 
-    /// Nobody asks for names of its code any more.
+    /// Forgets a process. Afterwards its code has no names.
     pub fn forget(&mut self, pid: u32) {
         self.open.remove(&pid);
         self.code.remove(&pid);
@@ -253,7 +253,8 @@ fn note_code(code: &mut Vec<CodePiece>, pid: u32, process: Option<&ObservedProce
     }
 }
 
-/// Where the files of a process are. Those of a process with another root are out of reach when it has ended.
+/// The folder in which the files of a process are. If the process has a root of its own, they are out of reach when it has
+/// ended.
 fn root_of(pid: u32) -> PathBuf {
     let host = SysRoot::host();
     let inside = TaskDir::of(&host, pid).path("root");

@@ -12,7 +12,8 @@ use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-/// The nodes of a number of threads, in the order in which they are created; empty if they have no place.
+/// The nodes of this number of threads, in the order in which the threads are created; empty if the machine has no place for
+/// them.
 pub type NodesOfThreads = dyn Fn(usize) -> Vec<u32> + Send;
 
 /// A machine that the program does not run on.
@@ -26,7 +27,7 @@ pub struct ProjectedMachine {
 }
 
 impl ProjectedMachine {
-    /// The caches of each of these threads; `None` if the description has none.
+    /// The caches of each of these threads; `None` if the machine's description has no caches.
     pub fn caches(&self, threads: usize) -> Option<CacheSizes> {
         let threads = threads.min(self.topology.online.len());
         (!self.topology.caches.is_empty()).then(|| CacheSizes::of(&self.topology, threads, false))
@@ -46,7 +47,7 @@ pub struct Projection {
     pub machine: String,
     /// Threads that have a place on it.
     pub threads: usize,
-    /// Why nothing can be told; `None` if it can.
+    /// Why the run cannot be projected; `None` if it can.
     pub why_not: Option<String>,
     /// The share of far memory in the time at memory of known nodes.
     pub far_share: Option<ShareEstimate>,
@@ -57,7 +58,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// That nothing can be told.
+    /// A projection that says why the run cannot be projected.
     pub fn impossible(machine: &str, why: impl Into<String>) -> Self {
         Self {
             machine: machine.to_owned(),
@@ -76,7 +77,7 @@ pub type ThreadNodes = HashMap<(u32, u32), u32>;
 /// Places threads, which are numbered in the order of their creation.
 pub fn place(threads: &BTreeSet<(u32, u32)>, machine: &ProjectedMachine) -> ThreadNodes {
     let nodes = (machine.nodes)(threads.len());
-    // More threads than CPUs: neighbours share one.
+    // If there are more threads than CPUs, neighbouring threads share one.
     let node = |at: usize| nodes.get(at * nodes.len() / threads.len().max(nodes.len()).max(1)).copied();
     let placed = threads.iter().enumerate();
     placed.filter_map(|(at, thread)| Some((*thread, node(at)?))).collect()

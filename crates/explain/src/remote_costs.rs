@@ -6,7 +6,7 @@ use numakit_model::measured::LatencyMatrix;
 use numakit_model::numbers::duration;
 use numakit_model::topology::{Distances, Topology};
 
-/// What is known of it.
+/// How much slower remote memory is than local memory, for each pair of nodes.
 #[derive(Debug, Clone, Default)]
 pub struct RemoteCosts {
     distances: Option<Distances>,
@@ -18,12 +18,12 @@ pub struct RemoteCosts {
 pub struct Slowdown {
     /// How many times as long it takes as local memory.
     pub times: f64,
-    /// Where that is from.
+    /// The source of this number.
     pub known_by: String,
 }
 
 impl RemoteCosts {
-    /// Of a machine.
+    /// The costs of this machine.
     pub fn of(topology: &Topology) -> Self {
         let latency = topology.measured.as_ref().map(|memory| memory.latency.clone());
         Self { distances: topology.distances.clone(), latency: latency.unwrap_or_default() }
@@ -48,7 +48,7 @@ impl RemoteCosts {
     }
 }
 
-/// Means over the remote pairs of an object, by the time at them.
+/// Means over the remote pairs of an object, weighted by the time at each pair.
 struct Costs {
     local: f64,
     remote: f64,

@@ -18,7 +18,7 @@ pub enum Regime {
     Precise,
     /// They land at starts of blocks, as on emulated processors: only traffic can be estimated.
     Block,
-    /// They land elsewhere: neither time nor traffic can be told.
+    /// Samples land elsewhere. Neither time nor traffic can be told from them.
     Unknown,
 }
 
@@ -29,13 +29,13 @@ pub struct MissingSamples {
     pub lost: u64,
     /// Samples that were dropped on purpose, to bound memory; those that are left count more.
     pub thinned: u64,
-    /// Samples of code that had gone when they were looked at.
+    /// Samples whose code was no longer there when they were looked at.
     pub late: u64,
     /// Threads that used CPU time and have no sample.
     pub threads: u64,
-    /// Allocations that were not logged, since nobody took them from the log in time.
+    /// Allocations that were not logged, since the log was full.
     pub allocations: u64,
-    /// Page faults that were lost, since nobody took them in time.
+    /// Page faults that were lost, since the ring was full.
     pub faults: u64,
     /// Time in which page faults were left out, since there were too many, in ns.
     pub without_faults: u64,
@@ -82,7 +82,7 @@ pub struct ExplainReport {
     /// How samples were taken.
     #[serde(rename = "road")]
     pub method: String,
-    /// Why not by another method, if another is better.
+    /// Why a better method was not used, if there is one.
     #[serde(rename = "road_reason")]
     pub method_reason: Option<String>,
     /// Samples of a thread for each second of its CPU time.
@@ -108,10 +108,10 @@ pub struct ExplainReport {
     pub flame: FlameGraphs,
 }
 
-/// What an observation found, before anybody judges it.
+/// What an observation found, before rules judge it.
 #[derive(Debug)]
 pub struct Explained {
-    /// All but the objects.
+    /// Everything except the objects.
     pub report: ExplainReport,
     /// The objects, those with most time first; other values name them by their place here.
     pub objects: Vec<ExplainedObject>,
@@ -119,14 +119,14 @@ pub struct Explained {
     pub command: String,
     /// What remote memory costs on this machine.
     pub costs: RemoteCosts,
-    /// What it would be on another machine, if that was asked for.
+    /// What the run would be on another machine, if the user asked for that.
     pub projected: Option<ProjectedFacts>,
 }
 
 /// What the same run would be on another machine.
 #[derive(Debug)]
 pub struct ProjectedFacts {
-    /// All but the objects.
+    /// Everything except the objects.
     pub projection: Projection,
     /// The objects, those with most time first.
     pub objects: Vec<ExplainedObject>,

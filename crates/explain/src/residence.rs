@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Pieces of memory that are distinguished: they are larger where there is more of it.
+/// Maximum number of pieces that are distinguished: pieces are larger where there is more memory.
 const MAX_PIECES: u64 = 1 << 14;
-/// Memory is looked at again where it has grown by one in this many bytes.
+/// Memory is looked at again when one in this many bytes of it is new.
 const GROWN: u64 = 200;
-/// And where it may have moved, after this time in ns.
+/// Memory on several nodes is looked at again after this time, in ns: pages may have moved meanwhile.
 const EACH: u64 = 10_000_000_000;
 /// Looking takes at most one in this many parts of the time.
 const SHARE: u64 = 20;
@@ -80,7 +80,8 @@ impl ResidentMemory {
         objects.into_iter().map(|(object, nodes)| (object, shares(nodes))).collect()
     }
 
-    /// The objects most of whose memory has one binding, with it. Their places are found by `object`, bindings by `binding`.
+    /// The objects most of whose memory has one binding, with that binding. `object` finds the place of a piece's object,
+    /// and `binding` the binding of a piece.
     pub fn bound<'a>(
         &self,
         mut object: impl FnMut(&ResidentPiece) -> Option<u32>,
@@ -104,16 +105,16 @@ impl ResidentMemory {
     }
 }
 
-/// Looks at the memory, and keeps what it saw.
+/// Looks at the memory of the observed processes from time to time, and keeps what it saw.
 #[derive(Debug)]
 pub struct Residence {
     root: SysRoot,
     pages: Option<Arc<dyn Pages>>,
     /// Whether there are several nodes, between which memory may move.
     has_nodes: bool,
-    /// Who touched it.
+    /// Who touched each page first.
     pub touched: TouchedPages,
-    /// When there was most of it.
+    /// The memory at the look that found most of it.
     peak: ResidentMemory,
     latest: ResidentMemory,
     /// Bytes in memory by the kernel's count, when it was looked at for the peak.
@@ -122,7 +123,7 @@ pub struct Residence {
 }
 
 impl Residence {
-    /// On a machine with several nodes, or with one.
+    /// `has_nodes` says whether the machine has several nodes.
     pub fn new(root: &SysRoot, has_nodes: bool) -> Self {
         Self {
             root: root.clone(),
@@ -136,7 +137,7 @@ impl Residence {
         }
     }
 
-    /// Looks at these processes where it is time: their memory has grown, or may have moved.
+    /// Looks at these processes if it is time: if their memory has grown, or may have moved.
     pub fn visit(&mut self, processes: &[u32], now: u64) {
         if now < self.next {
             return;
@@ -183,12 +184,12 @@ impl Residence {
         seen
     }
 
-    /// The memory when there was most of it.
+    /// The memory at the look that found most of it.
     pub fn peak(&self) -> &ResidentMemory {
         &self.peak
     }
 
-    /// The memory when it was looked at last.
+    /// The memory at the last look.
     pub fn latest(&self) -> &ResidentMemory {
         &self.latest
     }
@@ -224,7 +225,7 @@ fn split(run: &PageRun, size: u64, page: u64) -> impl Iterator<Item = (u64, u64)
     })
 }
 
-/// Fills in the nodes of the pieces from one on. What is the zero page takes no memory.
+/// Fills in the nodes of the pieces from number `first` on. A piece in the zero page takes no memory, and is dropped.
 fn locate(pages: &dyn Pages, process: u32, pieces: &mut Vec<ResidentPiece>, first: usize) {
     let mut is_known = true;
     for batch in pieces[first..].chunks_mut(MAX_QUERY) {

@@ -26,7 +26,7 @@ impl std::fmt::Debug for Symbols {
 struct FileSymbols {
     segments: Vec<Segment>,
     loader: Loader,
-    /// Of its debug information, if that is in another file, with the same addresses.
+    /// The reader of the debug information, if that is in a separate file. Its addresses are the same.
     debug: Option<Loader>,
 }
 

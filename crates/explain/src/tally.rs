@@ -6,7 +6,8 @@ use crate::observation::{MemoryPart, Observation};
 use crate::place::{Places, TimePlace};
 use crate::share::Clusters;
 
-/// What fits a cache, and who shares a line, is judged by the observations of this time, in ns, and at most of this number.
+/// Whether an object fits a cache, and who shares a line, is judged from the observations of a window of this time, in ns,
+/// and of at most this number.
 const WINDOW: u64 = 10_000_000_000;
 const MAX_KEPT: usize = 40_000;
 /// Samples are delivered within this time, in ns.
@@ -15,17 +16,17 @@ const LATEST: u64 = 2_000_000_000;
 /// Time of the threads on the CPUs of a node, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeTotals {
-    /// In no wait for memory.
+    /// Time in which threads did not wait for memory.
     pub computing: u64,
-    /// At memory that fits the caches.
+    /// Time at memory that fits the caches.
     pub cached: u64,
-    /// At memory of the same node.
+    /// Time at memory of the CPU's own node.
     pub near: u64,
-    /// At memory of other nodes.
+    /// Time at memory of other nodes.
     pub far: u64,
-    /// At memory whose node is not known.
+    /// Time at memory whose node is not known.
     pub unknown: u64,
-    /// At lines that several threads use.
+    /// Time at lines that several threads use.
     pub contended: u64,
     /// Number of samples.
     pub samples: u64,
@@ -42,7 +43,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// For a machine with these nodes.
+    /// Makes sums for a machine with these nodes.
     pub fn new(nodes: &[u32]) -> Self {
         Self {
             nodes: nodes.to_vec(),

@@ -109,8 +109,8 @@ impl ThreadAccounts {
         self.threads.iter().filter(move |(_, account)| ran(account) >= least).map(|(key, _)| *key)
     }
 
-    /// The time of all threads: of those that were seen, and the CPU time of those that lived too short for that, which is
-    /// the rest of their processes' time, or of all time that ended processes used.
+    /// The time of all threads. A thread that lived too short to be seen has only CPU time, which is the rest of its
+    /// process's CPU time, or the rest of the time that ended processes used.
     pub fn total(&self, ended: Option<EndedUsage>) -> ThreadTimes {
         let mut seen = self.seen(None);
         let of_all = ended.map_or_else(
@@ -125,7 +125,7 @@ impl ThreadAccounts {
         seen
     }
 
-    /// What processes used beyond their threads that were seen.
+    /// What processes used beyond the time of those threads that were seen.
     fn unseen(&self) -> [u64; 3] {
         self.processes.iter().fold([0; 3], |sum, (pid, [first, last])| {
             let seen = self.seen(Some(*pid));
@@ -152,7 +152,7 @@ impl ThreadAccounts {
     }
 }
 
-/// The part of a time that some of all ticks are.
+/// The part of a time that these ticks have in all ticks.
 fn part(time: u64, ticks: u64, all: u64) -> u64 {
     match all {
         // Less than a tick: most threads that end so early were in the program.

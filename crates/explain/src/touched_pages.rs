@@ -5,12 +5,12 @@ use crate::first_touch::FaultingThread;
 use crate::observation::PAGE;
 use std::collections::{BTreeMap, HashMap};
 
-/// Pages that are kept of all processes; beyond, every second one is dropped.
+/// Maximum number of pages that are kept, of all processes. When there are more, every second one is dropped.
 const MAX_PAGES: usize = 1 << 20;
-/// A page without a fault of its own was touched by who touched its neighbours: huge pages, and pages around a fault in a
-/// file, have one for all. Neighbours are in a block of this many pages.
+/// Pages in a block. A page that had no fault is taken to be touched by the thread that touched its neighbours in the block:
+/// a huge page has one fault for all its pages, and so have the pages around a fault in a file.
 const BLOCK: u64 = 512;
-/// The kernel maps this many pages around a fault in a file, and as many at a fault where huge pages have several sizes.
+/// The kernel maps this many pages around a fault in a file. It maps as many at a fault where huge pages have several sizes.
 const AROUND: u64 = 16;
 
 /// The pages, by process.
@@ -30,7 +30,7 @@ impl Default for TouchedPages {
 }
 
 impl TouchedPages {
-    /// With at most this many pages.
+    /// Makes a table that keeps at most this many pages.
     pub fn with_limit(limit: usize) -> Self {
         Self { processes: HashMap::new(), count: 0, limit, stride: 1 }
     }
@@ -63,7 +63,8 @@ impl TouchedPages {
         self.count = self.processes.values().map(BTreeMap::len).sum();
     }
 
-    /// Who touched the page of an address first, or, without a fault that was seen, its neighbours.
+    /// The thread that touched the page of an address first; where no fault of that page was seen, the thread that touched
+    /// its neighbours.
     pub fn toucher(&self, process: u32, address: u64) -> Option<FaultingThread> {
         let (page, of) = (address / PAGE, self.processes.get(&process)?);
         let block = page / BLOCK * BLOCK;
@@ -71,23 +72,23 @@ impl TouchedPages {
         before.or_else(|| of.range(page..block + BLOCK).next()).map(|(_, by)| *by)
     }
 
-    /// The same where it is certain: its fault was seen, or one thread alone had faults in the pages that are mapped with
-    /// it, or the faults before and behind it are of one thread.
+    /// The thread that touched the page of an address first, if that is certain: its fault was seen, or one thread alone had
+    /// faults in the pages that are mapped with it, or the faults before and after it are of one thread.
     pub fn certain_toucher(&self, process: u32, address: u64) -> Option<FaultingThread> {
         let (page, of) = (address / PAGE, self.processes.get(&process)?);
         if let Some(by) = of.get(&page) {
             return Some(*by);
         }
-        let around = |pages: u64| of.range(page / pages * pages..(page / pages + 1) * pages);
+        let faults_in = |pages: u64| of.range(page / pages * pages..(page / pages + 1) * pages);
         let one_thread = |pages: u64| {
-            let mut faults = around(pages).map(|(_, by)| *by);
+            let mut faults = faults_in(pages).map(|(_, by)| *by);
             let first = faults.next()?;
             faults.all(|by| by.thread == first.thread).then_some(first)
         };
         let between = || {
             let (_, before) = of.range(page / BLOCK * BLOCK..page).next_back()?;
-            let (_, behind) = of.range(page..(page / BLOCK + 1) * BLOCK).next()?;
-            (before.thread == behind.thread).then_some(*before)
+            let (_, after) = of.range(page..(page / BLOCK + 1) * BLOCK).next()?;
+            (before.thread == after.thread).then_some(*before)
         };
         one_thread(AROUND).or_else(|| one_thread(BLOCK)).or_else(between)
     }
@@ -97,7 +98,7 @@ impl TouchedPages {
         self.count > 0
     }
 
-    /// A process has executed another program.
+    /// Forgets the pages of a process that has executed a different program.
     pub fn forget(&mut self, process: u32) {
         self.count -= self.processes.remove(&process).map_or(0, |of| of.len());
     }

@@ -10,12 +10,13 @@ use crate::observation::{LINE, PAGE};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Pages are counted anew after this time, in ns: what is used all the time causes more traffic than what is used once.
+/// A page counts again after this time, in ns: memory that is used all the time causes more traffic than memory that is used
+/// once.
 const WINDOW: u64 = 2_000_000_000;
 /// Pages that are kept.
 const MAX_PAGES: usize = 1 << 20;
 const LINES_OF_PAGE: u64 = PAGE / LINE;
-/// A page whose seen lines were seen this often, on average, has no others in use.
+/// Once each seen line of a page was seen this often, on average, the page's other lines are taken to be unused.
 const SEEN_ALL: u32 = 2;
 /// A thread with this part of the samples of the busiest one counts as much as that one: on emulated processors, threads that do
 /// the same work were seen with a sixth.
@@ -31,7 +32,7 @@ struct PageKey {
     thread: u32,
     cpu_node: Option<u32>,
     page: u64,
-    /// The node of the page: what was used before the kernel moved it counts where it was.
+    /// The node of the page. Use from before the kernel moved the page counts at the old node.
     home: Option<u32>,
 }
 
@@ -56,7 +57,7 @@ pub struct TrafficCounter {
     threads: BTreeMap<u32, ThreadUse>,
     /// Samples that saw each object.
     samples: BTreeMap<u32, u64>,
-    /// Threads that used an object, both by their places, near on a node.
+    /// A thread and an object, by their places, and a node on which the thread used the object from a CPU of the same node.
     near: HashSet<(u32, u32, u32)>,
     beyond: u64,
 }
@@ -83,7 +84,7 @@ struct PageUse {
     samples: u32,
     windows: u32,
     window: u64,
-    /// Whether the thread used the object on this node before from a CPU of it.
+    /// Whether the thread used the object on this node before, from a CPU of the same node.
     was_near: bool,
 }
 
@@ -103,7 +104,7 @@ pub struct Traffic {
     pub unknown: u64,
     /// Pages that stay in the caches.
     pub cached: u64,
-    /// The pages of each object, by its place in the list of objects.
+    /// The pages of each object, by the object's place in the list of objects.
     #[serde(skip)]
     pub objects: BTreeMap<u32, ObjectPages>,
 }
@@ -125,7 +126,7 @@ pub struct ObjectPages {
     pub samples: u64,
     /// Pages that several samples saw, and those of them that were on several nodes in turn.
     pub seen_again: PagesSeenAgain,
-    /// Pages at other nodes, summed over windows, and those of them that their thread used near before.
+    /// Pages at other nodes, summed over windows; among them those of memory that their thread used near before.
     pub far: FarPages,
 }
 
@@ -175,7 +176,7 @@ impl SharedPage {
 }
 
 impl PageUse {
-    /// The same page, as two threads use it.
+    /// Adds up how two threads use the same page.
     fn and(self, other: Self) -> Self {
         Self {
             seen: self.seen | other.seen,
@@ -246,7 +247,7 @@ impl TrafficCounter {
         for (key, used) in &self.pages {
             let lines = self.threads.get(&key.thread).map_or(0, |of_thread| of_thread.lines);
             let pages = u64::from(used.windows);
-            // A thread with few samples is like the others, as far as they use the same.
+            // A thread with few samples is taken to use a page as the other threads do that use it.
             let of_others = together.get(&(key.process, key.page));
             let stays =
                 used.stays(cache, lines) || of_others.is_some_and(|page| page.used.stays(cache, all_lines));

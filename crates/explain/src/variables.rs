@@ -24,13 +24,13 @@ pub struct ElfVariable {
 #[derive(Debug, Default)]
 pub struct ElfVariables {
     path: PathBuf,
-    /// The file with its table of symbols: the same, or that of its debug information.
+    /// The file that has the table of symbols: the file itself, or that of its debug information.
     symbols: PathBuf,
-    /// Of all that is loaded, from the start of the first page on.
+    /// The addresses of all that is loaded, from the start of the first page on.
     loaded: Range<u64>,
-    /// By address.
+    /// Variables by address.
     data: Vec<ElfVariable>,
-    /// By place.
+    /// Thread-local variables by their place in the file's block.
     thread_local: Vec<ElfVariable>,
     /// Bytes of the block of thread-local storage, as far as it is from the thread's base.
     block: u64,
@@ -76,7 +76,7 @@ impl ElfVariables {
         }
     }
 
-    /// The name of one of its variables; `None` if the file has become another one.
+    /// The name of one of the file's variables; `None` if the file was replaced since it was read.
     pub fn name(&self, variable: &ElfVariable) -> Option<String> {
         let path = if variable.is_dynamic { &self.path } else { &self.symbols };
         let cache = ReadCache::new(open_to_read(path).ok()?);
@@ -115,7 +115,7 @@ fn find(variables: &[ElfVariable], address: u64) -> Option<&ElfVariable> {
     variables.get(after.checked_sub(1)?).filter(|variable| variable.addresses.contains(&address))
 }
 
-/// Its size, as it is aligned before the thread's base.
+/// The size of the file's block of thread-local storage, rounded up to its alignment, as it lies before the thread's base.
 fn thread_local_block<'a, E, R>(elf: &object::read::elf::ElfFile<'a, E, R>) -> u64
 where
     E: FileHeader,
@@ -137,12 +137,12 @@ pub struct VariableFiles {
 }
 
 impl VariableFiles {
-    /// Reads no files: for those who show no names.
+    /// Reads no files, for callers that show no names of variables.
     pub fn closed() -> Self {
         Self { is_closed: true, ..Self::default() }
     }
 
-    /// Those of a file; `None` if it is no ELF file that can be read.
+    /// The variables of a file; `None` if it is no ELF file that can be read.
     pub fn of(&mut self, path: &Path) -> Option<Arc<ElfVariables>> {
         if self.is_closed {
             return None;

@@ -10,23 +10,23 @@ const MAX_STEP: u64 = 4096;
 const WORD: u64 = 8;
 /// Different steps that are kept of one instruction.
 const MAX_STEPS: usize = 16;
-/// With fewer looks than this, nothing is said.
+/// With fewer looks than this, a walk says nothing.
 const MIN_LOOKS: u64 = 8;
 
-/// What the looks at one instruction, or at all of an object, found.
+/// What was found by looking where an instruction, or all instructions that access an object, went next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryWalk {
     /// Looks that found the instruction's next execution.
     pub looks: u64,
-    /// Of these: at the same address again, as a thread that waits for another one does.
+    /// Looks that found the same address again, as when a thread waits for another thread's write.
     pub same: u64,
-    /// A step of a page at most.
+    /// Looks that found the next address at most a page away.
     pub steps: u64,
-    /// Farther away.
+    /// Looks that found the next address farther away.
     pub jumps: u64,
-    /// Looks at instructions whose next address is the value that they, or others at the same place, load before.
+    /// Looks at a chain: the next address is a value that the instruction itself, or one at the same place, loads before.
     pub chained: u64,
-    /// Of each step in bytes, how often it was found and which words of it are used.
+    /// For each step in bytes, how often it was found and which words of it are used.
     by_step: BTreeMap<u64, StepUse>,
 }
 
@@ -46,7 +46,8 @@ pub struct LineUse {
 }
 
 impl MemoryWalk {
-    /// A thread accessed `address` by an instruction whose rule this was, and is about to do `ahead`.
+    /// Notes that a thread accessed `address` by this instruction, and is about to make the accesses `ahead`. `rule` says
+    /// how the address was found.
     pub fn look(&mut self, instruction: u64, address: u64, rule: RecoveryRule, ahead: &[MemoryAccess]) {
         if rule == RecoveryRule::Chain {
             self.chained += 1;
@@ -56,7 +57,7 @@ impl MemoryWalk {
         let mut again = ahead.iter().enumerate().filter(|(_, access)| access.instruction == instruction);
         let Some((first, next)) = again.next() else { return };
         let end = again.next().map_or(ahead.len(), |(second, _)| second);
-        // The address of another execution of the instruction may be one that is ahead itself.
+        // An address of another execution of the instruction tells no step: that execution may be among those ahead.
         let from = if rule.is_exact() { address } else { return };
         let step = next.address.abs_diff(from);
         self.looks += 1;
@@ -73,7 +74,7 @@ impl MemoryWalk {
         }
     }
 
-    /// Adds that of another instruction.
+    /// Adds the walk of another instruction.
     pub fn add(&mut self, other: &Self) {
         self.looks += other.looks;
         self.same += other.same;
@@ -106,7 +107,7 @@ impl MemoryWalk {
         self.share(self.same)
     }
 
-    /// The step of most looks, if it is that of most steps.
+    /// The most frequent step, if it is that of most steps.
     pub fn line_use(&self) -> Option<LineUse> {
         let (step, used) = self.by_step.iter().max_by_key(|(_, used)| used.looks)?;
         let is_most = used.looks >= MIN_LOOKS && used.looks * 2 > self.looks;
@@ -115,10 +116,10 @@ impl MemoryWalk {
 }
 
 impl StepUse {
-    /// The accesses of one step, at distances from the first one that are counted around.
+    /// Adds the accesses that were found during one step. Their distances from `first` are counted modulo the step.
     fn add(&mut self, step: u64, first: u64, accesses: &[MemoryAccess]) {
         self.looks += 1;
-        // Instructions before this one in the loop are a step ahead.
+        // Instructions that come earlier in the loop are already in the next step.
         for access in accesses.iter().filter(|access| access.address.abs_diff(first) < 2 * step) {
             let at = access.address.wrapping_sub(first).wrapping_add(2 * step) % step;
             let end = at + u64::from(access.size.max(1));
@@ -130,10 +131,10 @@ impl StepUse {
 }
 
 impl LineUse {
-    /// The share of what is fetched in lines that is used.
+    /// The used share of the lines that are fetched for a step.
     pub fn share(&self, line: u64) -> f64 {
         match self.step >= line {
-            // At least the lines that hold what is used.
+            // The lines that hold the used bytes are fetched in any case.
             true => self.used as f64 / (self.used.div_ceil(line) * line) as f64,
             false => self.used as f64 / self.step as f64,
         }
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!((chain.chain(), chain.random()), (Some(1.0), Some(0.0)));
         let spin = walked(|at| vec![access(0x400, at, 4)], RecoveryRule::Fused);
         assert_eq!(spin.waiting(), Some(1.0));
-        // Without a next execution nothing is known.
+        // Where no next execution is found, nothing is known.
         assert_eq!(walked(|_| Vec::new(), RecoveryRule::Direct).random(), None);
     }
 

@@ -1,5 +1,5 @@
-//! Small blocks: samples whose block is known say which instructions access the blocks of which allocation site, and so
-//! whose the others are.
+//! Small blocks. Some samples hit a block whose allocation site is known. They show which instructions access the blocks of
+//! which site, and so to which sites the blocks of all other samples belong.
 
 use super::{Collector, FoundAs};
 use crate::call_tree::{CallTree, NO_CHAIN};
@@ -7,32 +7,34 @@ use crate::observation::{Observation, Waited};
 use crate::walk::MemoryWalk;
 use std::collections::{HashMap, HashSet};
 
-/// With fewer samples whose block is known, an instruction says nothing.
+/// An instruction or chain with fewer samples of known blocks tells nothing.
 const MIN_KNOWN: u32 = 3;
-/// The part of them that must be of one site.
-const MOST: f64 = 0.9;
+/// The part of these samples that must be of one site.
+const MIN_SITE_SHARE: f64 = 0.9;
 /// Instructions and chains that are kept.
 const MAX_KEPT: usize = 1 << 16;
 
 /// Counts of samples by the place of their object.
 type Counts = HashMap<u32, u32>;
 
-/// What is known so far.
+/// What samples of known blocks have shown so far.
 #[derive(Debug, Default)]
 pub struct BlockEvidence {
-    /// Objects that are memory of an allocator whose block is not known, by place; and those that are blocks of a site.
+    /// Places of objects that are an allocator's memory, in which the block of an address is not known; and of objects that
+    /// are the blocks of a site.
     heaps: HashSet<u32>,
     blocks: HashSet<u32>,
-    /// By process and address of the instruction.
+    /// Samples of known blocks, by process and address of the instruction.
     by_instruction: HashMap<(u32, u64), Counts>,
-    /// By call chain, and by the calls around the innermost function.
+    /// Samples of known blocks, by call chain, and by the chain that calls its innermost function.
     by_chain: HashMap<u32, Counts>,
-    /// How instructions walk through a heap.
+    /// How instructions walk through a heap, by the place of the process, the place of the heap, and the address of the
+    /// instruction.
     walks: HashMap<(u32, u32, u64), MemoryWalk>,
 }
 
 impl BlockEvidence {
-    /// What the object at a place was found as.
+    /// Notes as what the object at a place was found.
     pub fn note(&mut self, place: u32, found: FoundAs) {
         match found {
             FoundAs::Object => return,
@@ -56,37 +58,39 @@ impl BlockEvidence {
         }
     }
 
-    /// The walk of an instruction through a heap, of a process by its place; `None` for other objects.
+    /// The walk of an instruction through a heap. The process and the heap are named by their places; `None` for objects
+    /// that are no heaps.
     pub fn walk(&mut self, process: u32, place: u32, instruction: u64) -> Option<&mut MemoryWalk> {
         let key = (process, place, instruction);
         let has_room = self.walks.len() < MAX_KEPT || self.walks.contains_key(&key);
         (self.heaps.contains(&place) && has_room).then(|| self.walks.entry(key).or_default())
     }
 
-    /// The site whose blocks an instruction accesses, as the place of its object: if nearly all that is known is of one site.
-    /// What serves several sites, such as a comparison, is distinguished by its callers; one of which too little is known does what
-    /// its function does.
+    /// The site whose blocks an instruction accesses, as the place of its object: if nearly all its samples of known blocks
+    /// are of one site. Code that serves several sites, such as a comparison, is judged by the function that calls it; an
+    /// instruction of which too little is known is taken to do what the rest of its function does.
     fn site(&self, process: u32, instruction: u64, chain: u32, calls: &CallTree) -> Option<u32> {
-        let of_instruction = self.by_instruction.get(&(process, instruction)).and_then(most);
-        let of_chain = || chains(chain, calls).find_map(|chain| self.by_chain.get(&chain).and_then(most));
+        let of_instruction = self.by_instruction.get(&(process, instruction)).and_then(dominant);
+        let of_chain = || chains(chain, calls).find_map(|chain| self.by_chain.get(&chain).and_then(dominant));
         of_instruction.or_else(of_chain)
     }
 }
 
-/// The chain, and the calls around its innermost function.
+/// The chain itself, and the chain that calls its innermost function.
 fn chains(chain: u32, calls: &CallTree) -> impl Iterator<Item = u32> {
     [chain, calls.caller(chain)].into_iter().filter(|chain| *chain != NO_CHAIN)
 }
 
-/// What has nearly all of the counts.
-fn most(counts: &Counts) -> Option<u32> {
+/// The place that has nearly all of the counts; `None` if no place has, or if there are too few.
+fn dominant(counts: &Counts) -> Option<u32> {
     let all: u32 = counts.values().sum();
     let (place, count) = counts.iter().max_by_key(|(place, count)| (**count, **place))?;
-    (all >= MIN_KNOWN && f64::from(*count) >= MOST * f64::from(all)).then_some(*place)
+    (all >= MIN_KNOWN && f64::from(*count) >= MIN_SITE_SHARE * f64::from(all)).then_some(*place)
 }
 
 impl Collector {
-    /// Gives the samples of heaps to the sites whose blocks their instructions access. The others stay where they are.
+    /// Gives each sample of a heap to the site whose blocks its instruction accesses. A sample stays where it is if that
+    /// site is not known.
     pub fn attribute_blocks(&mut self) {
         let Self { blocks, observations, walks, calls, .. } = self;
         for at in observations.iter_mut() {

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 struct ListedObject {
     process: u32,
     found: Option<ObjectId>,
-    /// Once its process has executed another program.
+    /// The object with its name; set when its process executes a different program, after which the name can no longer be
+    /// found.
     named: Option<SampledObject>,
 }
 
@@ -38,7 +39,7 @@ pub struct ObjectList {
     places: HashMap<(u32, Option<ObjectId>), u32>,
     listed: Vec<ListedObject>,
     count: u32,
-    /// Whether only numbers are wanted, for series.
+    /// Whether the list keeps only places and no names, which is all that series need.
     is_anonymous: bool,
 }
 
@@ -60,13 +61,14 @@ impl ObjectList {
         })
     }
 
-    /// The process and the object at a place, unless the process executes another program by now.
+    /// The process and the object at a place; `None` if the process has executed a different program since.
     pub fn at(&self, place: u32) -> Option<(u32, ObjectId)> {
         let listed = self.listed.get(place as usize).filter(|listed| listed.named.is_none())?;
         Some((listed.process, listed.found?))
     }
 
-    /// A process has ended or executes another program: its objects are others from now on.
+    /// Names the objects of a process now, since it has ended or executes a different program: its objects are different
+    /// ones from now on.
     pub fn forget(&mut self, process: u32, processes: &mut dyn ObservedProcesses) {
         self.places.retain(|(of, _), _| *of != process);
         for listed in self.listed.iter_mut().filter(|listed| listed.process == process) {
@@ -74,7 +76,7 @@ impl ObjectList {
         }
     }
 
-    /// All, with names.
+    /// All objects of the list, with their names.
     pub fn named(&self, processes: &mut dyn ObservedProcesses) -> Vec<SampledObject> {
         self.listed.iter().map(|listed| listed.named(processes)).collect()
     }

@@ -1,4 +1,4 @@
-//! What the collector needs of the observed processes.
+//! What the collector asks about the observed processes.
 
 use crate::objects::{ObjectId, ObjectRow};
 use numakit_sampling::operand::AddressSpace;
@@ -8,7 +8,7 @@ use numakit_sys::registers::UserRegisters;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What an object is to those who look for small blocks.
+/// As what an object was found: itself, an allocator's memory, or the small blocks of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundAs {
     /// Itself.
@@ -22,17 +22,17 @@ pub enum FoundAs {
 /// An object that was accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundObject {
-    /// Which one of its process.
+    /// The object, by its number in its process.
     pub id: ObjectId,
-    /// What it was found as.
+    /// As what the object was found.
     pub found_as: FoundAs,
-    /// What its memory is to the thread.
+    /// What the memory is used for, as seen from the thread.
     pub kind: MemoryKind,
 }
 
 /// The observed processes, as far as they can be read now.
 pub trait ObservedProcesses {
-    /// The place of a process in the list of processes, by which names of its code are found. It keeps its place.
+    /// The place of a process in the list of processes, by which the names of its code are found. A process keeps its place.
     fn place(&mut self, process: u32) -> u32;
     /// The memory of the process of a sample, as it is now.
     fn space(&mut self, sample: &Sample) -> &dyn AddressSpace;
@@ -44,13 +44,13 @@ pub trait ObservedProcesses {
     fn object_at(&mut self, process: u32, address: u64, time: u64) -> Option<ObjectId>;
     /// The call chain of a thread of a process with these registers, innermost first, as far as it can be followed.
     fn call_chain(&mut self, process: u32, registers: &UserRegisters, stack: &StackPiece) -> Arc<[u64]>;
-    /// What is known of such an object.
+    /// What is known of an object of a process.
     fn row(&self, process: u32, object: ObjectId) -> Option<&ObjectRow>;
-    /// Its name.
+    /// The name of an object of a process.
     fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String>;
     /// Where a thread's block of thread-local storage is, if that can be found.
     fn thread_base(&mut self, sample: &Sample) -> Option<u64>;
-    /// The nodes of pages; `None` for those that are not in memory or cannot be asked for.
+    /// The nodes of pages; `None` for a page that is not in memory, or whose node the kernel does not tell.
     fn nodes(&mut self, process: u32, pages: &[u64]) -> Vec<Option<u32>>;
     /// The mapping of a process that has an address now.
     fn mapping(&mut self, process: u32, address: u64) -> Option<&ProcessMapping>;

@@ -10,11 +10,11 @@ use numakit_sampling::operand::{AccessKind, MemoryAccess, Operand, RecoveryRule}
 use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::registers::UserRegisters;
 
-/// Writes of a thread that are looked at, to find one that is not on its stack.
+/// Maximum number of a thread's next writes that are looked at, to find one that is not on the thread's stack.
 const MAX_CANDIDATES: usize = 16;
 
 impl Collector {
-    /// Adds a page fault, and returns whose it is.
+    /// Adds a page fault, and returns the thread that caused it, with its call chain.
     pub fn touch(&mut self, fault: &FaultSample, processes: &mut dyn ObservedProcesses) -> FaultingThread {
         let node = fault.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
         let chain = self.chain(fault.process, &fault.registers, &fault.stack, processes);
@@ -25,10 +25,11 @@ impl Collector {
         by
     }
 
-    /// Adds the page faults that a sample counts since the thread's last one, at what the thread writes at that moment: memory
-    /// is touched in loops, which go on. While the kernel handles a fault, the registers are those of the instruction that
-    /// will be executed again, and its address is exact, on emulated processors too.
-    /// As many are looked at as of other samples: a thread that initialises memory has faults in nearly all.
+    /// Adds the page faults that a sample counts since its thread's last sample, as faults of the memory that the thread
+    /// writes at that moment: programs touch memory in loops, so that the thread still writes there. While the kernel
+    /// handles a fault, the registers are those of the instruction that will be executed again, and its address is exact, on
+    /// emulated processors too. Only as many of these samples are looked at as of other samples: a thread that initialises
+    /// memory has faults in nearly all.
     pub fn touch_sampled(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) {
         if sample.faults == 0 || !self.lists || processes.has_ended(sample.process) {
             return;
@@ -44,8 +45,8 @@ impl Collector {
         self.sampled_touches.add(object, by, u64::from(sample.faults) * self.pace);
     }
 
-    /// The object at which a thread has page faults: what it is about to write, or has just written; where it writes nothing but
-    /// its stack, what the kernel loads a page for.
+    /// The object at which a thread has page faults: the memory that it is about to write, or has just written. If it writes
+    /// only to its stack, the memory for which the kernel loads a page.
     fn faulting_object(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> Option<u32> {
         let landing = self.landing;
         let decoder = self.decoder(sample, processes);

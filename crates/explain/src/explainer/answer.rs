@@ -27,7 +27,8 @@ const MIN_CPU_TIME: u64 = 20_000_000;
 
 /// Threads and call chains that touched an object first, at most.
 const MAX_TOUCHES: usize = 3;
-/// Before they have names: several instructions of a line are one.
+/// Maximum number of chains for each object before they have names. Several of these become one afterwards, when their
+/// instructions belong to one line.
 const MAX_CHAINS: usize = 32;
 /// Functions of their chains.
 const MAX_CALLERS: usize = 8;
@@ -53,7 +54,7 @@ impl Explainer {
         objects
     }
 
-    /// The nodes of all pages of each object, when they were looked at last.
+    /// The nodes of all pages of each object, as they were when memory was looked at last.
     fn homes(&mut self) -> BTreeMap<u32, Vec<NodeShare>> {
         let Self { collector, processes, residence, .. } = self;
         let latest = residence.latest();
@@ -70,7 +71,7 @@ impl Explainer {
         )
     }
 
-    /// Where the time at memory, and the memory, come from.
+    /// The flame graphs: the call chains whose time went to memory, and the chains that touched the resident memory first.
     fn flame(&mut self, explanation: &Explanation) -> FlameGraphs {
         let Self { collector, processes, residence, started, .. } = self;
         let mut names = ChainNames::new(&collector.calls, processes);
@@ -89,7 +90,7 @@ impl Explainer {
         FlameGraphs { time, resident }
     }
 
-    /// What the users of contended lines use, with names.
+    /// Names the fields that threads use of contended lines.
     fn name_fields(&mut self, explanation: &mut Explanation) {
         let Self { collector, processes, .. } = self;
         fields::name(&mut explanation.lines, &mut |place, address| {
@@ -98,7 +99,7 @@ impl Explainer {
         });
     }
 
-    /// What the command and its descendants used, when it has ended.
+    /// What the command and its descendants used; `None` as long as the command runs.
     fn ended_usage(&self, complete: bool) -> Option<EndedUsage> {
         let now = clock::ended_children();
         let has_ended = complete && self.observed.from_start && now != self.ended_before;
@@ -211,7 +212,7 @@ impl Explainer {
         }
     }
 
-    /// What is known so far.
+    /// All that is known so far. `complete` says whether the observation has ended.
     pub fn explained(&mut self, complete: bool, exit_status: Option<i32>) -> Explained {
         self.collector.attribute_blocks();
         self.take_hint_faults();
@@ -271,12 +272,12 @@ impl Explainer {
     }
 }
 
-/// The functions of its chain, without lines.
+/// The functions of the call chain of a first touch, without their lines.
 fn functions(touch: &ObjectTouch) -> impl Iterator<Item = &str> {
     touch.chain.iter().map(|call| call.rsplit_once(" (").map_or(call.as_str(), |(function, _)| function))
 }
 
-/// Those of one thread and functions as one, the largest part first.
+/// Merges touches of the same thread by the same functions. The largest part comes first.
 fn together(touches: impl Iterator<Item = ObjectTouch>) -> Vec<ObjectTouch> {
     let mut all: Vec<ObjectTouch> = Vec::new();
     for touch in touches {
@@ -293,7 +294,7 @@ fn together(touches: impl Iterator<Item = ObjectTouch>) -> Vec<ObjectTouch> {
     all
 }
 
-/// The machine in words: results of different ones are not compared.
+/// The machine in words, by which results of different machines are recognised and not compared.
 fn machine(kind: &MachineKind, topology: &Topology) -> String {
     let processor = &kind.processor;
     format!("{processor}, nodes {}, CPUs {}", topology.node_ids(), topology.online)

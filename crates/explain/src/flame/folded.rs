@@ -18,7 +18,7 @@ pub fn text(graph: &FlameGraph) -> String {
     text
 }
 
-/// Without what separates frames and lines.
+/// The name without the characters that separate frames and lines.
 fn one_word(name: &str) -> String {
     name.replace(';', ":").replace(['\n', '\r'], " ")
 }

@@ -10,7 +10,7 @@ const ROW: usize = 17;
 const HEAD: usize = 58;
 /// Narrower frames are left out.
 const NARROWEST: f64 = 0.3;
-/// Of a character of the text.
+/// The width of a character of the text, in the image's unit.
 const CHARACTER: f64 = 6.7;
 
 /// A function within its callers.
@@ -174,7 +174,7 @@ impl Image<'_> {
     }
 }
 
-/// As much of a name as has room.
+/// As much of the name as has room in this width.
 fn shortened(name: &str, width: f64) -> String {
     let room = ((width - 6.0) / CHARACTER).max(0.0) as usize;
     match name.chars().count() {

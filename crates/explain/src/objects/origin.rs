@@ -4,7 +4,7 @@ use crate::code::CodeName;
 use serde::Serialize;
 use std::fmt;
 
-/// What an object is. Two of the same origin are one object: the blocks that one line of a loop allocates.
+/// What an object is. Pieces of the same origin are one object, such as all blocks that one line of a loop allocates.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ObjectOrigin {
     /// Allocated by a function such as `malloc`, called from here.
@@ -48,7 +48,7 @@ pub enum ObjectOrigin {
     },
 }
 
-/// What kind of object it is, for those who act by it.
+/// The kind of an object, by which rules and the page choose what to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
@@ -97,9 +97,9 @@ impl ObjectOrigin {
     pub(super) fn layer(&self) -> usize {
         match self {
             Self::File { .. } | Self::Mapping { .. } => 0,
-            // Allocators map the memory of their blocks.
+            // Allocators map the memory of their blocks, so blocks lie in mappings.
             Self::Stack { .. } | Self::Variable { .. } | Self::Allocated { by: "mmap" | "mremap", .. } => 1,
-            // The C library puts it at the end of the thread's stack.
+            // The C library puts thread-local storage at the end of the thread's stack.
             Self::ThreadLocal { .. } => 2,
             Self::Allocated { .. } | Self::SmallBlocks { .. } => 3,
         }

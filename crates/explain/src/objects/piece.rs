@@ -4,7 +4,8 @@ use super::{ObjectId, ObjectTimeline};
 use std::ops::Range;
 
 impl ObjectTimeline {
-    /// The piece of an object that had this address at some time; `None` if different pieces of it had.
+    /// The piece of an object that had this address at some time; `None` if different pieces of the object had it at
+    /// different times.
     pub fn piece_of(&self, object: ObjectId, address: u64) -> Option<Range<u64>> {
         let layer = &self.layers[self.row(object)?.origin.layer()];
         let mut found = layer.classes.iter().enumerate().flat_map(|(class, pieces)| {

@@ -21,11 +21,11 @@ pub struct AllocatingThread {
 /// The blocks of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockOrigins {
-    /// Whether they are small: whose memory each of them is, is not known then.
+    /// Whether the blocks are small. Which thread had the addresses of a small block before is not known.
     pub are_small: bool,
-    /// Their bytes by thread, of those whose thread is known.
+    /// The bytes of these blocks by thread, for blocks whose thread is known.
     threads: BTreeMap<AllocatingThread, u64>,
-    /// The bytes of all of these.
+    /// The bytes of all of these blocks.
     bytes: u64,
     /// The bytes of blocks at addresses that threads of another node had before, by that node.
     handed: BTreeMap<u32, u64>,
@@ -59,7 +59,7 @@ impl BlockOrigins {
         self.handed.iter().map(|(node, bytes)| NodeShare { node: *node, share: self.part(*bytes) }).collect()
     }
 
-    /// The thread that allocated this part of them, or more.
+    /// The thread that allocated at least this part of them; `None` if no thread did.
     pub fn most(&self, part: f64) -> Option<AllocatingThread> {
         let (by, bytes) = self.threads.iter().max_by_key(|(_, bytes)| **bytes)?;
         (self.part(*bytes) >= part).then_some(*by)
@@ -67,7 +67,8 @@ impl BlockOrigins {
 }
 
 impl ObjectTimeline {
-    /// The block that ended last of those that had an address, of the last ones that begin near it.
+    /// Of the earlier blocks that contained an address, the one that ended last. Only the last blocks that begin near the
+    /// address are searched.
     pub(super) fn earlier_block(&self, address: u64) -> Option<&Piece> {
         let layer = &self.layers[LAYERS - 1];
         let ended = layer.classes.iter().enumerate().flat_map(|(class, pieces)| {

@@ -4,12 +4,12 @@ use super::{AllocatingThread, ObjectId, ObjectOrigin, ObjectTimeline};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-/// Sampled blocks that are known at the same time.
+/// Maximum number of sampled blocks that are known at one time.
 const MAX_LIVE: usize = 1 << 17;
 /// Pieces of memory that are known to have small blocks.
 const REGION: u64 = 1 << 20;
 
-/// A sampled block, which represents others.
+/// A sampled block, which represents other blocks of its site too.
 #[derive(Debug, Clone, Copy)]
 struct LiveBlock {
     end: u64,
@@ -24,7 +24,7 @@ pub struct SiteBlocks {
     pub by: &'static str,
     /// The smallest block that was seen.
     pub least: u64,
-    /// The largest one.
+    /// The size of the largest block.
     pub most: u64,
 }
 
@@ -57,7 +57,7 @@ impl SmallBlocks {
         thread: Option<AllocatingThread>,
         to: &mut ObjectTimeline,
     ) {
-        // Its end was not seen.
+        // The end of the block that had this address was not seen.
         self.free(addresses.start, to);
         let size = addresses.end - addresses.start;
         self.regions.insert(addresses.start / REGION);
