@@ -7,7 +7,7 @@
 
 use crate::tally::SLOT;
 
-/// The blocks of the finest division; they become twice as long when there would be more.
+/// Maximum number of blocks in the finest division. When there would be more, all blocks become twice as long.
 const MAX_BLOCKS: usize = 64;
 /// Fewer blocks tell nothing about the error.
 const MIN_BLOCKS: usize = 8;
@@ -27,7 +27,7 @@ pub(crate) struct Blocks {
     sums: Vec<(f64, u32)>,
 }
 
-/// What a formula reads: the mean of each series.
+/// The input of a formula: the mean of each series.
 type Means = Vec<Option<f64>>;
 
 impl Blocks {
@@ -59,7 +59,7 @@ impl Blocks {
         }
     }
 
-    /// For each division into blocks, the means without one block.
+    /// For each division into blocks: the means without the first block, without the second, and so on.
     fn divisions(&self) -> Vec<Vec<Means>> {
         let mut sums = self.sums.clone();
         let mut divisions = Vec::new();
@@ -84,7 +84,7 @@ fn merged(sums: &[(f64, u32)], series: usize) -> Vec<(f64, u32)> {
     sums.chunks(2 * series.max(1)).flat_map(add).collect()
 }
 
-/// The means of all blocks but one, for each block that has values.
+/// For each block that has values, the means of all other blocks.
 fn without_one(sums: &[(f64, u32)], series: usize) -> Vec<Means> {
     let blocks = || sums.chunks(series.max(1)).filter(|block| block.iter().any(|one| one.1 > 0));
     let mut all = vec![(0.0, 0u64); series];
@@ -108,7 +108,7 @@ impl Errors {
         Self { divisions: blocks.divisions() }
     }
 
-    /// Whether the recording is too short for any.
+    /// Whether the recording is too short to compute any error.
     pub(crate) fn is_unknown(&self) -> bool {
         self.divisions.is_empty()
     }
@@ -127,7 +127,7 @@ impl Errors {
     }
 }
 
-/// That of the next smaller number of degrees of freedom: a wider interval.
+/// The quantile of the next smaller number of degrees of freedom that the table has: it gives a wider interval.
 fn quantile(freedom: usize) -> f64 {
     let smaller = QUANTILES.iter().rev().find(|(least, _)| freedom >= *least);
     match smaller {

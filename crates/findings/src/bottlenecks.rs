@@ -96,7 +96,7 @@ pub(crate) static RULES: &[BottleneckRule] = &[
 
 /// The rules that can be evaluated on rows of a recording.
 pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<BottleneckRule>> {
-    // Who allocated memory says nothing where it is known who used it.
+    // Where it is known who used the memory, it does not matter who allocated it.
     let is_use_known =
         ["far_share", "far_pages_share"].iter().any(|name| watching.can(name, Instance::Machine));
     let is_about_use =
@@ -104,7 +104,7 @@ pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<BottleneckRule>> {
     RULES.iter().filter(is_about_use).flat_map(|rule| watching.all(rule, &rule.limit)).collect()
 }
 
-/// Those that reached their thresholds, the worst first.
+/// The bottlenecks whose shares reached their thresholds. The worst one comes first.
 pub(crate) fn bottlenecks(facts: &Facts<'_>, tally: &Tally) -> Bottlenecks {
     let watched = &tally.bottlenecks;
     let bottleneck = |w: &Watched<BottleneckRule>| {

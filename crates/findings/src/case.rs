@@ -1,4 +1,4 @@
-//! What a rule may look at: the sums of the selected time, and how its own share developed.
+//! What a rule may look at: the sums of the selected time, and how the share that it follows developed.
 
 use crate::course::Watched;
 use crate::facts::Facts;
@@ -11,13 +11,15 @@ use numakit_formulas::Index;
 use numakit_model::Instance;
 use numakit_model::numbers::NumberStyle;
 
-/// From this share of the busy CPU time on, in percent, what the machine did is taken for the program's.
+/// If the program used at least this share of the busy CPU time, in percent, the machine's values are taken for the
+/// program's.
 const MOST: f64 = 50.0;
 
 /// Less CPU time than this is not worth a finding, in CPUs.
 const WORTH: f64 = 0.02;
 
-/// With less CPU time than this, samples of 200 a second and CPU tell nothing, in seconds.
+/// With less CPU time than this, in seconds, the samples of a program (200 for each second of CPU time) are too few to tell
+/// anything.
 const MIN_SECONDS: f64 = 0.25;
 
 /// A rule at one place.
@@ -64,7 +66,7 @@ impl Case<'_> {
         self.facts.count(metric, Instance::Machine)
     }
 
-    /// How a level of memory changed there.
+    /// How a level of memory changed at a place.
     pub(crate) fn memory(&self, metric: &str, place: Instance) -> Option<LevelBytes> {
         self.tally.memory(self.index, metric, place)
     }
@@ -95,7 +97,7 @@ impl Case<'_> {
         self.is_worth_of(share, self.overall("task_cpu").or_else(|| self.busy()))
     }
 
-    /// The same of that many CPUs; what is not known is.
+    /// Whether this share of a number of CPUs is worth a finding. If their number is not known, it is.
     pub(crate) fn is_worth_of(&self, share: f64, cpus: Option<f64>) -> bool {
         cpus.is_none_or(|cpus| cpus * share / 100.0 >= WORTH)
     }
@@ -105,7 +107,7 @@ impl Case<'_> {
         self.overall("task_cpu").is_some_and(|cpus| cpus * self.facts.seconds >= MIN_SECONDS)
     }
 
-    /// Whose the machine's values are: the program's where it used most of the CPU time.
+    /// Who caused the machine's values: the program, if it used most of the CPU time.
     pub(crate) fn owner(&self) -> FindingSubject {
         let share = self.overall("task_cpu").zip(self.busy()).map(|(own, all)| 100.0 * own / all.max(0.01));
         if share.is_some_and(|share| share >= MOST) {
@@ -137,7 +139,8 @@ impl Case<'_> {
         self.facts.command().unwrap_or("COMMAND")
     }
 
-    /// Where others than the observed program have the trouble, commands that run it again are no remedy.
+    /// The remedy for a problem of this subject. If it is not the program's problem, commands that run the program again are
+    /// left out: they are no remedy.
     pub(crate) fn of_others(&self, subject: FindingSubject, remedy: FindingRemedy) -> FindingRemedy {
         let own = self.facts.command().filter(|_| self.has_program() && subject == FindingSubject::Machine);
         let Some(own) = own else { return remedy };

@@ -13,10 +13,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use words::{difference_words, value_words};
 
-/// What differs by less than this share of the larger value is equal: one recording each does not tell how recordings
-/// of the same program vary.
+/// Values are equal if they differ by less than this share of the larger one. From one recording of each program, it is not
+/// known how much recordings of the same program vary.
 const RECORDINGS_VARY: f64 = 0.1;
-/// Differences that are equal within this share are one line.
+/// Two differences are shown as one line if their values are equal within this share.
 const ALIKE: f64 = 0.05;
 
 /// What changed from one recording (A) to another (B): the JSON of `numa report --json A B`.
@@ -34,13 +34,13 @@ pub struct Comparison {
     pub cautions: Vec<String>,
     /// How long the command ran; none if one of them has no command that ended.
     pub run_time: Option<Difference>,
-    /// What of the observed program differs beyond noise, the clearest first.
+    /// What differs beyond noise in the observed program. The clearest difference comes first.
     pub program: Vec<Difference>,
-    /// What of the machine differs, and what others did to the program.
+    /// What differs beyond noise in the machine, and in what other programs did to the observed one.
     pub machine: Vec<Difference>,
     /// How many values were compared.
     pub compared: usize,
-    /// How many were not, since one recording lacks them or has too few of them to tell their noise.
+    /// How many values were not compared, since one recording lacks them or has too few of them to tell their noise.
     pub not_compared: usize,
     /// Findings of A that B does not have.
     pub gone: Vec<Finding>,
@@ -69,9 +69,9 @@ pub enum ComparisonOutcome {
     Better,
     /// B is worse.
     Worse,
-    /// B is better in some respects and worse in others.
+    /// B is better in some values and worse in others.
     Both,
-    /// They differ, and no difference is better or worse.
+    /// A and B differ, and no difference is better or worse.
     Different,
     /// Nothing differs beyond noise.
     Equal,
@@ -106,11 +106,11 @@ pub struct Difference {
     pub noise: f64,
     /// The change as a share of A; of shares, in percentage points. None: from 0.
     pub change_percent: Option<f64>,
-    /// The noise in the same unit.
+    /// The noise in the unit of the change.
     pub noise_percent: Option<f64>,
-    /// Whether B is better in this; none: neither is.
+    /// Whether B is better in this value; none if neither is.
     pub is_better: Option<bool>,
-    /// Others that changed by the same.
+    /// Other values that changed by the same.
     pub alike: Vec<String>,
 }
 
@@ -138,12 +138,12 @@ impl Difference {
         (self.after - self.before).abs() > self.noise
     }
 
-    /// How many times the noise it is.
+    /// How many times as large as the noise the difference is.
     fn clearness(&self) -> f64 {
         (self.after - self.before).abs() / self.noise.max(f64::MIN_POSITIVE)
     }
 
-    /// Whether another one is the same seen from another side, as a share and its complement are.
+    /// Whether another difference is the same fact in a different form, as a share and its complement are.
     fn is_alike(&self, other: &Self) -> bool {
         let near = |a: f64, b: f64| (a - b).abs() <= ALIKE * a.abs().max(b.abs());
         let is_same = near(self.before, other.before) && near(self.after, other.after);
@@ -192,7 +192,7 @@ pub fn compare(before: &Profile, after: &Profile) -> Comparison {
     comparison
 }
 
-/// All that both have, and how many only one has or tells.
+/// All differences of values that both recordings have, and the number of values that only one of them has or can tell.
 fn differences<'a>(before: &'a Profile, after: &Profile) -> (Vec<(&'a Measure, Difference)>, usize) {
     let others: BTreeMap<&str, &Measure> = after.measures.iter().map(|m| (m.name.as_str(), m)).collect();
     let difference = |measure: &'a Measure| {
@@ -214,8 +214,8 @@ fn differences<'a>(before: &'a Profile, after: &Profile) -> (Vec<(&'a Measure, D
     (all, (before.measures.len() - both) + after.measures.len().saturating_sub(both))
 }
 
-/// How much of a difference comes from what the two recorders measured before the programs ran: the cost of a page fault may have
-/// been another one at that moment.
+/// How much of a difference comes from what the two recorders measured before the programs ran: the cost of a page fault,
+/// for example, may have been different at that moment.
 fn rescaled(before: &Measure, after: &Measure) -> f64 {
     match (before.scale, after.scale) {
         (Some(a), Some(b)) if a > 0.0 && b > 0.0 => {
@@ -225,7 +225,7 @@ fn rescaled(before: &Measure, after: &Measure) -> f64 {
     }
 }
 
-/// One line for each metric and for all that changed by the same, the clearest first.
+/// One line for each metric, and for all metrics that changed by the same. The clearest difference comes first.
 fn lines(mut all: Vec<Difference>) -> Vec<Difference> {
     // Shares that are better or worse name the line.
     all.sort_by(|a, b| {
@@ -246,7 +246,7 @@ fn lines(mut all: Vec<Difference>) -> Vec<Difference> {
     lines
 }
 
-/// One run each: how much it varies follows from how steadily the program got CPU time.
+/// The run times. There is one run of each: how much it varies follows from how steadily the program got CPU time.
 fn run_time(before: &Profile, after: &Profile) -> Option<Difference> {
     let (before, after) = (before.about.run?, after.about.run?);
     let mut difference = Difference::of("run time", "s", (before.0, after.0), before.1.hypot(after.1));
@@ -289,7 +289,8 @@ fn cautions(before: &Profile, after: &Profile) -> Vec<String> {
     cautions
 }
 
-/// Which findings are gone, new and kept. One that crossed its threshold by less than noise is neither gone nor new.
+/// Which findings are gone, new and kept. If the value of a finding crossed its threshold by less than noise, the finding is
+/// neither gone nor new.
 fn matched(before: &Profile, after: &Profile) -> (Vec<Finding>, Vec<Finding>, Vec<Finding>) {
     let has = |findings: &Findings, finding: &Finding| {
         findings.problems.iter().any(|f| f.rule == finding.rule && f.subject == finding.subject)
@@ -326,7 +327,7 @@ fn outcome(comparison: &Comparison, has_program: bool) -> ComparisonOutcome {
     }
 }
 
-/// As many differences as the second line names.
+/// Maximum number of differences that the second line names.
 const NAMED: usize = 3;
 
 fn headline(
@@ -374,7 +375,7 @@ fn why_not(before: &Profile, after: &Profile) -> String {
     }
 }
 
-/// The clearest difference of those that are better, or worse.
+/// The clearest of those differences in which B is better, or worse.
 fn of_all(differences: &[Difference], is_better: Option<bool>) -> String {
     differences.iter().find(|difference| difference.is_better == is_better).map_or_else(String::new, |d| {
         format!("{} is {}, {} before", d.name, value_words(&d.unit, d.after), value_words(&d.unit, d.before))

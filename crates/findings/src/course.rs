@@ -6,14 +6,14 @@ use numakit_formulas::{BoundFormula, Catalog, Index};
 use numakit_model::{Instance, Scope};
 use numakit_recording::Header;
 
-/// What is followed over time.
+/// A formula that is followed over time, and the value from which on it counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
     /// The formula that is evaluated.
     pub(crate) formula: &'static str,
-    /// From this value on, it counts.
+    /// The formula's value counts if it is at least this.
     pub(crate) threshold: f64,
-    /// Of these scopes, the first that can be computed is used.
+    /// The scopes for which the formula may be computed: the first one that can be computed is used.
     pub(crate) scopes: &'static [Scope],
     /// The value counts only while this formula gives at least this value.
     pub(crate) minimum: Option<(&'static str, f64)>,
@@ -32,7 +32,7 @@ pub(crate) struct Watched<T: 'static> {
     pub(crate) trend: Trend,
 }
 
-// Derived, it would need a line that can be cloned.
+// `derive` would demand that the line can be cloned too.
 impl<T> Clone for Watched<T> {
     fn clone(&self) -> Self {
         let Self { line, formula, place, bound, minimum, onset, trend } = self;
@@ -49,7 +49,7 @@ impl<T> Clone for Watched<T> {
 }
 
 impl<T> Watched<T> {
-    /// The columns that its formulas read.
+    /// The columns that the formulas of this limit read.
     pub(crate) fn columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.bound.columns().chain(self.minimum.iter().flat_map(|(bound, _)| bound.columns()))
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// A verdict that the data does not support.
 pub(crate) const CANNOT_TELL: &str = "cannot tell";
 
-/// From this share of lost ticks on, in percent, there is advice.
+/// If at least this share of ticks is lost, in percent, the report has advice.
 pub(crate) const LOST_PERCENT: f64 = 1.0;
 /// A node was full if its free memory fell below this share of its memory, in percent.
 pub(crate) const FULL_PERCENT: f64 = 5.0;
@@ -26,7 +26,7 @@ pub(crate) struct Criterion {
     pub(crate) events: Option<&'static str>,
     /// With fewer events there is no verdict.
     pub(crate) minimum: f64,
-    /// From the highest threshold to 0: the share from which the word applies, the word, its meaning.
+    /// The steps, from the highest threshold down to 0: the share from which on the word applies, the word, and its meaning.
     pub(crate) steps: &'static [(f64, &'static str, &'static str)],
     /// The steps that are notable.
     pub(crate) notable: Range<usize>,
@@ -48,7 +48,7 @@ pub(crate) static LOCALITY: Criterion = Criterion {
     notable: 2..4,
 };
 
-/// Where samples of instructions tell the time at memory.
+/// The criterion where samples of instructions tell the time at memory.
 pub(crate) static USE: Criterion = Criterion {
     name: "locality of use",
     of: "observations at memory",
@@ -65,7 +65,7 @@ pub(crate) static USE: Criterion = Criterion {
     notable: 2..4,
 };
 
-/// Where they only tell which pages are used, as on emulated processors.
+/// The criterion where samples only tell which pages are used, as on emulated processors.
 pub(crate) static PAGES_IN_USE: Criterion = Criterion {
     name: "locality of pages in use",
     of: "pages in use",

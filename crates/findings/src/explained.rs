@@ -12,24 +12,24 @@ use std::cmp::Reverse;
 /// The content of a result file.
 #[derive(Debug, Serialize)]
 pub struct JudgedReport {
-    /// All that was observed but the objects.
+    /// All that was observed, except the objects.
     #[serde(flatten)]
     pub report: ExplainReport,
-    /// The objects, those with a finding first; other values name them by their place here.
+    /// The objects. Those with a finding come first, and other values name them by their place here.
     pub objects: Vec<JudgedObject>,
-    /// What is wrong, the most important first: the same findings as those of the objects.
+    /// What is wrong, the most important first. The findings of the objects are among these.
     pub findings: Vec<Finding>,
-    /// What it would be on another machine, if that was asked for.
+    /// What the run would be on another machine, if the user asked for that.
     pub projected: Option<JudgedProjection>,
 }
 
 /// What the same run would be on another machine.
 #[derive(Debug, Serialize)]
 pub struct JudgedProjection {
-    /// All but the objects.
+    /// Everything except the objects.
     #[serde(flatten)]
     pub projection: Projection,
-    /// The objects, those with a finding first.
+    /// The objects. Those with a finding come first.
     pub objects: Vec<JudgedObject>,
 }
 
@@ -43,7 +43,8 @@ pub struct JudgedObject {
 }
 
 impl Serialize for JudgedObject {
-    /// An object's own words for its finding: `verdict`, `do`, `try`, `expect` and `worth`.
+    /// Serializes the object, with the parts of its finding as keys of its own: `verdict`, `do`, `try`, `expect` and
+    /// `worth`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Verdict<'a> {
@@ -107,7 +108,8 @@ fn judged(
     (places, objects)
 }
 
-/// Objects with a finding are first, by the part of the time that it is about; then the others, by their part of the time.
+/// The key by which objects are sorted. Those with a finding come first, by the part of the time that the finding is about;
+/// the others follow by their part of the time.
 fn order(JudgedObject { object, finding }: &JudgedObject) -> (u64, u64) {
     let millionths = |share: f64| (share * 1e6) as u64;
     let about = object.remote.map_or(0.0, |remote| remote.share).max(object.contended);

@@ -14,7 +14,7 @@ pub(crate) struct Facts<'a> {
     header: &'a Header,
     index: &'a Index<'a>,
     formulas: &'a Catalog,
-    /// Increases of counters; a level has none.
+    /// Increases of counters; a level has no increase.
     sums: Vec<Option<f64>>,
     /// Means over the time; of a counter, per second.
     rates: Vec<Option<f64>>,
@@ -73,7 +73,7 @@ impl<'a> Facts<'a> {
         bind_metric(self.index, metric, NumberStyle::Count, Instance::Machine)?.value(&self.rates)
     }
 
-    /// The same of one series, by its place in the header.
+    /// The mean of a level, or the rate of a counter per second, of one series, by its place in the header.
     pub(crate) fn mean_of(&self, series: usize) -> Option<f64> {
         *self.rates.get(series)?
     }

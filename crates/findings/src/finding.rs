@@ -1,4 +1,4 @@
-//! Findings, of recordings and of samples: what is wrong, how much it costs, since when, whose it is, and what to do.
+//! Findings, of recordings and of samples: what is wrong, how much it costs, since when, who causes it, and what to do.
 
 use numakit_model::numbers::NumberStyle;
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub struct Findings {
     pub headline: Headline,
     /// Problems of the observed program, then of the machine, the most costly first.
     pub problems: Vec<Finding>,
-    /// What is worth knowing and is no problem.
+    /// What is worth knowing although it is no problem.
     pub remarks: Vec<Finding>,
     /// What this recording cannot tell, and why.
     pub untold: Vec<Untold>,
@@ -33,9 +33,9 @@ pub struct Headline {
 pub struct Finding {
     /// The name of the rule.
     pub rule: &'static str,
-    /// Whose it is.
+    /// Who causes it.
     pub subject: FindingSubject,
-    /// One sentence.
+    /// What was found, in one sentence.
     pub says: String,
     /// When it began, since the start.
     pub since_seconds: f64,
@@ -51,7 +51,7 @@ pub struct Finding {
     pub remedy: FindingRemedy,
 }
 
-/// Whose a finding is.
+/// Who causes what a finding says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", content = "number", rename_all = "kebab-case")]
 pub enum FindingSubject {
@@ -65,9 +65,9 @@ pub enum FindingSubject {
     Package(u32),
     /// A CPU.
     Cpu(u32),
-    /// A link or a card between nodes: its package or number.
+    /// A link or a card between nodes, by its package or number.
     Link(u32),
-    /// Data of the observed program: its place in the list of objects.
+    /// Data of the observed program, by its place in the list of objects.
     Object(u32),
     /// The recording itself.
     Recording,
@@ -122,12 +122,12 @@ pub enum FindingCost {
         of: CostBasis,
         /// The share.
         percent: f64,
-        /// Its bounds: those of a 95 % interval where samples were counted.
+        /// The bounds of the cost: a 95 % interval where samples were counted.
         low: f64,
         /// The upper bound.
         high: f64,
     },
-    /// It cannot be told.
+    /// The cost cannot be told.
     Unknown {
         /// Why.
         why: String,
@@ -141,12 +141,12 @@ impl FindingCost {
         Self::Share { of, percent: bound(1.0), low: bound(1.0 - within), high: bound(1.0 + within) }
     }
 
-    /// A share that is an upper bound: others may have waited, or it overlaps with other work.
+    /// A share that is an upper bound of the cost: other programs may have waited, or the time overlaps with other work.
     pub(crate) fn at_most(of: CostBasis, percent: f64) -> Self {
         Self::Share { of, percent, low: 0.0, high: percent }
     }
 
-    /// Of the time that threads waited, if that is known.
+    /// The share of time in which threads waited, as a cost; `unknown` says why the cost is unknown without it.
     pub(crate) fn of_waiting(share: Option<f64>, unknown: &str) -> Self {
         match share {
             Some(share) => Self::at_most(CostBasis::WallTime, share),
@@ -187,11 +187,11 @@ impl FindingCost {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
-    /// It may have another cause.
+    /// The observation may have a different cause.
     Possible,
-    /// It was seen, and its cost or its owner was estimated.
+    /// It was observed; its cost, or who causes it, was estimated.
     Likely,
-    /// It was counted.
+    /// It was counted, not estimated.
     Measured,
 }
 
@@ -213,9 +213,9 @@ pub struct FindingEvidence {
     pub series: String,
     /// Its value over the time of the report, in the unit of the formula or series.
     pub value: f64,
-    /// In words.
+    /// What the value shows, in words.
     pub says: String,
-    /// How it developed: seconds since the start and values; empty where one number says it.
+    /// How the value developed: seconds since the start and values; empty if one number says it all.
     pub course: Vec<(f64, f64)>,
 }
 
@@ -226,10 +226,10 @@ pub struct FindingRemedy {
     pub words: String,
     /// Commands to run, the first one first.
     pub commands: Vec<String>,
-    /// What the first command does, where that is not what the words say.
+    /// What the first command does, if the words do not say that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<&'static str>,
-    /// What the remedy can be worth, where that is not what the finding costs.
+    /// What the remedy can be worth, if that differs from what the finding costs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worth: Option<Worth>,
 }
@@ -237,16 +237,16 @@ pub struct FindingRemedy {
 /// An upper bound of what a remedy gains.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Worth {
-    /// Of all CPU time, between 0 and 1; `None` if it cannot be told.
+    /// The gain as a part of all CPU time, between 0 and 1; `None` if it cannot be told.
     pub at_most: Option<f64>,
-    /// How that was found, or why it was not.
+    /// How the gain was computed, or why it was not.
     pub why: String,
 }
 
-/// What cannot be told.
+/// Something that a recording cannot tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Untold {
-    /// What.
+    /// What it cannot tell.
     pub what: &'static str,
     /// Why.
     pub why: String,

@@ -9,13 +9,13 @@ use numakit_formulas::Index;
 use numakit_model::Instance;
 use numakit_model::numbers::{NumberStyle, duration};
 
-/// With fewer samples nothing is said.
+/// With fewer samples, the headline says only that the recording is too short.
 const MIN_SAMPLES: u64 = 3;
 const FAR_USE: &str = "use of remote memory";
 /// A program that uses less than this many CPUs is idle.
 const IDLE: f64 = 0.02;
 
-/// What the findings are of.
+/// What part of a source the findings are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// A recording, or a phase of it.
@@ -64,10 +64,10 @@ fn untold(facts: &Facts<'_>) -> Vec<Untold> {
     untold
 }
 
-/// Why the samples of a program that ran are too few to say whether its memory is far. Counters of the machine would tell it
-/// without them.
+/// Why the samples of a program that ran are too few to say whether its memory is far; `None` if they are enough, or if
+/// counters of the machine tell it.
 fn too_few(facts: &Facts<'_>) -> Option<String> {
-    // Of a short time its CPU time may not be known; what was sampled ran.
+    // Of a short run, the CPU time may not be known; but a program that was sampled ran.
     let was_sampled = || {
         let found = |events| facts.sum(events, Instance::Machine).is_some_and(|found| found > 0.0);
         found("uses") || found("used_pages")
@@ -77,7 +77,7 @@ fn too_few(facts: &Facts<'_>) -> Option<String> {
     remote_use::too_few(facts).filter(|_| ran && !is_counted && facts.node_count() != Some(1))
 }
 
-/// Why none of these formulas can be computed.
+/// The reason why none of these formulas can be computed; `None` if one can.
 fn missing(facts: &Facts<'_>, formulas: &[&str]) -> Option<String> {
     let mut reasons = formulas.iter().map(|name| facts.missing(name, Instance::Machine));
     let first = reasons.next()??;
@@ -99,7 +99,7 @@ fn headline(
     cost: fn(&Finding) -> String,
 ) -> Headline {
     let Some(worst) = findings.problems.first() else { return fine(facts, status, findings) };
-    // Without values of the program itself, nothing tells what is its own.
+    // If the recording has no values of the program itself, nothing tells what is the program's own.
     let is_observed = facts.rate("task_cpu", Instance::Machine).is_some();
     if worst.subject == FindingSubject::Program || !is_observed {
         return Headline { verdict: worst.says.clone(), cost: cost(worst), action: action(worst) };
@@ -117,7 +117,7 @@ fn fine(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Headline
             action: format!("numa record -i 1ms -- {}", facts.command().unwrap_or("COMMAND")),
         };
     }
-    // Nothing seen is not nothing wrong, and where memory was allocated does not tell who uses it.
+    // That nothing was seen does not mean that nothing is wrong, and where memory was allocated does not tell who uses it.
     if let Some(why) = too_few(facts).filter(|_| status.is_none_or(|status| status == 0)) {
         return Headline {
             verdict: format!("Cannot tell yet whether memory is remote: {why}"),
@@ -166,7 +166,7 @@ fn nothing_wrong(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) ->
     }
 }
 
-/// The first command, or the words where there is none.
+/// The first command of the remedy; if there is none, its words.
 fn action(finding: &Finding) -> String {
     finding.remedy.commands.first().unwrap_or(&finding.remedy.words).clone()
 }

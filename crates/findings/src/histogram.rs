@@ -35,7 +35,7 @@ impl Histogram {
         self.total
     }
 
-    /// How many were above zero.
+    /// How many of the values were above zero.
     pub(crate) fn above_zero(&self) -> u64 {
         self.total - self.zeros
     }

@@ -5,8 +5,8 @@ use crate::report::{LossSummary, RecordingSummary, Report};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The part of a report that is exported: what was found, in what, and what is missing there. Its keys are those of the
-/// whole report.
+/// The part of a report that is exported: what was found, in which recording, and what is missing there. Its keys are those
+/// of the whole report.
 #[derive(Debug, Serialize)]
 pub struct ReportedFindings<'a> {
     /// What is wrong, what it costs, and what to do.
@@ -18,7 +18,7 @@ pub struct ReportedFindings<'a> {
 }
 
 impl<'a> ReportedFindings<'a> {
-    /// That part of a report.
+    /// The exported part of a report.
     pub fn of(report: &'a Report) -> Self {
         Self { findings: &report.findings, recording: &report.recording, losses: &report.losses }
     }

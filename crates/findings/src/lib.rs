@@ -79,7 +79,7 @@ pub fn analyse(
     Ok(summary::report(header, &index, &tally, phase, formulas))
 }
 
-/// The same for [`comparison::compare`].
+/// Analyses the rows of a recording, or of one phase, for [`comparison::compare`].
 pub fn profile(
     header: &Header,
     batches: impl IntoIterator<Item = Batch>,

@@ -6,9 +6,9 @@ use numakit_model::thresholds::REMOTE;
 
 /// The scopes of most shares: the smallest part that has a counter.
 pub(crate) const PARTS: &[Scope] = &[Scope::Node, Scope::Package, Scope::Machine];
-/// From this share of far use, accesses or allocations on, in percent.
+/// From this share on, in percent, far use, accesses or allocations are worth a finding.
 pub(crate) const FAR: f64 = 100.0 * REMOTE;
-/// From this share of a bandwidth on, in percent.
+/// From this share of a bandwidth on, in percent, the memory or link is saturated.
 pub(crate) const SATURATED: f64 = 70.0;
 
 const fn far(formula: &'static str, minimum: (&'static str, f64)) -> Limit {
@@ -31,7 +31,7 @@ pub(crate) const CARD: Limit = saturated("card_wait", &[Scope::Device]);
 pub(crate) const MEMORY: Limit = saturated("dram_util", PARTS);
 
 impl Limit {
-    /// The same at other places.
+    /// The same limit, followed at other places.
     pub(crate) const fn at(self, scopes: &'static [Scope]) -> Self {
         Self { scopes, ..self }
     }

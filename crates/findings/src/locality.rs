@@ -32,7 +32,7 @@ pub(crate) fn locality(facts: &Facts<'_>) -> Locality {
     }
 }
 
-/// What the recording tells: use, if it does.
+/// What the recording's locality is about: use of memory if the recording tells it, else allocation.
 fn basis(facts: &Facts<'_>) -> LocalityBasis {
     let tells = |criterion: &Criterion| criterion.judge(facts, Instance::Machine).grade != Grade::CannotTell;
     match () {

@@ -14,16 +14,17 @@ use numakit_model::{Instance, Series};
 use numakit_recording::Header;
 use std::collections::HashSet;
 
-/// How many are shown, and how many of them may be rates if there are levels.
+/// Maximum number of series that are shown, and maximum number of rates among these if there are levels.
 const MAX: usize = 10;
 const MAX_RATES: usize = 6;
 /// Powers of ten: a factor of two.
 const MIN_SWING: f64 = 0.301;
 /// Share of the slots that are quiet.
 const QUIET: f64 = 0.1;
-/// A change is larger than this many times the noise: what varies by chance has a peak that is far from its quiet rate.
+/// A change counts if it is more than this many times the noise: values that vary by chance have a peak that is far from
+/// their quiet rate.
 const BEYOND_NOISE: f64 = 5.0;
-/// With fewer slots, a rate has no swing.
+/// A rate with fewer slots has no swing.
 const MIN_SLOTS: u64 = 3;
 /// Changes that differ by less than this share are equal.
 const TOLERANCE: f64 = 0.05;
@@ -36,7 +37,7 @@ const UNKNOWN_MEMORY: f64 = 1073741824.0;
 
 pub(crate) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<Mover> {
     let mover = |(at, (series, movement)): (usize, (&Series, &Movement))| {
-        // The recording's own work is reported as its cost; idle time is the complement of the rest.
+        // The recording's own work is shown as its cost, and idle time is the complement of all other time.
         if is_of_recorder(series) || series.metric.name == "cpu.idle" {
             return None;
         }
@@ -61,7 +62,7 @@ pub(crate) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<M
     rates.into_iter().chain(levels.into_iter().take(of_levels)).collect()
 }
 
-/// What varies as much from one value to the next does not change.
+/// Whether the change is larger than the noise. A series that varies as much from one value to the next has not changed.
 fn is_beyond_noise(mover: &Mover) -> bool {
     let range = match mover.change {
         SeriesChange::Rate { quiet, peak, .. } => peak - quiet,
@@ -70,7 +71,7 @@ fn is_beyond_noise(mover: &Mover) -> bool {
     mover.noise.is_none_or(|noise| range > BEYOND_NOISE * noise)
 }
 
-/// The change as a share of where it began; none from 0.
+/// The change as a share of the value at the beginning; `None` if that was 0.
 fn percent_of(change: f64, from: f64) -> Option<f64> {
     (from > 0.0).then(|| 100.0 * change / from)
 }
@@ -171,7 +172,7 @@ fn level(
         };
     let [begin, end, least, most] = values;
     let change = SeriesChange::Level { unit, begin, end, least, most };
-    // The change from the start to the end that is farthest from it.
+    // The change from the start to the minimum or the maximum, whichever is farther from it.
     let farthest = if most - begin >= begin - least { most - begin } else { least - begin };
     Some(Mover {
         series: series.name(),

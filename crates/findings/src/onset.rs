@@ -39,7 +39,7 @@ impl Onset {
         self.last.get_or_insert(time);
     }
 
-    /// The next value, which covers the time since the one before.
+    /// Adds the next value, which covers the time since the value before.
     pub(crate) fn push(&mut self, time: u64, value: f64) {
         let from = self.last.replace(time).unwrap_or(time);
         let length = time.saturating_sub(from);
@@ -75,7 +75,7 @@ impl Onset {
         self.below = 0;
     }
 
-    /// The longest spell; `None` when the threshold was never reached.
+    /// The longest spell; `None` if the value never reached the threshold.
     pub(crate) fn longest(&self) -> Option<Spell> {
         match (self.longest, self.spell) {
             (Some(closed), Some(open)) if open.length() > closed.length() => Some(open),

@@ -11,9 +11,9 @@ use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Series};
 use numakit_recording::Header;
 
-/// What others do to a program, and not it.
+/// Series that show what other programs do to the observed one.
 const BY_OTHERS: [&str; 3] = ["task.involuntary_switches", "task.migrations", "steal"];
-/// Shares that say how much of something is used, not what that costs.
+/// Shares that say how much of something is used, and not what that costs.
 const USED: [&str; 2] = ["dram_util", "link_util"];
 /// Shares of which more is better.
 const GOOD: [&str; 4] = ["locality", "use_locality", "page_locality", "huge_page_share"];
@@ -50,16 +50,16 @@ pub(crate) struct Measure {
     pub(crate) name: String,
     pub(crate) unit: String,
     pub(crate) value: f64,
-    /// Half of the interval that contains it; `None` where that cannot be told.
+    /// Half of the interval that contains the value; `None` where it cannot be told.
     pub(crate) noise: Option<f64>,
     /// Smaller differences are never looked at.
     pub(crate) floor: f64,
-    /// What the value is proportional to and the recorder measured before the program ran, such as the cost of an event; none if
-    /// it is counted alone.
+    /// A value that the recorder measured before the program ran and to which this one is proportional, such as the cost of
+    /// an event; `None` if this value is counted alone.
     pub(crate) scale: Option<f64>,
-    /// Whether it is the program's own.
+    /// Whether the value is the program's own, and not the machine's.
     pub(crate) is_own: bool,
-    /// Whether more of it is better; none: neither is.
+    /// Whether more of it is better; `None` if neither more nor less is.
     pub(crate) is_good: Option<bool>,
 }
 
@@ -69,7 +69,7 @@ const FLOOR_COUNT: f64 = 0.5;
 /// CPUs.
 const FLOOR_RATIO: f64 = 0.02;
 const FLOOR_BYTES: f64 = 1048576.0;
-/// Of the memory of the machine, for what is not the program's own.
+/// Differences below this share of the machine's memory are equal, for values that are not the program's own.
 const FLOOR_MEMORY: f64 = 0.01;
 
 pub(crate) fn profile(
@@ -104,7 +104,7 @@ pub(crate) fn profile(
     }
 }
 
-/// The shares of the machine and of the program, and what rules follow.
+/// Adds the shares of the machine and of the program, and the formulas that rules follow.
 fn of_formulas(
     header: &Header,
     index: &Index<'_>,
@@ -121,7 +121,7 @@ fn of_formulas(
         if name == "idle" || read.iter().all(|series| is_of_recorder(series)) {
             return None;
         }
-        // Two names of one formula are one.
+        // Two names may lead to the same formula: its value is then compared once.
         if seen.contains(&bound) {
             return None;
         }
@@ -160,7 +160,7 @@ fn is_of_program(series: &Series) -> bool {
     matches!(series.metric.sensor(), "task" | "access") && !BY_OTHERS.contains(&series.metric.name.as_str())
 }
 
-/// Whether more of a share is better: what rules of problems follow is worse.
+/// Whether more of a share is better. Less is better for shares that rules of problems follow.
 fn is_good(name: &str) -> Option<bool> {
     let is_bad = rules::RULES
         .iter()

@@ -22,13 +22,13 @@ pub struct RangeMeans<'a> {
     pub from: u64,
     /// Length of a bucket in ns.
     pub step: u64,
-    /// Of each series of the header, in its order, the mean in each bucket as a history keeps it: counters per second, levels as
-    /// read. NaN: nothing was measured.
+    /// For each series of the header, in the header's order, the mean in each bucket as a history keeps it: counters per
+    /// second, levels as read. NaN means that nothing was measured.
     pub means: &'a [Vec<f32>],
 }
 
-/// How many buckets a range is best divided into, if there are to be at most `most`: shorter ones than a tenth of a second make
-/// one event a peak.
+/// The best number of buckets for a range, at most `most`. Buckets are not shorter than a tenth of a second: in a shorter
+/// one, a single event is a peak.
 pub fn bucket_count(range: Range<u64>, most: usize) -> usize {
     let slots = range.end.saturating_sub(range.start) / SLOT.as_nanos() as u64;
     usize::try_from(slots).unwrap_or(usize::MAX).clamp(1, most.max(1))
@@ -42,15 +42,15 @@ pub struct RangeRules {
 }
 
 impl RangeRules {
-    /// For a source with this header.
+    /// Binds the rules to the series of a source with this header.
     pub fn new(header: &Header, formulas: Arc<Catalog>) -> Self {
         let index = series::index(header);
         let rules = rules::watched(&Watching::new(header, &index, &formulas));
         Self { formulas, rules }
     }
 
-    /// What is found in a range of the source with this header. `labels` are those of the range in the order of their times.
-    /// Times of findings are seconds after the range begins.
+    /// The findings of a range of the source with this header. `labels` are the labels of the range in the order of their
+    /// times. Times of findings are seconds after the range begins.
     pub fn findings<'a>(
         &self,
         header: &Header,
@@ -61,7 +61,8 @@ impl RangeRules {
         self.judged(header, &tally, |_, findings| findings)
     }
 
-    /// The same range for [`compare`](crate::comparison::compare). How long a command ran is not told by a part of its time.
+    /// The values of a range for [`compare`](crate::comparison::compare). They have no run time: a part of its time does not
+    /// tell how long a command ran.
     pub fn profile<'a>(
         &self,
         header: &Header,
@@ -113,7 +114,7 @@ impl RangeRules {
         tally
     }
 
-    /// The series of the header that a formula reads at a place, such as `card_wait@card1`; empty for what is no formula.
+    /// The series of the header that a formula reads at a place, such as `card_wait@card1`; empty if the name is no formula.
     pub fn inputs(&self, header: &Header, name: &str) -> Vec<String> {
         let (formula, place) = match name.split_once('@') {
             None => (name, Some(Instance::Machine)),

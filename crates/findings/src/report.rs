@@ -20,7 +20,7 @@ pub struct Report {
     /// Remote accesses, and links or memory that are nearly saturated.
     #[serde(rename = "suffering")]
     pub bottlenecks: Bottlenecks,
-    /// Memory traffic, and what the memory was measured to do.
+    /// Memory traffic, beside what the memory was measured to be able to move.
     pub traffic: MemoryTraffic,
     /// The labelled phases, in the order in which they first began.
     pub phases: Vec<PhaseReport>,
@@ -93,7 +93,7 @@ pub struct LossSummary {
     pub interval_changes: Vec<IntervalChange>,
     /// Sensors that stopped having values, or have them again.
     pub failures: Vec<Failure>,
-    /// Such notes beyond the maximum.
+    /// The number of further failures beyond the maximum that is kept.
     pub more_notes: u64,
     /// Metrics that were unavailable when the recording began.
     pub absent: Vec<AbsentGroup>,
@@ -154,7 +154,7 @@ pub struct Verdict {
     pub because: String,
     /// The share that was judged.
     pub percent: Option<f64>,
-    /// The events that it is a share of.
+    /// The number of events of which the verdict is a share.
     pub events: Option<f64>,
 }
 
@@ -166,7 +166,7 @@ pub enum LocalityBasis {
     Use,
     /// The pages that threads used, where time cannot be told.
     PagesInUse,
-    /// Where memory was allocated: the recording does not say who used it.
+    /// Where memory was allocated, since the recording does not say who used it.
     Allocation,
 }
 
@@ -199,15 +199,15 @@ pub struct NodeLocality {
     pub node: u32,
     /// The verdict on their locality.
     pub verdict: Verdict,
-    /// By its own CPUs.
+    /// Allocations by the node's own CPUs.
     pub local: Option<f64>,
-    /// By CPUs of other nodes.
+    /// Allocations by CPUs of other nodes.
     pub remote: Option<f64>,
-    /// On this node, although they preferred another.
+    /// Allocations on this node that preferred another node.
     pub miss: Option<f64>,
-    /// On another node, although they preferred this one.
+    /// Allocations on another node that preferred this node.
     pub foreign: Option<f64>,
-    /// Whether allocations that preferred this node got memory of another.
+    /// Whether allocations that preferred this node got memory of other nodes.
     #[serde(skip)]
     pub overflow: Verdict,
     /// Other notable verdicts, in words.
@@ -220,7 +220,7 @@ pub struct Bottlenecks {
     /// The worst first.
     #[serde(rename = "sufferers")]
     pub found: Vec<Bottleneck>,
-    /// If there are none, the value that came nearest to its threshold.
+    /// If there are no bottlenecks, the value that came nearest to its threshold.
     #[serde(rename = "calm")]
     pub highest: Option<String>,
     /// Why it is unknown, if it is.
@@ -250,7 +250,7 @@ pub struct Bottleneck {
     pub does: &'static str,
     /// The share over the whole time.
     pub percent: f64,
-    /// What it is a share of.
+    /// The total of which it is a share.
     pub of: &'static str,
     /// The highest share over at least 0.1 s.
     pub peak_percent: f64,
@@ -286,13 +286,13 @@ pub struct PlaceTraffic {
     pub who: String,
     /// Bytes per second over the whole time.
     pub per_second: Option<f64>,
-    /// Whether it is what the caches of its CPUs transfer, from and to all nodes.
+    /// Whether the traffic is what the caches of the place's CPUs transfer, from and to all nodes.
     pub is_of_caches: bool,
     /// The measured peak, in bytes per second.
     pub peak_per_second: Option<f64>,
-    /// The traffic as a share of it.
+    /// The traffic as a share of what was measured as possible.
     pub percent: Option<f64>,
-    /// The share of reads in it, if counters tell reads and writes apart.
+    /// The share of reads in the traffic, if counters distinguish reads and writes.
     pub read_percent: Option<f64>,
     /// How long a load took at this traffic, by the measured curve of the node.
     pub load_seconds: Option<f64>,
@@ -302,7 +302,7 @@ pub struct PlaceTraffic {
     pub idle_load_seconds: Option<f64>,
 }
 
-/// One phase: from its label to the next one.
+/// A phase: the time from its label to the next label.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct PhaseReport {
@@ -375,10 +375,10 @@ pub struct Mover {
     /// How it changed.
     #[serde(flatten)]
     pub change: SeriesChange,
-    /// The change as a share of where it began: of a rate, from its quiet rate to its peak; of a level, from its
-    /// beginning to the value that is farthest from it. None: from 0.
+    /// The change as a share of the value where it began: for a rate, from the quiet rate to the peak; for a level, from the
+    /// beginning to the value that is farthest from it. `None` if the value began at 0.
     pub change_percent: Option<f64>,
-    /// By how much neighbouring values, at a distance of 0.1 s, differ: three of four by less. In the unit of the change.
+    /// How much neighbouring values, 0.1 s apart, differ: three of four differ by less than this. In the unit of the change.
     pub noise: Option<f64>,
     /// Other series that changed by the same at the same time.
     pub alike: Vec<String>,
@@ -400,9 +400,9 @@ pub enum SeriesChange {
 #[allow(missing_docs)]
 pub struct Cost {
     pub cpu_seconds_per_sample: Option<f64>,
-    /// Of one core.
+    /// CPU time of the sampler, in percent of one core.
     pub sampler_percent: Option<f64>,
-    /// Of one core, including writing the file.
+    /// CPU time of the whole process, in percent of one core, including the writing of the file.
     pub process_percent: Option<f64>,
     pub wakeup_p50_seconds: Option<f64>,
     pub wakeup_p99_seconds: Option<f64>,

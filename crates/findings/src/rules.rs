@@ -49,7 +49,7 @@ pub(crate) struct Rule {
     /// What it finds, for documents: continues "finds".
     pub(crate) finds: &'static str,
     pub(crate) kind: RuleKind,
-    /// What it judges.
+    /// The rows or objects that the rule judges, and how.
     pub(crate) judge: Judge,
 }
 
@@ -68,7 +68,7 @@ impl Rule {
     }
 }
 
-/// What a rule judges, and the function that gives the finding where there is one.
+/// How a rule judges: a function that returns the finding if there is one.
 pub(crate) enum Judge {
     /// Rows of a recording: the formula that is followed over time, and the judgement on the whole time where it was high.
     Rows(Limit, fn(&Case<'_>) -> Option<Draft>),
@@ -97,7 +97,7 @@ pub(crate) const COSTLY: f64 = 5.0;
 /// The table.
 pub(crate) static RULES: &[&Rule] = &[
     &out_of_memory::RULE,
-    // The cause of far memory stands before it.
+    // This cause of far memory stands before far memory itself.
     &full_node::RULE,
     &remote_use::TIME,
     &remote_use::PAGES,
@@ -181,7 +181,7 @@ pub(crate) fn sort(found: &mut [(RuleKind, Finding)]) {
     found.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
 }
 
-/// A rule that never reached its threshold finds nothing. What failed is judged however short the time was.
+/// The finding of a case; `None` if its rule never reached its threshold. A failure is judged however short the time was.
 fn finding(case: &Case<'_>) -> Option<(RuleKind, Finding)> {
     let Case { watched, tally, .. } = *case;
     let whole = || (watched.line.kind == RuleKind::Failure).then(|| tally.whole());
@@ -197,10 +197,11 @@ fn finding(case: &Case<'_>) -> Option<(RuleKind, Finding)> {
     Some((watched.line.kind, finding))
 }
 
-/// What cannot be told is taken for this share of the time when findings are ordered.
+/// A finding whose cost cannot be told is ordered as if it cost this share of the time.
 const UNKNOWN_COST: f64 = 3.0;
 
-/// Failures first; then what is the program's; then by cost, less if it is not sure.
+/// The key by which findings are ordered: failures first, then those of the program, then by cost. A cost that is less
+/// certain counts less.
 fn rank((kind, finding): &(RuleKind, Finding)) -> (bool, bool, bool, f64) {
     let sure = match finding.certainty {
         Certainty::Measured => 1.0,

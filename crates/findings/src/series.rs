@@ -5,7 +5,7 @@ use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use numakit_recording::Header;
 
-/// What tells how the recorder does, beside what its own sensor has.
+/// Series that tell how the recorder does, beside those of its own sensor.
 const OF_RECORDER: [&str; 8] = [
     "task.walk_time",
     "task.walk_age",
@@ -22,8 +22,8 @@ pub(crate) fn is_of_recorder(series: &Series) -> bool {
     series.metric.sensor() == "self" || OF_RECORDER.contains(&series.metric.name.as_str())
 }
 
-/// The unit of a metric's rate, and the factor from its own: the rate of a counter of time is a share of time, that of
-/// a counter of memory is bytes.
+/// The unit of a metric's rate, and the factor from the metric's own unit: the rate of a counter of time is a share of time,
+/// the rate of a counter of memory is bytes per second.
 pub(crate) fn rate_unit(metric: &Metric) -> (&'static str, f64) {
     match (metric.maximum, metric.unit.seconds(), metric.unit) {
         (Some(maximum), ..) => ("%", 100.0 / maximum as f64),
@@ -33,7 +33,8 @@ pub(crate) fn rate_unit(metric: &Metric) -> (&'static str, f64) {
     }
 }
 
-/// The unit in which a series is shown, with `/s` where it is a rate that is no share, and the factor from its own.
+/// The unit in which a series is shown, with `/s` if the series is a rate and no share, and the factor from the series's own
+/// unit.
 pub fn shown_unit(index: &Index<'_>, at: usize) -> (String, f64) {
     let metric = &index.series()[at].metric;
     match (metric.kind, factor(index, at, NumberStyle::Bytes)) {

@@ -4,7 +4,7 @@ use crate::histogram::Histogram;
 
 /// This share of the differences is not larger than the noise; the others may be changes.
 const USUAL: f64 = 0.75;
-/// With fewer differences the noise is not known.
+/// With fewer differences than this, the noise is not known.
 const MIN_STEPS: u64 = 4;
 
 /// The differences of neighbouring values, in slots of time.
@@ -22,7 +22,7 @@ impl Spread {
         }
     }
 
-    /// A gap: the next value has no neighbour before it.
+    /// Notes a gap: the next value has no neighbour before it.
     pub(crate) fn gap(&mut self) {
         self.last = None;
     }

@@ -42,7 +42,7 @@ pub(crate) fn report(
     }
 }
 
-/// What is compared with another recording.
+/// The values of a recording that are compared with those of another recording.
 pub(crate) fn profile(
     header: &Header,
     index: &Index<'_>,
@@ -159,7 +159,7 @@ fn faults(facts: &Facts<'_>) -> Faults {
     }
 }
 
-/// Of each node, or of the machine if there are no values of nodes.
+/// The free memory of each node, or of the machine if no node has values.
 fn memory(header: &Header, index: &Index<'_>, tally: &Tally) -> Vec<FreeMemory> {
     let of_place = |node: Option<u32>| {
         let place = node.map_or(Instance::Machine, Instance::Node);
@@ -183,7 +183,7 @@ fn memory(header: &Header, index: &Index<'_>, tally: &Tally) -> Vec<FreeMemory> 
     if nodes.is_empty() { of_place(None).into_iter().collect() } else { nodes }
 }
 
-/// Of the machine, then of each node whose CPUs are known.
+/// The CPU time of the machine, then of each node whose CPUs are known.
 fn cpus(header: &Header, facts: &Facts<'_>) -> Vec<Cpu> {
     let known = header.topology.iter().flat_map(|t| &t.nodes).map(|n| Some(n.os_index));
     let nodes: Vec<Option<u32>> =
@@ -212,7 +212,7 @@ fn pressure(facts: &Facts<'_>) -> Pressure {
 }
 
 fn cost(tally: &Tally, phase: &Phase, facts: &Facts<'_>) -> Cost {
-    // In CPUs; summed over seconds, CPU seconds.
+    // A rate of CPU time is a number of CPUs; its sum over seconds is CPU seconds.
     let cpu = |name| facts.sum(name, Instance::Machine);
     let share = |name| facts.rate(name, Instance::Machine);
     let ns = |value: Option<f64>| value.map(|v| v / 1e9);

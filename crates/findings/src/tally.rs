@@ -24,7 +24,7 @@ use std::time::Duration;
 const MAX_PHASES: usize = 64;
 /// Maximum number of events of one kind that are kept with their text; later ones are counted.
 const MAX_NOTES: usize = 20;
-/// Rates are taken over at least this time, so that one event in a short interval is no peak.
+/// Rates are means over at least this time, so that one event in a short interval is not a peak.
 pub(crate) const SLOT: Duration = Duration::from_millis(100);
 
 /// The phase of the observed command.
@@ -37,7 +37,7 @@ pub(crate) struct Phase {
     /// How often it began.
     pub(crate) times: u64,
     pub(crate) samples: u64,
-    /// Samples that have one before them, with no pause between.
+    /// Samples that have a sample before them, with no pause between.
     pub(crate) intervals: u64,
     /// Time that its samples cover, ns; pauses are not part of it.
     pub(crate) covered: u64,
@@ -55,7 +55,7 @@ pub(crate) enum Movement {
 }
 
 impl Movement {
-    /// A rate; a level has none.
+    /// Adds a rate to how the series changed; a level has none.
     fn add_rate(&mut self, time: u64, rate: f64) {
         let Self::Rates { rates, peak_at } = self else { return };
         let size = rate.abs();
@@ -116,7 +116,7 @@ pub(crate) struct Tally {
     selected: Option<String>,
     kinds: Vec<Kind>,
     last: Vec<Option<u64>>,
-    /// Of the integral of each rate, the fraction below 1, times 1e9.
+    /// For the integral of each rate, the fraction below 1 that is left, times 1e9.
     rest: Vec<u128>,
     slots: Rates,
     /// When the last slot ended.
@@ -131,7 +131,7 @@ pub(crate) struct Tally {
     inside: bool,
     pub(crate) first: Option<u64>,
     pub(crate) end: u64,
-    /// The whole recording, then the phases in the order in which they began.
+    /// The whole recording comes first; then the phases in the order in which they began.
     pub(crate) phases: Vec<Phase>,
     pub(crate) movements: Vec<Movement>,
     /// How much neighbouring values of each series differ.
@@ -151,7 +151,7 @@ pub(crate) struct Tally {
 enum Command {
     Outside,
     Runs(usize),
-    /// Ended since the last sample, so part of the next interval belongs to it.
+    /// The command has ended since the last sample, so a part of the next interval belongs to it.
     Ended(usize),
 }
 
@@ -210,7 +210,7 @@ impl Tally {
         self.samples(batch, from..batch.len());
     }
 
-    /// The means of a history over a bucket of time, in place of rows. Where there are none is a gap.
+    /// Adds the means over one bucket of a history, which take the place of rows. A bucket without means is a gap.
     pub(crate) fn bucket(&mut self, bucket: Range<u64>, rates: &[Option<f64>]) {
         if rates.iter().all(Option::is_none) {
             return self.gap();
@@ -274,7 +274,7 @@ impl Tally {
         time.saturating_sub(self.first.unwrap_or(0)) as f64 / 1e9
     }
 
-    /// From the first row to the last.
+    /// The time from the first row to the last.
     pub(crate) fn whole(&self) -> Spell {
         Spell { from: self.first.unwrap_or(0), to: self.end }
     }

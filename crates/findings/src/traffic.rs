@@ -10,7 +10,7 @@ use numakit_model::{Instance, Topology};
 
 /// The fact with the measured peak of a place.
 const PEAK: &str = "topology.measured_bandwidth";
-/// Traffic by the counters of memory controllers, else by those of caches.
+/// Formulas of the traffic: the counters of memory controllers, else those of caches.
 const FORMULAS: [(&str, bool); 2] = [("dram_bandwidth", false), ("resctrl_bandwidth", true)];
 const NS: f64 = 1e-9;
 
@@ -19,7 +19,8 @@ pub(crate) fn measured_peak(topology: Option<&Topology>, place: Instance) -> Opt
     Fact::named(PEAK)?.value(topology?, place)
 }
 
-/// How long a load takes at a traffic of a node, by its measured curve for the share of reads that counters tell.
+/// How long a load takes while a node has this traffic, by the node's measured curve for the share of reads that counters
+/// tell.
 pub(crate) fn load_time(facts: &Facts<'_>, place: Instance, per_second: f64) -> Option<LoadTime> {
     let Instance::Node(node) = place else { return None };
     let measured = facts.topology()?.measured.as_ref()?.node(node)?;
@@ -67,7 +68,7 @@ pub(crate) fn traffic(facts: &Facts<'_>) -> MemoryTraffic {
 fn of_place(facts: &Facts<'_>, place: Instance, per_second: Option<f64>, is_of_caches: bool) -> PlaceTraffic {
     let topology = facts.topology();
     let peak = measured_peak(topology, place);
-    // Caches transfer from and to all nodes: only with one node is it all the traffic of its memory.
+    // Caches transfer from and to all nodes: that is all the traffic of a node's memory only if there is one node.
     let is_all = !is_of_caches || facts.node_count() == Some(1);
     let load = per_second.filter(|_| is_all).and_then(|traffic| load_time(facts, place, traffic));
     let idle = || {

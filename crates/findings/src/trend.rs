@@ -1,6 +1,6 @@
-//! How a value developed, in bounded memory: points at equal distances, fewer and wider apart as time goes on.
+//! How a value developed, in bounded memory: points at equal distances, which become fewer and wider apart as time goes on.
 
-/// Up to this many points are kept; then every second one goes.
+/// Maximum number of points. When there are more, every second one is dropped.
 const MAX_POINTS: usize = 64;
 
 /// Points of a value over time.

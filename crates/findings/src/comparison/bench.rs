@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The version of a comparison's form.
 pub const COMPARISON_VERSION: u32 = 1;
 
-/// Two results beside each other.
+/// Two results compared with each other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchComparison {
     /// [`COMPARISON_VERSION`].
@@ -24,9 +24,9 @@ pub struct BenchComparison {
     pub unlike: Vec<UnlikeCondition>,
     /// Why values may be wrong: of the first results, and of the second.
     pub doubts: [Vec<BenchDoubt>; 2],
-    /// Values that both have.
+    /// How many values both results have.
     pub compared: usize,
-    /// Those of them that differ beyond noise, the largest factor first.
+    /// The values that differ beyond noise. The largest factor comes first.
     pub changes: Vec<BenchChange>,
     /// What only the first results have.
     pub only_first: Vec<UnmatchedValues>,
@@ -75,7 +75,7 @@ pub struct BenchChange {
     pub is_better: Option<bool>,
 }
 
-/// Values of one name that have no partner.
+/// Values of one name that only one of the results has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnmatchedValues {
     /// The benchmark.
@@ -88,7 +88,7 @@ pub struct UnmatchedValues {
     pub of: usize,
 }
 
-/// What tells a value from all others of its results.
+/// What distinguishes a value from all others of its results.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ValueKey<'a> {
     benchmark: &'a str,
@@ -106,7 +106,7 @@ enum ValuePlace<'a> {
     Single,
 }
 
-/// A value, and how it is to be read.
+/// A value, its unit, and whether less of it is better.
 #[derive(Debug, Clone)]
 struct FoundValue {
     value: Quantiles,
@@ -116,7 +116,7 @@ struct FoundValue {
 
 type FoundValues<'a> = BTreeMap<ValueKey<'a>, FoundValue>;
 
-/// Compares them.
+/// Compares two results.
 pub fn compare(first: &BenchResults, second: &BenchResults) -> BenchComparison {
     let (before, after) = (values(first), values(second));
     let pairs: Vec<_> = before.iter().filter_map(|(key, one)| Some((key, one, after.get(key)?))).collect();
@@ -200,7 +200,7 @@ fn change(key: &ValueKey<'_>, first: &FoundValue, second: &FoundValue) -> Option
     })
 }
 
-/// How many times one value is the other, at least 1.
+/// How many times as large as the other value one of the two is, at least 1.
 fn factor(change: &BenchChange) -> f64 {
     let ratio = (change.second.median / change.first.median).abs();
     if ratio > 0.0 { ratio.max(1.0 / ratio) } else { f64::INFINITY }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Two caches that differ by less than this factor are the same: the share of the last level depends on the threads.
 const SAME_CACHE: f64 = 1.05;
 
-/// What a changed share is of.
+/// What a share that changed is a part of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangedShare {
     /// A part of the time of all threads, by its name in the file.
@@ -23,7 +23,7 @@ pub enum ChangedShare {
     Far,
     /// An object in the time at memory.
     Object(String),
-    /// Other nodes in the time at an object.
+    /// The part of the time at an object that is at other nodes.
     Remote(String),
     /// The contended lines of an object in the CPU time.
     Line(String, Sharing),
@@ -56,17 +56,17 @@ impl ShareChange {
 /// Why two results may differ for other reasons than a change of the program; before, after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnlikeResults {
-    /// They are of different programs or command lines.
+    /// The results are of different programs or command lines.
     Program(String, String),
-    /// They are of different machines.
+    /// The results are of different machines.
     Machine(String, String),
-    /// Samples mean something else.
+    /// Samples of the two results mean different things.
     Regime,
-    /// Samples were taken in another way.
+    /// Samples of the two results were taken by different methods.
     Method(String, String),
-    /// Near and far were distinguished in one of them only.
+    /// Only one of the results distinguishes near from far memory.
     Nodes,
-    /// The observation had not ended when they were written.
+    /// An observation had not ended when its result was written.
     Incomplete(bool, bool),
 }
 
@@ -75,11 +75,11 @@ pub enum UnlikeResults {
 pub struct ResultComparison {
     /// What else differs.
     pub unlike: Vec<UnlikeResults>,
-    /// Length of the observations in seconds. One run each: they have no interval.
+    /// Length of the observations in seconds. There is one run of each, so this has no interval.
     pub seconds: (f64, f64),
-    /// CPU time of all threads in ns; without an interval too.
+    /// CPU time of all threads in ns. This has no interval either.
     pub cpu_time: (u64, u64),
-    /// What changed beyond noise: parts of the time first; of each kind that which changed most.
+    /// What changed beyond noise. Parts of the time come first; of each kind, the share that changed most comes first.
     pub changes: Vec<ShareChange>,
     /// How many shares were compared.
     pub compared: usize,
@@ -95,7 +95,7 @@ pub fn compare(before: &SavedResult, after: &SavedResult) -> ResultComparison {
         (Some(before), Some(after)) => shares.push(ShareChange { what: ChangedShare::Far, before, after }),
         _ => _ = absent.insert("remote share"),
     }
-    // Shares of time mean the same in both only if samples do.
+    // Shares of time can only be compared if samples mean the same in both results.
     if before.regime == after.regime {
         let parts = [
             objects(before, after, &mut absent),
@@ -175,7 +175,7 @@ fn machines(before: &SavedResult, after: &SavedResult) -> Option<(String, String
 }
 
 /// The interval of a share of the CPU time of a result.
-fn around(result: &SavedResult, share: f64, samples: u64) -> ShareEstimate {
+fn estimate(result: &SavedResult, share: f64, samples: u64) -> ShareEstimate {
     let clusters = (cpu_time(result) / share::CLUSTER).clamp(1, samples.max(1));
     ShareEstimate::of_samples(share.clamp(0.0, 1.0), clusters as f64)
 }
@@ -200,13 +200,14 @@ fn times(before: &SavedResult, after: &SavedResult, absent: &mut BTreeSet<&'stat
     };
     let pair = |((name, one), (_, other)): ((&'static str, f64), (&str, f64))| ShareChange {
         what: ChangedShare::Time(name),
-        before: around(before, one, before.samples.total),
-        after: around(after, other, after.samples.total),
+        before: estimate(before, one, before.samples.total),
+        after: estimate(after, other, after.samples.total),
     };
     parts(one).into_iter().zip(parts(other)).map(pair).collect()
 }
 
-/// Shares with the same name are one; a name that one result does not have was not sampled there.
+/// The shares of both results by name. Shares with the same name are added; a name that one result does not have was not
+/// sampled there.
 fn pairs<K: Ord + Clone>(
     before: (&SavedResult, BTreeMap<K, f64>, u64),
     after: (&SavedResult, BTreeMap<K, f64>, u64),
@@ -214,7 +215,7 @@ fn pairs<K: Ord + Clone>(
 ) -> Vec<ShareChange> {
     let names: BTreeSet<K> = before.1.keys().chain(after.1.keys()).cloned().collect();
     let of = |(result, shares, samples): &(&SavedResult, BTreeMap<K, f64>, u64), name: &K| {
-        around(result, shares.get(name).copied().unwrap_or(0.0), *samples)
+        estimate(result, shares.get(name).copied().unwrap_or(0.0), *samples)
     };
     let pair = |name: K| {
         let (before, after) = (of(&before, &name), of(&after, &name));
@@ -223,7 +224,7 @@ fn pairs<K: Ord + Clone>(
     names.into_iter().map(pair).collect()
 }
 
-/// A name that is the same in each run: addresses are not.
+/// The name without addresses, so that it is the same in each run.
 fn without_addresses(name: &str) -> String {
     let mut parts = name.split(" at 0x");
     let mut kept = parts.next().unwrap_or_default().to_owned();
@@ -252,7 +253,8 @@ fn objects(
     pairs((before, one, before.samples.memory), (after, other, after.samples.memory), ChangedShare::Object)
 }
 
-/// Of objects with one name, such as those of several processes, that with most time.
+/// The changed remote shares of objects. Of several objects with one name, such as those of several processes, the one with
+/// most time counts.
 fn remote(before: &SavedResult, after: &SavedResult) -> Vec<ShareChange> {
     let of = |result: &SavedResult| {
         let mut first: BTreeMap<String, (f64, ShareEstimate)> = BTreeMap::new();

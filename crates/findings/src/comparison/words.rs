@@ -16,12 +16,12 @@ pub struct DifferenceWords {
     pub change: String,
     /// A change up to this is noise.
     pub noise: String,
-    /// `better`, `worse` or `equal`; empty: neither.
+    /// `better`, `worse` or `equal`; empty if the difference is neither better nor worse.
     pub verdict: String,
 }
 
 impl Difference {
-    /// In words.
+    /// The difference in words.
     pub fn words(&self) -> DifferenceWords {
         let what = match self.alike.len() {
             0 => self.name.clone(),
@@ -70,7 +70,7 @@ impl Comparison {
         format!("{compared}, of which {} differ beyond noise{not}", grouped(differ as f64))
     }
 
-    /// What differs in the program: its run time first.
+    /// The differences of the program. Its run time comes first.
     pub fn of_program(&self) -> impl Iterator<Item = &Difference> {
         self.run_time.iter().chain(&self.program)
     }
@@ -97,7 +97,7 @@ pub(super) fn change_words(difference: &Difference) -> (String, String) {
         (_, Some(change), Some(noise)) if change < 1000.0 => {
             (signed(change, format!("{} %", number(change))), format!("{} %", number(noise)))
         }
-        // The noise of a multiple is one too: percents beside it would not be comparable at a glance.
+        // The noise of a multiple is shown as a multiple too: percents beside it would not be comparable at a glance.
         (_, Some(change), Some(noise)) => (
             format!("x {}", NumberStyle::Ratio.words(1.0 + change / 100.0)),
             NumberStyle::Ratio.words(noise / 100.0),

@@ -5,10 +5,10 @@ use crate::rules::Rule;
 use numakit_explain::observation::LINE;
 use numakit_explain::walk::MemoryWalk;
 
-/// Less of all CPU time at an object is not worth another layout.
+/// An object with less than this part of all CPU time is not worth a different layout.
 const MIN_TIME: f64 = 0.05;
 /// This part of the looks is a habit.
-const MOST: f64 = 0.5;
+const MIN_HABIT: f64 = 0.5;
 /// The second level of a TLB reaches less far with small pages.
 const MIN_RANDOM: u64 = 64 << 20;
 /// A smaller part of each line wastes the rest.
@@ -41,7 +41,7 @@ pub(crate) const CHAIN: Rule = rule("chain", "an access needs the value that the
 /// More pages than the TLB reaches.
 pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
     rule("random-on-small-pages", "64 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
-        let is_small = e.facts.huge_pages.is_some_and(|huge| huge < MOST);
+        let is_small = e.facts.huge_pages.is_some_and(|huge| huge < MIN_HABIT);
         (is_small && e.object.size >= MIN_RANDOM && is_habit(e, MemoryWalk::random)).then(|| {
             let says = "it is read at random, on pages of 4 KiB: most accesses miss the TLB";
             let change = "Ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)";
@@ -69,7 +69,7 @@ pub(crate) const PART_OF_EACH_LINE: Rule = rule(
 
 /// Whether most of the looks at instructions that use it saw this, and it costs much.
 fn is_habit(e: &ObjectCase<'_>, part: fn(&MemoryWalk) -> Option<f64>) -> bool {
-    is_costly(e) && e.facts.walk.as_ref().and_then(part).is_some_and(|part| part >= MOST)
+    is_costly(e) && e.facts.walk.as_ref().and_then(part).is_some_and(|part| part >= MIN_HABIT)
 }
 
 fn is_costly(e: &ObjectCase<'_>) -> bool {

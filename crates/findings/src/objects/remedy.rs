@@ -7,12 +7,12 @@ use numakit_explain::runtime::ProgramRuntime;
 
 /// Nodes with less are not named.
 const SMALL: f64 = 0.02;
-/// More nodes are not named one by one.
+/// Maximum number of nodes that are named one by one.
 const MAX_NODES: usize = 4;
 /// Fields that are named.
 const MAX_FIELDS: usize = 3;
 
-/// Initialise with the threads that use it.
+/// The remedy "let the threads that use it initialise it", in the words of the program's runtime.
 pub(super) fn parallel_first_touch(e: &ObjectCase<'_>) -> String {
     match e.facts.runtime {
         ProgramRuntime::OpenMp => {
@@ -35,7 +35,7 @@ pub(super) fn parallel_first_touch(e: &ObjectCase<'_>) -> String {
     .to_owned()
 }
 
-/// Against memory that comes from threads of another node.
+/// The remedy against memory that an allocator passes on from threads of another node.
 pub(super) fn own_memory(e: &ObjectCase<'_>) -> String {
     let keep = match e.facts.runtime {
         ProgramRuntime::OpenMp => {

@@ -9,18 +9,18 @@ use numakit_explain::objects::ObjectKind;
 use numakit_model::thresholds::REMOTE;
 use numakit_sys::command::quoted;
 
-/// Nearly all of something.
+/// A node has nearly all of something from this part on.
 const ALL: f64 = 0.9;
-/// Above this, nodes use parts of their own.
+/// Each node uses a part of its own if an object's `partition` is above this.
 const PARTS: f64 = 0.4;
-/// This part of the remote time explains it.
+/// What explains at least this part of the remote time is taken for its cause.
 const CAUSE: f64 = 0.5;
 /// This part of the pages is no accident.
 const SOME: f64 = 0.25;
-/// With fewer writes, data can be copied to each node.
+/// If fewer samples than this part are writes, data can be copied to each node.
 const READ: f64 = 0.05;
 const HUGE_PAGE: u64 = 2 << 20;
-/// What commands do.
+/// What the commands of remedies do, in words.
 const SPREADS: &str = "spreads the load over the memory of all nodes, and makes nothing local: only the change in the source does";
 const BOUND: &str = "binds the threads to CPUs";
 const PLACED: &str = "places stacks and thread-local storage on the nodes of their threads";
@@ -123,7 +123,7 @@ pub(crate) const PAGES_MOVED: Rule = rule(
                 let change = "Bind the threads, so that pages have no reason to follow them";
                 e.draft(says, change, Gain::Distance).trying(run(e), BOUND)
             }
-            // Interleaving stops the moving, but makes more of it remote.
+            // Interleaving stops the moving of pages, but makes more of the object remote.
             false => {
                 let says =
                     format!("its pages were moved between nodes, after threads of {} in turn", used_from(e));
@@ -157,7 +157,7 @@ pub(crate) const REUSED_ACROSS_NODES: Rule = rule(
 /// Memory on one node, threads on another.
 pub(crate) const OTHER_NODE: Rule =
     rule("other-node", "one node has it, and threads of one other node use it", |e| {
-        let (node, _) = most(&e.used.home).zip(most(&e.used.used_from()))?;
+        let (node, _) = main_node(&e.used.home).zip(main_node(&e.used.used_from()))?;
         is_remote(e).then(|| {
             let says = format!("it is on {}, and its threads run on {}", home(e), used_from(e));
             let change = "Run the threads where the memory is, or touch the memory first where they run";
@@ -169,7 +169,7 @@ pub(crate) const OTHER_NODE: Rule =
 /// One thread touched what many use in parts.
 pub(crate) const FIRST_TOUCH: Rule =
     rule("first-touch", "one node has all of it, and threads of several nodes use parts of their own", |e| {
-        (is_remote(e) && most(&e.used.home).is_some() && has_parts(e)).then(|| {
+        (is_remote(e) && main_node(&e.used.home).is_some() && has_parts(e)).then(|| {
             let says = format!(
                 "{} touched all of it first; threads of {} use parts of their own",
                 home(e),
@@ -182,7 +182,7 @@ pub(crate) const FIRST_TOUCH: Rule =
 /// One node has what all use.
 pub(crate) const SHARED_BY_ALL: Rule =
     rule("shared-by-all", "one node has all of it, and threads of several nodes use all of it", |e| {
-        (is_remote(e) && most(&e.used.home).is_some()).then(|| {
+        (is_remote(e) && main_node(&e.used.home).is_some()).then(|| {
             let says = format!("all of it is on {}; threads of {} share it", home(e), used_from(e));
             e.draft(says, shared(e), Gain::Distance).trying(interleave(e), SPREADS)
         })
@@ -205,7 +205,7 @@ pub(crate) const HUGE_PAGES_ACROSS_PARTS: Rule = rule(
     },
 );
 
-/// Remote for another reason.
+/// The object is remote, and none of the rules before explains why.
 pub(crate) const SPREAD: Rule =
     rule("spread", "several nodes have it, and threads use what is on other nodes", |e| {
         is_remote(e).then(|| match has_parts(e) {
@@ -233,9 +233,9 @@ fn is_remote(e: &ObjectCase<'_>) -> bool {
     e.used.remote.is_some_and(|remote| remote.low > REMOTE)
 }
 
-/// The nodes whose memory the allocator handed to the threads that allocated it on other nodes and use it there. Of small
-/// blocks it is not known who had their addresses before; but who allocates one writes it at once, so that its page would be
-/// on that node if nobody had touched it.
+/// The nodes whose memory the allocator handed to threads of other nodes, which use it there. For small blocks it is not
+/// known which thread had their addresses before. But a thread that allocates a small block writes it at once: its page
+/// would be on that thread's node if no other thread had touched it before.
 fn handed_from(e: &ObjectCase<'_>) -> Vec<NodeShare> {
     let blocks = &e.object.blocks;
     let allocated_on = blocks.allocated_on();
@@ -261,7 +261,7 @@ fn handed_from(e: &ObjectCase<'_>) -> Vec<NodeShare> {
     if is_much && part(&e.used.home, &from) >= CAUSE { from } else { Vec::new() }
 }
 
-/// Whether the nodes that it is bound to have nearly all of it, and threads of others use it.
+/// Whether the nodes that the object is bound to have nearly all of it while threads of other nodes use it.
 fn is_bound(e: &ObjectCase<'_>, bound: &MemoryBinding) -> bool {
     let on = |parts: &[NodeShare]| -> f64 {
         parts.iter().filter(|part| bound.nodes.contains(part.node)).map(|part| part.share).sum()
@@ -273,8 +273,8 @@ fn has_parts(e: &ObjectCase<'_>) -> bool {
     e.used.partition.is_some_and(|parts| parts >= PARTS)
 }
 
-/// The node that has nearly all of it.
-fn most(parts: &[NodeShare]) -> Option<u32> {
+/// The node that has nearly all of the parts.
+fn main_node(parts: &[NodeShare]) -> Option<u32> {
     parts.iter().find(|part| part.share >= ALL).map(|part| part.node)
 }
 

@@ -4,7 +4,7 @@ use super::{Judge, MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
 
-/// From this share of the CPU time on, in percent.
+/// The finding is a problem from this share of the CPU time on, in percent.
 const COSTLY: f64 = 2.0;
 
 pub(crate) const RULE: Rule = Rule {

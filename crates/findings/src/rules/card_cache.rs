@@ -9,10 +9,11 @@ use numakit_model::{Instance, Scope};
 
 /// Less data than this from other nodes is not worth a finding, in bytes per second.
 const TRAFFIC: f64 = 50e6;
-/// The cache serves fewer accesses than this where it thrashes, and more where it is exploited, in percent.
+/// A program that thrashes the cache has fewer hits than this, in percent of its accesses; a program that exploits it has
+/// more.
 const FEW_HITS: f64 = 50.0;
 const MANY_HITS: f64 = 80.0;
-/// From this share of the lines that arrive on, each evicting another one, in percent.
+/// The program thrashes the cache if at least this share of the lines that arrive evict another line, in percent.
 const MOST: f64 = 50.0;
 const CARDS: &[Scope] = &[Scope::Device];
 

@@ -5,7 +5,7 @@ use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
 use crate::finding::{Certainty, CostBasis, FindingCost};
 
-/// From this rate on, while threads wait for memory at least this share of the time.
+/// The rate from which on compactions are a finding, if threads wait for memory for at least this share of the time.
 const MANY: f64 = 10.0;
 const WAITING: f64 = 1.0;
 

@@ -5,7 +5,7 @@ use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
 use crate::finding::{FindingCost, FindingSubject};
 
-/// From this share of its time on, in percent.
+/// A program computes if at least this share of its time goes to its own arithmetic, in percent.
 const MOST: f64 = 70.0;
 
 pub(crate) const RULE: Rule = Rule {

@@ -7,7 +7,8 @@ use crate::finding::{FindingRemedy, FindingSubject};
 use numakit_model::Instance;
 use numakit_model::numbers::{NumberStyle, grouped};
 
-/// From this share of faulted memory that stayed on, the program grows; below, memory comes and goes.
+/// If at least this share of the faulted memory stayed, the program grows; if less, it gets memory and gives it back again
+/// and again.
 const STAYS: f64 = 0.5;
 
 pub(crate) const RULE: Rule = Rule {
@@ -54,7 +55,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     Some(Draft::estimated(subject, says, share, remedy).with(evidence))
 }
 
-/// Of the memory that faults brought, the share that the program had in the end more than at the start.
+/// The share of the memory that faults brought which the program kept: what it had more at the end than at the start.
 fn kept(case: &Case<'_>, faults: f64) -> Option<f64> {
     let grown: f64 = case
         .facts

@@ -5,7 +5,7 @@ use crate::case::{Case, Draft, bytes, per_second, percent};
 use crate::course::Limit;
 use crate::finding::FindingCost;
 
-/// From this rate of pages on.
+/// The rate of pages per second from which on reading them again is a finding.
 const MANY: f64 = 500.0;
 
 /// Less waiting than this share of the time is not worth a finding, in percent.

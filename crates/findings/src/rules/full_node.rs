@@ -1,4 +1,4 @@
-//! A node was full, so that allocations that preferred it got memory of others.
+//! A node was full, so that allocations that preferred it got memory of other nodes.
 
 use super::{Judge, NODES, Rule, RuleKind};
 use crate::case::{Case, Draft, bytes, percent, subject_of};
@@ -7,9 +7,9 @@ use crate::criteria::FULL_PERCENT;
 use crate::finding::{Certainty, FindingCost, FindingSubject};
 use numakit_model::Instance;
 
-/// From this share of overflowing allocations on, in percent.
+/// The share of overflowing allocations from which on a full node is a finding, in percent.
 pub(super) const OVERFLOW: f64 = 5.0;
-/// With fewer allocations nothing is said.
+/// With fewer allocations the rule finds nothing.
 const MIN_ALLOCATIONS: f64 = 1000.0;
 
 pub(crate) const RULE: Rule = Rule {

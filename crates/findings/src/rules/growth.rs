@@ -8,7 +8,7 @@ use numakit_model::numbers::duration;
 
 /// Growth below this is not looked at.
 const LARGE: f64 = 16.0 * 1048576.0;
-/// Shorter recordings tell nothing: programs grow when they start.
+/// Recordings shorter than this, in seconds, tell nothing about growth: programs grow when they start.
 const MIN_SECONDS: f64 = 4.0;
 /// Each quarter of the time gains at least this share of the average.
 const STEADY: f64 = 0.6;

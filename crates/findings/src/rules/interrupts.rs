@@ -1,4 +1,4 @@
-//! One CPU takes the interrupts of all.
+//! One CPU takes the interrupts of the whole machine.
 
 use super::{Judge, Rule, RuleKind};
 use crate::case::{Case, Draft, percent, subject_of};
@@ -6,9 +6,9 @@ use crate::course::Limit;
 use crate::finding::{CostBasis, FindingCost};
 use numakit_model::{Instance, Scope};
 
-/// From this share of its time on, in percent.
+/// The share of the CPU's time from which on its interrupts are a finding, in percent.
 const MUCH: f64 = 20.0;
-/// The machine's average is at most this share of it.
+/// The machine's average share must be at most this part of that CPU's share.
 const ALONE: f64 = 0.6;
 
 pub(crate) const RULE: Rule = Rule {

@@ -5,7 +5,7 @@ use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
 use crate::finding::{CostBasis, FindingCost, FindingSubject};
 
-/// From this share of its time on, in percent.
+/// The share of the program's time at memory from which on it is a finding, in percent.
 const MOST: f64 = 50.0;
 
 pub(crate) const RULE: Rule = Rule {

@@ -6,7 +6,7 @@ use crate::course::Limit;
 use crate::finding::{Certainty, FindingCost, FindingSubject};
 use numakit_model::Instance;
 
-/// From this share of the memory on one node, in percent.
+/// The share of the program's memory on one node from which on it is a finding, in percent.
 const MOST: f64 = 90.0;
 /// A node with at least this share of the CPU time counts.
 const USED: f64 = 10.0;
@@ -23,7 +23,7 @@ pub(crate) const RULE: Rule = Rule {
     ),
 };
 
-/// Samples of use say more: then this is silent.
+/// Finds nothing if samples tell which memory the program uses: they say more.
 fn judge(case: &Case<'_>) -> Option<Draft> {
     if case.is_use_known() {
         return None;

@@ -21,7 +21,8 @@ pub(crate) const RULE: Rule = Rule {
     ),
 };
 
-/// At most, since the registers of the card next to the recorder are read without the fabric.
+/// Judges the recorder's own traffic. The cost is an upper bound: the recorder reads the registers of the card next to it
+/// without the fabric.
 fn judge(case: &Case<'_>) -> Option<Draft> {
     let Instance::Device(card) = case.place() else { return None };
     let reads = case.rate("card_small_reads").filter(|&reads| reads > 0.0)?;

@@ -8,7 +8,8 @@ use numakit_model::Instance;
 
 /// Growth below this is not looked at: page tables of 128 GiB in small pages have 256 MiB.
 const LARGE: f64 = 64.0 * 1048576.0;
-/// From this share of the growth on one node, and of the CPU time on others, in percent.
+/// The share of the growth on one node, and of the CPU time on other nodes, from which on page tables are a finding, in
+/// percent.
 const MOST: f64 = 90.0;
 const ELSEWHERE: f64 = 25.0;
 

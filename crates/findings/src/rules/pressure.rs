@@ -5,7 +5,7 @@ use crate::case::{Case, Draft, percent};
 use crate::course::Limit;
 use crate::finding::{CostBasis, FindingCost};
 
-/// From this share of the time on, in percent.
+/// The share of the time in which threads wait for memory from which on it is a finding, in percent.
 const MUCH: f64 = 2.0;
 
 pub(crate) const RULE: Rule = Rule {
@@ -15,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
     judge: Judge::Rows(Limit { formula: "stall", threshold: MUCH, scopes: MACHINE, minimum: None }, judge),
 };
 
-/// Silent where files, swap or compaction say what it waits for.
+/// Judges memory pressure. Finds nothing if the rules for files, swap or compaction say what threads wait for.
 fn judge(case: &Case<'_>) -> Option<Draft> {
     let share = case.rate("stall").filter(|&share| share >= MUCH)?;
     let is_known = [("refaults", 500.0), ("swapped", 50.0), ("compactions", 10.0)];

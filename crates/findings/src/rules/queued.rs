@@ -6,7 +6,7 @@ use crate::course::Limit;
 use crate::finding::{Certainty, CostBasis, FindingCost, FindingSubject};
 use numakit_model::numbers::NumberStyle;
 
-/// From this share of waiting threads on, in percent.
+/// The share of waiting threads from which on it is a finding, in percent.
 const MANY: f64 = 20.0;
 
 pub(crate) const RULE: Rule = Rule {
@@ -42,7 +42,8 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     Some(Draft::measured(owner(case, cpus), says, cost, remedy).with(evidence).certainty(Certainty::Likely))
 }
 
-/// A program with no more threads than there are CPUs, and one that waits for them, is not the one that has too many.
+/// Who has too many threads. A program that has no more threads than there are CPUs is not the cause, even if its
+/// threads wait.
 fn owner(case: &Case<'_>, cpus: f64) -> FindingSubject {
     match case.facts.mean("task.threads") {
         Some(threads) if threads <= cpus + 1.0 => FindingSubject::Machine,

@@ -7,7 +7,8 @@ use crate::finding::{Certainty, FindingCost};
 use numakit_model::Instance;
 use numakit_model::numbers::grouped;
 
-/// From this share of refused ones on, in percent; with fewer that asked, nothing is said.
+/// The share of refused huge pages from which on it is a finding, in percent. If fewer huge pages than the second number
+/// were asked for, the rule finds nothing.
 const MANY: f64 = 10.0;
 const MIN_ASKED: f64 = 100.0;
 

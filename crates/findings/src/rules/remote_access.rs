@@ -20,7 +20,8 @@ pub(crate) const TRAFFIC: Rule = rule("far-traffic", FAR_TRAFFIC, |case| judge(c
 pub(crate) const HINTS: Rule =
     rule("far-hint-faults", FAR_HINTS, |case| judge(case, "accesses that NUMA balancing sampled"));
 
-/// Silent where samples tell whose use it is, and where a better counter of the machine tells the same.
+/// Judges counted accesses. Finds nothing if samples tell who uses far memory, or if a better counter of the machine tells
+/// the same.
 fn judge(case: &Case<'_>, of: &str) -> Option<Draft> {
     let formula = case.formula();
     let share = case.rate(formula).filter(|&share| share >= FAR && !case.is_use_known())?;

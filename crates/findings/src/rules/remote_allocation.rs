@@ -7,7 +7,7 @@ use crate::finding::{Certainty, FindingCost};
 use crate::limits::{FAR, FAR_ALLOCATIONS};
 use numakit_model::Instance;
 
-/// With fewer allocations nothing is said.
+/// With fewer allocations the rule finds nothing.
 const MIN_ALLOCATIONS: f64 = 1000.0;
 
 pub(crate) const RULE: Rule = Rule {
@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     judge: Judge::Rows(FAR_ALLOCATIONS.at(MACHINE), judge),
 };
 
-/// Silent where a node was full: that is the cause, and has a finding of its own.
+/// Judges remote allocations. Finds nothing if a node was full: that is then the cause, and has a finding of its own.
 fn judge(case: &Case<'_>) -> Option<Draft> {
     let overflow = |node: &u32| case.facts.rate("overflow_share", Instance::Node(*node));
     if case.facts.nodes().iter().filter_map(overflow).any(|share| share >= OVERFLOW) {

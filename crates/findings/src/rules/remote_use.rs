@@ -58,11 +58,11 @@ const USING: Unit = Unit {
     is: "are",
 };
 
-/// With less of its time at memory, in percent, a program has no trouble with where that is.
+/// A program with less than this share of its time at memory, in percent, loses nothing by where its memory is.
 const MATTERS: f64 = 5.0;
 
-/// Why the samples of the observed program do not tell whether it uses far memory, where others would: there are too few. `None` where
-/// they tell it, or nothing was sampled, or it hardly uses memory.
+/// Why the samples of the observed program are too few to tell whether it uses far memory. `None` if there are enough, if
+/// nothing was sampled, or if the program hardly uses memory.
 pub(crate) fn too_few(facts: &Facts<'_>) -> Option<String> {
     let events = |unit: &Unit| facts.sum(unit.events, Instance::Machine).map(|found| (found, unit.minimum));
     let (waits, pages) = (events(&WAITING), events(&USING));
@@ -111,7 +111,7 @@ fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
 /// Use by node of the CPU and node of the memory.
 struct Pairs {
     nodes: Vec<u32>,
-    /// (node of the CPU, node of the memory, use), far ones only.
+    /// Node of the CPU, node of the memory, and use, for pairs of different nodes.
     far: Vec<(u32, u32, f64)>,
 }
 
@@ -140,7 +140,7 @@ impl Pairs {
         self.nodes.iter().copied().filter(|&node| share(node) >= NAMED).collect()
     }
 
-    /// Whether threads of all nodes that use memory use about as much of each other one.
+    /// Whether the threads of each node that uses memory use about as much memory of each other node.
     fn is_spread(&self) -> bool {
         let homes = self.named(|pair| pair.1);
         let even = self.total() / homes.len().max(1) as f64;

@@ -1,4 +1,4 @@
-//! The hypervisor gives the CPUs to other guests.
+//! The hypervisor gives the CPUs of this machine to other guests.
 
 use super::{COSTLY, Judge, MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, percent};

@@ -6,7 +6,8 @@ use crate::course::Limit;
 use crate::finding::{Certainty, FindingCost, FindingSubject};
 use numakit_model::Instance;
 
-/// From this rate on; with fewer faults in all nothing is said: every program start has some.
+/// The rate from which on faults that read from storage are a finding. With fewer such faults in all the rule finds nothing:
+/// every program start has some.
 const MANY: f64 = 20.0;
 const MIN_FAULTS: f64 = 100.0;
 

@@ -5,7 +5,7 @@ use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
 use crate::finding::FindingCost;
 
-/// From this rate of pages on.
+/// The rate of swapped pages from which on they are a finding.
 const MANY: f64 = 50.0;
 
 pub(crate) const RULE: Rule = Rule {

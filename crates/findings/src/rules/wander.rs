@@ -5,9 +5,9 @@ use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
 use crate::finding::{Certainty, FindingCost, FindingSubject};
 
-/// From this share of threads away from their memory on, in percent.
+/// The share of threads away from their memory from which on it is a finding, in percent.
 const MANY: f64 = 30.0;
-/// Fewer migrations a second are those of a scheduler that has found its places.
+/// Fewer migrations a second than this are usual: the scheduler has found a place for each thread.
 const OFTEN: f64 = 5.0;
 
 pub(crate) const RULE: Rule = Rule {
@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     ),
 };
 
-/// Samples of use say more: then this is silent.
+/// Judges how threads move. Finds nothing if samples tell which memory the program uses: they say more.
 fn judge(case: &Case<'_>) -> Option<Draft> {
     let away = case.rate("away_share").filter(|&share| share >= MANY && !case.is_use_known())?;
     let seconds = case.facts.seconds.max(f64::MIN_POSITIVE);

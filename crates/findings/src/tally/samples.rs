@@ -1,4 +1,5 @@
-//! Samples between two labels, column by column: most columns have one value in all of them.
+//! Sums samples between two labels, column by column: most columns have one value in all of these samples, which costs one
+//! step.
 
 use super::{Command, Movement, SLOT, Tally, carried};
 use numakit_model::Kind;
@@ -15,7 +16,7 @@ impl Tally {
         self.first.get_or_insert(first);
         self.end = batch.time[rows.clone()].iter().fold(self.end, |end, time| end.max(*time));
         let mut from = rows.start;
-        // Of what follows the end of the command, only the first interval belongs to it.
+        // Of the samples after the end of the command, only the first has an interval that belongs to it.
         if matches!(self.command, Command::Ended(_)) {
             from += 1;
             self.between_labels(&Samples::new(batch, rows.start..from));
@@ -66,7 +67,7 @@ impl Tally {
         self.last_time = samples.times().last().copied();
     }
 
-    /// The rows at which a slot ends, after what belongs to all columns of the selected phase.
+    /// The rows at which a slot ends. Also adds the values of the selected phase that belong to no single column.
     fn selected_rows(&mut self, samples: &Samples<'_>) -> Vec<usize> {
         if !self.inside {
             // The first interval of the phase began with the sample before it.
@@ -101,7 +102,7 @@ impl Tally {
         let (movement, spread, blocks) = (&mut self.movements[at], &mut self.spreads[at], &mut self.blocks);
         if let Movement::Level(_) = movement {
             let column = &samples.batch.columns[at];
-            // One of equal values says as much as all.
+            // If all values are equal, the first one says as much as all of them.
             let rows = samples.rows.clone().take(if still.is_some() { 1 } else { usize::MAX });
             return rows.filter_map(|row| column.get(row)).for_each(|value| movement.add_level(value));
         }
@@ -218,11 +219,12 @@ fn counted(
 struct Elapsed {
     each: Vec<u64>,
     total: u64,
-    /// Whether products of them and levels below the maximum, and sums of these, fit.
+    /// Whether the time is so short that the products of times and levels below [`MAX_LEVEL`] do not overflow, nor do their
+    /// sums.
     is_short: bool,
 }
 
-/// Levels below it times a short time fit, as does the integral of one interval.
+/// The product of a level below this and a time below [`MAX_ELAPSED`] does not overflow.
 const MAX_LEVEL: u64 = 1 << 53;
 const MAX_ELAPSED: u64 = 1 << 40;
 
@@ -235,13 +237,14 @@ impl Elapsed {
         Self { is_short: total < MAX_ELAPSED, each, total }
     }
 
-    /// The integral of a level that stays, in units and seconds. The fractions below 1 of many integrals add up in
-    /// `rest`, so that it is that of all intervals.
+    /// The integral of a level that stays the same, in units and seconds. The fractions below 1 of many integrals add up in
+    /// `rest`, so that nothing of the sum is lost.
     fn integral(&self, level: u64, rest: &mut u128) -> Option<u64> {
         (self.total > 0).then(|| integral(level, self.total, rest))?
     }
 
-    /// The same of a level that changes; `level` gives it, or `None` for what is left out.
+    /// The integral of a level that changes. `level` turns a value of the column into the level; a value for which it
+    /// returns `None` is left out.
     fn integrals(
         &self,
         column: &Column,

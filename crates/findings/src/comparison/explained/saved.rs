@@ -28,7 +28,7 @@ pub enum SavedResultError {
     /// It is too large.
     #[error("{0} has more than {limit} MiB, which no result of 'numa explain' has", limit = MAX_BYTES >> 20)]
     Large(PathBuf),
-    /// It is something else, or not whole.
+    /// The file is no result, or only a part of one.
     #[error("{path} is not a result of 'numa explain --json', or it is damaged: {why}")]
     Damaged {
         /// The file.
@@ -36,7 +36,7 @@ pub enum SavedResultError {
         /// What is wrong, and where.
         why: String,
     },
-    /// A newer numa wrote it.
+    /// A newer version of numa wrote the file.
     #[error("{path} has version {found} of the form; this numa reads {known}: use the numa that wrote it, or a newer one",
         known = ExplainReport::VERSION)]
     Newer {
@@ -59,7 +59,7 @@ pub struct SavedSamples {
 /// A contended line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SavedLine {
-    /// The object that contains it, by its place in the list of objects.
+    /// The object that contains the line, by its place in the list of objects.
     pub object: Option<u32>,
     /// What the threads share.
     pub sharing: Sharing,
@@ -74,7 +74,7 @@ pub struct SavedObject {
     pub name: String,
     /// Its part of the time at memory.
     pub time_share: Option<f64>,
-    /// The part of its time outside of the caches that is at other nodes.
+    /// The part of the object's time outside of the caches that is at other nodes.
     pub remote: Option<ShareEstimate>,
 }
 
