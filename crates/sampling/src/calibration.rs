@@ -26,15 +26,15 @@ const TIME: Duration = Duration::from_millis(30);
 const FREQUENCY: u32 = 4000;
 /// Stops of a calibration by ptrace.
 const STOPS: u32 = 100;
-/// CPU time between them, and the time after which it ends in any case.
+/// CPU time between two stops, and the time after which the calibration ends in any case.
 const BETWEEN: Duration = Duration::from_micros(200);
 const MAX_TIME: Duration = Duration::from_millis(200);
 /// Samples of a calibration by performance events or by a timer, and the CPU time after which it ends in any case.
 const SAMPLES: usize = 24;
 const MAX_SAMPLED_TIME: Duration = Duration::from_secs(2);
 
-/// Calibrations until samples land in one place. Where others use the processor, they may land elsewhere for a while: on one
-/// virtual machine 70 to 100 % landed behind the load, within a minute.
+/// Maximum number of calibrations until samples land in one place. While other programs use the processor, samples may land
+/// elsewhere: on one virtual machine 70 to 100 % landed behind the load, within a minute.
 const ATTEMPTS: usize = 4;
 
 /// The result for a method.
@@ -47,7 +47,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Where its samples land. Too few samples are no evidence for anything.
+    /// Where the method's samples land. Too few samples are no evidence for any place, and count as [`Landing::Other`].
     pub fn landing(&self) -> Landing {
         self.counts.landing().unwrap_or(Landing::Other)
     }
@@ -71,7 +71,7 @@ pub struct MachineKind {
 }
 
 impl MachineKind {
-    /// Of a machine; what it does not say is empty.
+    /// The kind of a machine. What the machine does not state is empty.
     pub fn of(root: &SysRoot) -> Self {
         let processor = Processor::read(root);
         let firmware = |file: &str| root.text(&format!("/sys/class/dmi/id/{file}")).unwrap_or_default();
@@ -93,7 +93,7 @@ impl MachineKind {
 /// The first word of the product of a virtual machine.
 const GUEST: &str = "guest";
 
-/// Without what separates fields and lines in the file.
+/// The text without the characters that separate fields and lines in the file.
 fn printed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -104,14 +104,14 @@ pub fn known() -> Vec<KeptCalibration> {
     MethodKind::ALL.into_iter().filter_map(|method| file::find(&folders, &machine, method)).collect()
 }
 
-/// The result for a method: that in the cache, else a new one.
+/// The calibration of a method: the one in the cache, or a new one if the cache has none.
 pub fn of_method(method: MethodKind) -> Result<Calibration, MethodError> {
     let machine = MachineKind::of(&SysRoot::host());
     found(&file::folders(), &machine, method, || measured(method))
 }
 
-/// A new result for a method, measured on the calling thread. It takes the place of that in the cache if its samples landed
-/// in one place and the cache can be written to.
+/// Calibrates a method anew, on the calling thread. The result replaces the one in the cache if the samples landed in one
+/// place and the cache can be written to.
 pub fn again(method: MethodKind) -> Result<Calibration, MethodError> {
     let machine = MachineKind::of(&SysRoot::host());
     renewed(&file::folders(), &machine, || measured(method))
@@ -129,7 +129,7 @@ fn found(
     }
 }
 
-/// Measures until samples land in one place, a few times at most.
+/// Measures until samples land in one place, at most [`ATTEMPTS`] times.
 fn renewed(
     folders: &[PathBuf],
     machine: &MachineKind,
@@ -163,7 +163,7 @@ pub fn by_perf() -> Result<LandingCounts, MethodError> {
     let mut method = PerfMethod::for_caller(&settings, Landing::Other)?;
     let mut counts = LandingCounts::default();
     let end = clock::thread_cpu() + MAX_SAMPLED_TIME.as_nanos() as u64;
-    // On a busy machine this thread does not run all the time.
+    // On a busy machine this thread does not run all the time, so only its CPU time counts.
     while counts.total() < SAMPLES as u32 && clock::thread_cpu() < end {
         chain.run(TIME);
         method.drain(&mut |event| {
@@ -177,12 +177,12 @@ pub fn by_perf() -> Result<LandingCounts, MethodError> {
     Ok(counts)
 }
 
-/// Measures the method in the program, by a timer of this one: it needs no library.
+/// Calibrates the method in the program by a timer of this process, which needs no library.
 pub fn by_timer() -> io::Result<LandingCounts> {
     let mut chain = LoadChain::new(BYTES);
     let timer = CpuTimer::every(BETWEEN)?;
     let end = clock::thread_cpu() + MAX_SAMPLED_TIME.as_nanos() as u64;
-    // Such timers expire with the kernel's tick.
+    // These timers expire only with the kernel's tick, so the loop waits for their number.
     while timer.count() < SAMPLES && clock::thread_cpu() < end {
         chain.run(TIME / 10);
     }
@@ -193,7 +193,7 @@ pub fn by_timer() -> io::Result<LandingCounts> {
 
 /// Measures the method of ptrace, whatever the cache has. The calling thread must not trace anything.
 pub fn by_ptrace() -> io::Result<LandingCounts> {
-    // As stops of a tracer belong to one thread, one is made for it.
+    // The stops of a tracer belong to one thread, so a thread is started for them.
     std::thread::scope(|scope| {
         let thread =
             std::thread::Builder::new().name("calibration".to_owned()).spawn_scoped(scope, trace_chain)?;
@@ -211,7 +211,7 @@ fn trace_chain() -> io::Result<LandingCounts> {
         std::thread::sleep(BETWEEN);
         match tracer.interrupt(child.id()) {
             Ok(()) => {}
-            // It has ended.
+            // The traced child has ended.
             Err(error) if error.raw_os_error().is_some() => break,
             Err(error) => return Err(error),
         }

@@ -11,9 +11,9 @@ use numakit_sys::{SysRoot, cache, clock};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Its name.
+/// Name of the file.
 pub(crate) const FILE: &str = "landing";
-/// Its lines at most: the machines that share a home directory.
+/// Maximum number of lines in the file: of machines that share a home directory.
 const MAX_LINES: usize = 64;
 const SECOND: u64 = 1_000_000_000;
 
@@ -29,14 +29,14 @@ pub struct CalibrationMoment {
 }
 
 impl CalibrationMoment {
-    /// Now; `None` where the kernel does not show its load.
+    /// The moment now; `None` where the kernel does not show its load.
     pub fn now(root: &SysRoot) -> Option<Self> {
         let online = CpuSet::parse_list(&root.text("/sys/devices/system/cpu/online").ok()?).ok()?;
         let load = LoadAverage::read(root)?.minute;
         Some(Self { time: clock::utc() / SECOND, load, cpus: u32::try_from(online.len()).ok()? })
     }
 
-    /// Whether others had to wait for CPUs.
+    /// Whether other programs had to wait for CPUs.
     pub fn was_busy(&self) -> bool {
         self.load >= f64::from(self.cpus)
     }
@@ -63,7 +63,7 @@ pub struct KeptCalibration {
     pub machine: MachineKind,
     /// The result.
     pub calibration: Calibration,
-    /// When it was measured; `None` if the line does not say it.
+    /// When it was measured; `None` if the file's line does not say so.
     pub moment: Option<CalibrationMoment>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn folders() -> Vec<PathBuf> {
     cache::folders(FILE)
 }
 
-/// The calibration of a method that one of the folders has.
+/// The calibration of a method for this machine, from the first folder that has one.
 pub(crate) fn find(
     folders: &[PathBuf],
     machine: &MachineKind,
@@ -105,8 +105,8 @@ pub(crate) fn find(
     folders.iter().find_map(|folder| cache::load(folder, FILE).and_then(find))
 }
 
-/// Writes it to the first folder where that is possible; nowhere is no error, as it can be measured again. What is not
-/// conclusive is not kept: it was true for a moment.
+/// Writes a calibration to the first folder where that is possible. If there is none, that is no error: the method can be
+/// calibrated again. A result without a clear place is not kept, as it was true only for that moment.
 pub(crate) fn keep(folders: &[PathBuf], kept: &KeptCalibration) {
     if !kept.is_conclusive() {
         return;
@@ -126,7 +126,7 @@ pub(crate) fn keep(folders: &[PathBuf], kept: &KeptCalibration) {
     }
 }
 
-/// Parses a line of the file; `None` if it is none.
+/// Parses a line of the file; `None` if the line is damaged or from another version.
 pub fn parse(line: &str) -> Option<KeptCalibration> {
     let mut fields = line.split('\t');
     let mut field = || fields.next();

@@ -37,7 +37,7 @@ pub struct CallChains {
 struct ProcessChains {
     unwinder: UnwinderNative<Arc<[u8]>, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
-    /// When its mappings were read that the unwinder knows, in ns.
+    /// When those mappings of the process were read that the unwinder knows, in ns.
     read: u64,
     /// Their first addresses, and files.
     modules: Vec<(u64, FileKey)>,
@@ -51,8 +51,8 @@ impl std::fmt::Debug for ProcessChains {
 }
 
 impl CallChains {
-    /// The chain of a thread with these registers: the instruction, then the addresses to which functions return,
-    /// innermost first. It ends where the stack or the tables do, and before what is no code.
+    /// The chain of a thread with these registers: the instruction, then the addresses to which functions return, innermost
+    /// first. It ends where the stack or the unwind tables end, and before an address that is no code.
     pub fn of(
         &mut self,
         process: &ObservedProcess,
@@ -65,14 +65,15 @@ impl CallChains {
         known.chain(process, registers, stack)
     }
 
-    /// A process has ended or executes another program.
+    /// Forgets a process that has ended or executes a different program.
     pub fn forget(&mut self, process: u32) {
         self.processes.remove(&process);
     }
 }
 
-/// The chain of a thread that is in a program of which these are the file's bytes, where its segments say, and no library is
-/// loaded; of the memory only the piece of the stack is known. `None` without unwind tables. All of it may be damaged.
+/// The chain of a thread in a program whose file has these bytes. The program is loaded where its segments say, without
+/// libraries, and of its memory only the piece of the stack is known. `None` without unwind tables. Any of these bytes may
+/// be damaged.
 pub fn of_elf(elf: &[u8], registers: &UserRegisters, stack: &StackPiece) -> Option<Vec<u64>> {
     let tables = Arc::new(UnwindTables::of_elf(elf)?);
     let mut chains = ProcessChains::new();
@@ -104,7 +105,7 @@ impl ProcessChains {
         }
     }
 
-    /// Loads the tables of code that is new, and forgets those of what is gone.
+    /// Loads the unwind tables of code that is new, and forgets the tables of code that is gone.
     fn update(&mut self, process: &ObservedProcess, files: &mut HashMap<FileKey, Option<Arc<UnwindTables>>>) {
         if self.read == process.refreshed() {
             return;
@@ -178,7 +179,8 @@ impl ProcessChains {
     }
 }
 
-/// By what a chain is found again. A thread that goes on in its function has the same; another one has another stack.
+/// The key of a chain among recent ones. While a thread goes on in its function, the key stays the same; a thread with a
+/// different stack has a different key.
 fn key(registers: &UserRegisters, stack: &StackPiece) -> u64 {
     let mut hasher = DefaultHasher::new();
     (registers.ip, registers.stack_pointer()).hash(&mut hasher);
@@ -200,11 +202,11 @@ fn unwind_registers(registers: &UserRegisters) -> framehop::UnwindRegsNative {
     framehop::UnwindRegsNative::new(general[LINK], registers.stack_pointer(), general[FRAME_POINTER])
 }
 
-/// Reads words of a stack: those of the piece as they were, the others as they are now.
+/// Reads words of a stack. Words in the sampled piece are as they were then; all others are as they are now.
 struct StackReader<'a> {
     process: &'a ObservedProcess,
     stack: &'a StackPiece,
-    /// From its start to the end of its page.
+    /// The memory from `start` to the end of its page.
     page: Vec<u8>,
     start: u64,
 }

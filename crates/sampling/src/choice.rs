@@ -35,7 +35,7 @@ pub enum Closed {
     Refused(Refusal),
     /// No library can be preloaded.
     Preload(PreloadObstacle),
-    /// It leads only to programs that are started by this one.
+    /// The method leads only to programs that this process starts.
     Running,
     /// The user asked for another method.
     NotAsked,
@@ -52,12 +52,12 @@ impl fmt::Display for Closed {
     }
 }
 
-/// The method that is taken, and why the better ones are not. Printed, it is one line.
+/// The method that is used, and why the better ones are not. Printed, it is one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// The method.
     pub method: MethodKind,
-    /// The better ones.
+    /// The better methods, each with the reason why it is closed.
     pub closed: Vec<(MethodKind, Closed)>,
 }
 
@@ -71,13 +71,13 @@ impl fmt::Display for Choice {
     }
 }
 
-/// There is no method.
+/// No method is open.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("no samples can be taken: {}; {fix}", reasons(closed))]
 pub struct NoMethod {
-    /// Why each one is closed.
+    /// Each method with the reason why it is closed.
     pub closed: Vec<(MethodKind, Closed)>,
-    /// What opens the best one.
+    /// What opens the best method.
     pub fix: Fix,
 }
 

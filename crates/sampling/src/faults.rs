@@ -11,24 +11,26 @@ use numakit_sys::registers::UserRegisters;
 use std::collections::HashMap;
 use std::io;
 
-/// Pages of a ring: where it is drained every 5 ms, 88 faults with a piece of the stack are 17,000 a second. All rings of a CPU
-/// fit what the kernel lets an ordinary user lock (516 KiB).
+/// Pages of a ring with all faults. It is drained every 5 ms, and has room for 88 faults with a piece of the stack: that is
+/// 17,000 a second. All rings of a CPU together fit what the kernel lets an ordinary user lock (516 KiB).
 const PAGES: usize = 16;
-/// And of the few that stand for all: 175 of them are 4 million faults a second.
+/// Pages of a ring with one in [`SPARSE`] faults. It has room for 175 of them, which represent 4 million faults a second.
 const SPARSE_PAGES: usize = 32;
-/// And of those without registers and stack, the first that is permitted: a program touches its memory all at once, and 18,700
-/// of them are all pages of 73 MiB.
+/// Pages of a ring with addresses only, of which the first size that is permitted is used. A program touches its memory all
+/// at once: 18,700 addresses are all pages of 73 MiB.
 const PLAIN_PAGES: [usize; 2] = [256, 32];
-/// Bytes of the stack: most functions that touch memory first, and those of the C library that they call, use less.
+/// Bytes of the stack that come with a fault: most functions that touch memory first, and the functions of the C library
+/// that they call, use less.
 const STACK: u32 = 512;
-/// While there are too many, one in this many is taken: each of its neighbours is likely to be touched by the same function.
+/// While there are too many faults, one in this many is taken: the same function is likely to touch the pages around it.
 const SPARSE: u64 = 127;
-/// In a window of this time, in ns, about this many faults of each CPU are taken, which is 20,000 a second: each takes 2 us of
-/// the program.
+/// In a window of this time, in ns, about this many faults of each CPU are taken. That is 20,000 a second, and each takes 2
+/// us of the program's time.
 const WINDOW: u64 = 100_000_000;
-const MOST: u64 = 2_000;
+const MAX_IN_WINDOW: u64 = 2_000;
 
-/// Files of a thread on a CPU: all faults, one in many, and the addresses of all if they are wanted.
+/// Open files for a thread on a CPU: one for all faults, one for one in many, and one for the addresses of all if these are
+/// wanted.
 pub fn files(every_touch: bool) -> usize {
     2 + usize::from(every_touch)
 }
@@ -50,7 +52,7 @@ pub struct FaultSample {
     pub registers: UserRegisters,
     /// The top of the stack.
     pub stack: StackPiece,
-    /// Number of faults that it represents; 0 for one that was delivered before, or may have been.
+    /// Number of faults that this one represents; 0 if it was delivered before, or may have been.
     pub weight: u64,
 }
 
@@ -70,7 +72,7 @@ pub struct PageTouch {
 }
 
 impl PageTouch {
-    /// `None` for a record without address.
+    /// The touch in a record; `None` if the record has no address.
     pub(crate) fn of(raw: &RawSample<'_>) -> Option<Self> {
         let RawSample { process, thread, time, cpu, address, .. } = *raw;
         Some(Self { process, thread, time, cpu, address: address? })
@@ -81,14 +83,14 @@ impl PageTouch {
 /// in [`SPARSE`] represents all.
 #[derive(Debug)]
 pub struct FaultRings {
-    /// All, unless paused.
+    /// All faults, unless they are paused.
     rings: SampledRings,
-    /// One in [`SPARSE`], always.
+    /// One in [`SPARSE`] faults, always.
     sparse: SampledRings,
-    /// The addresses of all, always, if they are wanted and there is room for them.
+    /// The addresses of all faults, always, if they are wanted and there is room for their rings.
     plain: Option<SampledRings>,
     window: u64,
-    /// In the window, by CPU; those that were lost are of any.
+    /// Faults that were taken in the window, by CPU. Faults that were lost may be of any CPU.
     taken: HashMap<Option<u32>, u64>,
     lost_in_window: u64,
     is_paused: bool,
@@ -99,7 +101,7 @@ pub struct FaultRings {
 }
 
 impl FaultRings {
-    /// Opens them for these tasks, with the addresses of all faults or without.
+    /// Opens the rings for these tasks. With `every_touch`, also those for the addresses of all faults.
     pub fn open(tasks: SampledTasks<'_>, every_touch: bool) -> Result<Self, SamplingError> {
         let open = |period, content, pages| {
             let events = [SampledEvent::page_faults(period)];
@@ -109,7 +111,7 @@ impl FaultRings {
         Ok(Self {
             rings: open(1, whole, PAGES)?,
             sparse: open(SPARSE, whole, SPARSE_PAGES)?,
-            // Where only they are refused, neighbours tell of the others.
+            // If only these are refused, the page faults of neighbouring pages tell who touched a page.
             plain: PLAIN_PAGES
                 .into_iter()
                 .filter(|_| every_touch)
@@ -124,11 +126,11 @@ impl FaultRings {
         })
     }
 
-    /// Takes those of these threads too.
+    /// Takes the faults of these threads too.
     pub fn add(&mut self, threads: &[u32], cpus: &CpuSet) -> Result<(), SamplingError> {
         self.rings.add(threads, cpus)?;
         self.sparse.add(threads, cpus)?;
-        // Without those of all threads, neighbours tell more than the rest of them.
+        // If some threads are missing, the touches of the others tell less than the faults of neighbouring pages.
         if self.plain.as_mut().is_some_and(|plain| plain.add(threads, cpus).is_err()) {
             self.plain = None;
         }
@@ -155,7 +157,7 @@ impl FaultRings {
                 fill(fault, raw, 1);
                 take(fault);
             }
-            // They have cost the program as much.
+            // Lost faults have cost the program as much as the others.
             PerfRecord::Lost(records) => {
                 *lost_in_window += records;
                 *lost += records;
@@ -164,7 +166,7 @@ impl FaultRings {
         });
         let stands_for_all = *is_paused || *lost > lost_before;
         sparse.drain(&mut |record, _| {
-            // That others were lost is known only when there is room again.
+            // The kernel reports lost records only when there is room again, so this does not count them.
             if let PerfRecord::Sample(raw) = record {
                 fill(fault, raw, if stands_for_all { SPARSE } else { 0 });
                 take(fault);
@@ -173,7 +175,7 @@ impl FaultRings {
         self.pace(clock::monotonic())
     }
 
-    /// Stops until the end of a window in which there were many, and goes on after it.
+    /// Pauses all faults until the end of a window that had too many, and resumes after it.
     fn pace(&mut self, now: u64) -> io::Result<()> {
         let is_over = now >= self.window + WINDOW;
         if is_over {
@@ -181,11 +183,11 @@ impl FaultRings {
             self.taken.clear();
         }
         let busiest = self.taken.values().max().copied().unwrap_or(0);
-        let is_full = busiest + self.lost_in_window >= MOST;
+        let is_full = busiest + self.lost_in_window >= MAX_IN_WINDOW;
         if is_full == self.is_paused {
             return Ok(());
         }
-        // What is left of the window.
+        // The rest of the window passes without samples.
         self.paused += if is_full { (self.window + WINDOW).saturating_sub(now) } else { 0 };
         self.is_paused = is_full;
         self.rings.set_running(!is_full)
@@ -209,7 +211,7 @@ fn fill(fault: &mut FaultSample, raw: &RawSample<'_>, weight: u64) {
     fault.time = raw.time;
     fault.cpu = raw.cpu;
     fault.address = raw.address.unwrap_or(0);
-    // A 32-bit program has none that could be followed.
+    // A 32-bit program has no registers that the unwinder could follow.
     fault.registers = raw.registers.unwrap_or(UserRegisters { ip: raw.ip, ..UserRegisters::default() });
     fault.stack.set(fault.registers.stack_pointer(), raw.stack);
 }

@@ -10,8 +10,8 @@ use numakit_sys::perf::sampling::{SampleContent, SampledEvent, SampledRings, Sam
 /// Pages of the ring of a CPU: 10,000 faults. Drained every 5 ms, that is 2 million a second.
 const PAGES: usize = 128;
 
-/// The page faults of everything on some CPUs, which root may see. First touches are among them: who takes them knows the
-/// pages that were in memory before.
+/// The page faults of everything that runs on some CPUs, which root may see. These include first touches: the caller must
+/// know which pages were in memory before.
 #[derive(Debug)]
 pub struct HintFaultRings {
     rings: SampledRings,
@@ -19,7 +19,7 @@ pub struct HintFaultRings {
 }
 
 impl HintFaultRings {
-    /// Opens them.
+    /// Opens the rings of these CPUs.
     pub fn open(cpus: &CpuSet) -> Result<Self, MethodError> {
         let rings = SampledRings::open(&SamplingRequest {
             events: &[SampledEvent::page_faults(1)],
@@ -30,7 +30,7 @@ impl HintFaultRings {
         Ok(Self { rings, lost: 0 })
     }
 
-    /// Takes those since the last call.
+    /// Takes the faults since the last call.
     pub fn drain(&mut self, take: &mut dyn FnMut(PageTouch)) {
         let Self { rings, lost } = self;
         rings.drain(&mut |record, _| match record {

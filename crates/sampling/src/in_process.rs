@@ -25,13 +25,13 @@ pub struct InProcessMethod {
     landing: Landing,
     frequency: u32,
     period: u64,
-    /// Since when each process runs its program.
+    /// When each process began to run its present program.
     processes: HashMap<u32, u64>,
     sample: Sample,
 }
 
 impl InProcessMethod {
-    /// For programs that are started from now on with [`Self::variables`].
+    /// Opens the method for programs that are started from now on with [`Self::variables`].
     pub fn new(settings: &SampleSettings, landing: Landing) -> io::Result<Self> {
         let cpus = numakit_sys::sched::permitted().map_or(1, |cpus| cpus.len());
         Ok(Self {
@@ -81,7 +81,8 @@ pub fn preloaded(library: &Path) -> (OsString, OsString) {
     (OsString::from(PRELOAD), preload)
 }
 
-/// A sample whose CPU time passed in the kernel for the most part is one of the kernel: ticks count for either.
+/// Fills a sample from the ring. A sample counts as one of the kernel if most of its CPU time passed there: the timer's
+/// ticks count both kinds of time.
 fn fill(sample: &mut Sample, raw: &RingSample, period: u64) {
     let mut general = [0; GENERAL];
     general.copy_from_slice(&raw.general[..GENERAL]);
@@ -109,14 +110,14 @@ impl Method for InProcessMethod {
     }
 
     fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError> {
-        // Before the samples: those of a program that is executed are of another memory.
+        // This must come before the samples: those of a program that was just executed belong to different memory.
         let ended = self.announce(take);
         let Self { ring, sample, period, .. } = self;
         let count = ring.drain(&mut |raw| {
             fill(sample, raw, *period);
             take(MethodEvent::Sample(sample));
         });
-        // They write no more samples.
+        // Processes that have ended write no more samples, so their end comes after all of them.
         for process in ended {
             take(MethodEvent::Ended { process, thread: process });
         }

@@ -5,7 +5,7 @@ pub use crate::operand::Landing;
 use numakit_sys::chain::ChainSpot;
 use std::fmt;
 
-/// The word for it in results.
+/// The word for a landing in results.
 pub fn word(landing: Landing) -> &'static str {
     match landing {
         Landing::Behind => "precise",
@@ -15,7 +15,7 @@ pub fn word(landing: Landing) -> &'static str {
     }
 }
 
-/// What it means, as the end of a sentence about samples.
+/// What a landing means, as the end of a sentence about samples.
 pub fn sentence(landing: Landing) -> &'static str {
     match landing {
         Landing::Behind => "samples land right behind the instruction that waited",
@@ -44,7 +44,7 @@ pub struct LandingCounts {
 const ENOUGH: u32 = 8;
 
 impl LandingCounts {
-    /// Counts a sample. Those outside of the loop say nothing.
+    /// Counts a sample. One outside of the loop says nothing, and is not counted.
     pub fn add(&mut self, spot: ChainSpot) {
         match spot {
             ChainSpot::Behind => self.behind += 1,
@@ -61,7 +61,8 @@ impl LandingCounts {
         self.behind + self.one_further + self.block_start + self.at_load + self.elsewhere
     }
 
-    /// Where at least nine of ten landed; `None` for too few samples.
+    /// The place where at least nine of ten samples landed; [`Landing::Other`] if there is none, and `None` with too few
+    /// samples.
     pub fn landing(&self) -> Option<Landing> {
         let total = self.total();
         if total < ENOUGH {

@@ -19,10 +19,10 @@ pub enum MethodKind {
 }
 
 impl MethodKind {
-    /// All, the best first.
+    /// All methods, the best first.
     pub const ALL: [Self; 3] = [Self::Perf, Self::InProcess, Self::Ptrace];
 
-    /// The word for it in result files.
+    /// The word for the method in result files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Perf => "perf",
@@ -84,7 +84,7 @@ pub struct Losses {
     pub overflowed: u64,
     /// Times that the kernel stopped sampling for a while.
     pub throttled: u64,
-    /// Samples without registers, as those of 32-bit programs.
+    /// Samples that had no registers, such as those of 32-bit programs.
     pub without_registers: u64,
     /// Bytes or records that could not be read.
     pub damaged: u64,
@@ -123,16 +123,16 @@ pub enum MethodError {
 
 /// An open method. Samples are taken from when it is opened until it is dropped.
 pub trait Method: fmt::Debug + Send {
-    /// Which one it is.
+    /// Which of the methods this is.
     fn kind(&self) -> MethodKind;
 
-    /// Delivers what came since the last call, and returns the number of samples. It never waits; call it every few
-    /// milliseconds, as registers and memory belong together for a moment only.
+    /// Delivers what came since the last call, and returns the number of samples. It never waits. Call it every few
+    /// milliseconds: the registers of a sample and the memory of its process match for a moment only.
     fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError>;
 
     /// What was lost so far.
     fn losses(&self) -> Losses;
 
-    /// Where its samples land.
+    /// Where the method's samples land.
     fn landing(&self) -> Landing;
 }

@@ -17,7 +17,8 @@ use std::path::Path;
 /// MethodVariables that a program needs in its environment.
 pub type MethodVariables = [(OsString, OsString)];
 
-/// Where the samples of a method land. A calibration that fails is no evidence, and no reason to take no samples.
+/// Where the samples of a method land. A calibration that fails counts as [`Landing::Other`]: it is no reason to take no
+/// samples.
 fn landing(method: MethodKind) -> Landing {
     calibration::of_method(method).as_ref().map_or(Landing::Other, Calibration::landing)
 }

@@ -1,8 +1,8 @@
-//! From the registers of an interrupted thread to the memory operand that it waited for.
+//! From the registers of an interrupted thread to the memory operand that the thread waited for.
 //!
-//! A time sample lands right behind the instruction that waited, and its registers are those after it: a load has
-//! often overwritten its own address. [`Decoder`] finds the instruction, and its address by rules in a fixed order.
-//! What it cannot find is unknown, and never computing.
+//! A time sample lands right behind the instruction that waited, and its registers are those after the instruction: a load
+//! has often overwritten its own address. [`Decoder`] finds the instruction, and its address by rules in a fixed order. An
+//! operand that it cannot find is unknown; it is never taken for computing.
 
 mod access;
 mod address_map;

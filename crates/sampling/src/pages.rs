@@ -13,7 +13,7 @@ use std::sync::Arc;
 const REMEMBERED: u64 = 200_000_000;
 /// Pages that are remembered at most.
 const MAX_REMEMBERED: usize = 1 << 17;
-/// Reading numa_maps holds the lock of the process, so it is read during one part in this many at most.
+/// Reading numa_maps holds a lock of the process, so at most one in this many parts of the time is spent on it.
 const SHARE_OF_TIME: u64 = 20;
 
 /// Where the page of an address is.
@@ -21,7 +21,7 @@ const SHARE_OF_TIME: u64 = 20;
 pub enum PagePlace {
     /// On this node.
     Node(u32),
-    /// On one of these: bytes of its mapping by node.
+    /// On one of the nodes of its mapping, each with the mapping's bytes there.
     Among(Arc<[(u32, u64)]>),
     /// Not in memory.
     Absent,
@@ -35,7 +35,7 @@ pub struct PageNodes {
     root: SysRoot,
     pages: Option<Arc<dyn Pages>>,
     page_size: u64,
-    /// With a single node all memory is on it.
+    /// The node of all memory, if the machine has only one.
     only: Option<u32>,
     remembered: HashMap<(u32, u64), (u64, PagePlace)>,
     /// Processes of which the kernel does not tell it of single pages, with the nodes of their mappings.
@@ -45,14 +45,14 @@ pub struct PageNodes {
 /// The nodes of the mappings of a process.
 #[derive(Debug, Default)]
 struct MappingNodes {
-    /// By first address.
+    /// The nodes of each mapping, by its first address.
     places: BTreeMap<u64, PagePlace>,
-    /// When they are read again, in ns.
+    /// When `numa_maps` is read again, in ns.
     next: u64,
 }
 
 impl PageNodes {
-    /// For the processes of a machine with these nodes with memory.
+    /// Finds nodes for the processes of a machine with these nodes with memory.
     pub fn new(root: &SysRoot, nodes: &[u32]) -> Self {
         Self {
             root: root.clone(),
@@ -97,7 +97,7 @@ impl PageNodes {
                         batch.iter().map(|page| (process, *page)).zip(places.map(|place| (now, place)));
                     return self.remembered.extend(found);
                 }
-                // It has ended. What is remembered of it stays.
+                // The process has ended, and what is remembered of it stays.
                 Err(error) if error.kind() == ErrorKind::NotFound || has_ended(&self.root, process) => return,
                 Err(_) => {}
             }
@@ -112,7 +112,7 @@ impl PageNodes {
         }
     }
 
-    /// Where the page of an address is, as it was when it was asked for last.
+    /// Where the page of an address was when it was last asked for.
     pub fn place(&self, process: u32, address: u64) -> PagePlace {
         if let Some(node) = self.only {
             return PagePlace::Node(node);
@@ -121,12 +121,12 @@ impl PageNodes {
         self.remembered.get(&(process, page)).map_or(PagePlace::Unknown, |(_, place)| place.clone())
     }
 
-    /// Whether the nodes of single pages of a process are not known, only those of mappings.
+    /// Whether the kernel tells only the nodes of whole mappings of a process, not those of single pages.
     pub fn is_coarse(&self, process: u32) -> bool {
         self.mappings.contains_key(&process)
     }
 
-    /// The process has another memory, or none: nothing is remembered of it.
+    /// Forgets the pages of a process that has ended or has different memory.
     pub fn forget(&mut self, process: u32) {
         self.remembered.retain(|(of, _), _| *of != process);
         self.mappings.remove(&process);

@@ -21,10 +21,10 @@ const PAGES: usize = 64;
 /// Place of the event that counts page faults.
 const FAULTS: usize = 1;
 
-/// Files that are left for everything else.
+/// Open files that are left for all other purposes.
 const OTHER_FILES: usize = 64;
 
-/// How often the threads of a process are listed until no new one is missed.
+/// Maximum number of times that the threads of a process are listed until no new one is found.
 const MAX_LISTINGS: u32 = 8;
 /// After this time the record of a new thread is in the ring.
 const RECORD_DELAY: Duration = Duration::from_millis(1);
@@ -33,10 +33,10 @@ const RECORD_DELAY: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub struct PerfMethod {
     rings: SampledRings,
-    /// With settings that ask for page faults, if they could be opened.
+    /// The rings of page faults, if the settings ask for them and they could be opened.
     first_touch: Option<FaultRings>,
     landing: Landing,
-    /// With the rings of all CPUs: the processes of which samples are taken.
+    /// The processes whose samples are taken, if the rings are those of all CPUs.
     only: Option<HashSet<u32>>,
     has_addresses: bool,
     faults_each: u32,
@@ -78,14 +78,14 @@ impl PerfMethod {
         let threads = TaskDir::of(&root, process).threads()?;
         let mut cpus = CpuSet::new();
         for thread in &threads {
-            // One that has ended has no mask.
+            // A thread that has ended has no mask.
             cpus = cpus.or(&sched::affinity_of(*thread).unwrap_or_default());
         }
         let limit = usize::try_from(sched::raise_open_files().unwrap_or(1024)).unwrap_or(usize::MAX);
         let fault_files = if settings.first_touch { faults::files(settings.every_touch) } else { 0 };
         let files =
             |cpus: &CpuSet| threads.len() * cpus.len() * (events(settings).len() + fault_files) + OTHER_FILES;
-        // Threads may bind themselves to other CPUs later, if there are files for that.
+        // Threads may bind themselves to other CPUs later, so those CPUs are included if there are enough files.
         let wide = cpus.or(&sched::permitted().unwrap_or_default());
         let cpus = if files(&wide) <= limit { wide } else { cpus };
         let needed = files(&cpus);
@@ -94,15 +94,15 @@ impl PerfMethod {
             method.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;
             return Ok(method);
         }
-        // One event on each CPU, if that is permitted, needs fewer files.
+        // One event on each CPU needs fewer files, but may be refused.
         match Self::for_machine(settings, landing, &cpus) {
             Ok(method) => Ok(Self { only: Some(HashSet::from([process])), ..method }),
             Err(_) => Err(SamplingError::OpenFiles { needed, limit: limit as u64 }.into()),
         }
     }
 
-    /// Adds the threads that a known one created after it was listed and before it was sampled. A thread of which a
-    /// record tells was created later, and is sampled already.
+    /// Adds the threads that were created by a listed thread before that was sampled. A thread that a record announces was
+    /// created later, and is sampled already.
     fn add_missed(
         &mut self,
         process: &TaskDir<'_>,
@@ -146,14 +146,15 @@ impl PerfMethod {
         tasks: SampledTasks<'_>,
     ) -> Result<Self, MethodError> {
         let method = Self::of_events(&events(settings), settings, landing, tasks)?;
-        // An emulated processor is too slow to look at each of them. Where only they are refused, samples are worth having alone.
+        // An emulated processor is too slow to look at every page fault. If only page faults are refused, samples without
+        // them are still useful.
         let are_wanted = settings.first_touch && landing != Landing::BlockStart;
         let first_touch = are_wanted.then(|| FaultRings::open(tasks, settings.every_touch).ok()).flatten();
         Ok(Self { first_touch, ..method })
     }
 
-    /// The same with other events, such as those of a processor that measures addresses and latencies. The first one
-    /// takes the samples; a second one counts page faults.
+    /// Opens the method with other events, such as those of a processor that measures addresses and latencies. The first
+    /// event takes the samples; a second one counts page faults.
     pub fn of_events(
         events: &[SampledEvent],
         settings: &SampleSettings,
@@ -238,7 +239,7 @@ impl Method for PerfMethod {
             }
         });
         self.losses.damaged += drained.damaged;
-        // After the news of programs that are executed: those are older.
+        // Faults come after the news of executed programs, as the news are older.
         if let Some(faults) = &mut self.first_touch {
             let only = &self.only;
             let is_wanted = |process: u32| only.as_ref().is_none_or(|only| only.contains(&process));
@@ -252,7 +253,7 @@ impl Method for PerfMethod {
                     take(MethodEvent::Fault(fault));
                 }
             });
-            // Samples go on without them.
+            // Samples continue without page faults.
             if result.is_err() {
                 self.first_touch = None;
             }

@@ -21,12 +21,12 @@ use std::ops::Range;
 /// An unknown address makes the mappings be read again, but not more often than this, in ns.
 const REFRESH: u64 = 5_000_000;
 
-/// The base of a thread is searched for the first times that it is asked for, once of these in more than the usual places;
-/// then more and more rarely: the loader may take long before it sets the base.
+/// The base of a thread is searched for each of the first times that it is asked for, and then more and more rarely: the
+/// loader may take long before it sets the base. One of the first searches looks in more than the usual places.
 const FIRST_SEARCHES: u32 = 8;
 const FAR_SEARCH: u32 = 1;
 
-/// Whether the base is searched for after it was asked for so often.
+/// Whether the base is searched for, after it was asked for this many times.
 fn is_searched(asked: u32) -> bool {
     asked < FIRST_SEARCHES || asked.is_power_of_two()
 }
@@ -36,14 +36,14 @@ fn is_searched(asked: u32) -> bool {
 pub struct ObservedProcess {
     root: SysRoot,
     process: u32,
-    /// Its start time, which with its number identifies it.
+    /// Its start time, which together with its number identifies the process.
     start: Option<u64>,
     mappings: MappingTable,
     /// When the mappings were read, in ns.
     refreshed: u64,
     memory: RemoteMemory,
     files: RefCell<CodeFiles>,
-    /// The bases of threads, and how often they were asked for until they were found.
+    /// The bases of threads that were found, and how often each base was asked for until then.
     bases: HashMap<u32, (Option<u64>, u32)>,
 }
 
@@ -76,8 +76,7 @@ impl ObservedProcess {
         self.memory.has_ended()
     }
 
-    /// Whether this user may read its memory. Where not, code comes from files, and what a rule would read of its data
-    /// is unknown.
+    /// Whether this user may read its memory. If not, code comes from files, and rules that read its data find nothing.
     pub fn is_readable(&self) -> bool {
         self.memory.is_readable()
     }
@@ -87,7 +86,7 @@ impl ObservedProcess {
         self.mappings.find(address)
     }
 
-    /// When they were read, in ns.
+    /// When its mappings were read, in ns.
     pub fn refreshed(&self) -> u64 {
         self.refreshed
     }
@@ -97,18 +96,19 @@ impl ObservedProcess {
         self.mappings.all()
     }
 
-    /// Reads the mappings again if no one has this address; returns the ranges of code that is gone or another one since.
+    /// Reads the mappings again if none of them has this address. Returns the ranges of code that was unmapped or replaced
+    /// since.
     pub fn know(&mut self, address: u64) -> Vec<Range<u64>> {
         let is_due = clock::monotonic().saturating_sub(self.refreshed) >= REFRESH;
         if is_due && self.mapping(address).is_none() { self.refresh() } else { Vec::new() }
     }
 
-    /// Reads the mappings again, as after [`crate::MethodEvent::Mapped`]; returns the ranges of code that is gone or another
-    /// one since. If it has ended, what was known stays.
+    /// Reads the mappings again, as after [`crate::MethodEvent::Mapped`]. Returns the ranges of code that was unmapped or
+    /// replaced since. If the process has ended, its known mappings stay.
     pub fn refresh(&mut self) -> Vec<Range<u64>> {
         self.refreshed = clock::monotonic();
         let task = TaskDir::of(&self.root, self.process);
-        // Another process may have its number by now.
+        // A different process may have its number now.
         if task.stat().ok().is_none_or(|stat| stat.exited || Some(stat.start) != self.start) {
             self.memory.note_end();
             return Vec::new();
@@ -118,7 +118,8 @@ impl ObservedProcess {
         before.changed_code(&self.mappings)
     }
 
-    /// It executed another program: everything is new. All that was known of its code must be forgotten.
+    /// Notes that it executed a different program: all of its memory is new, and all that was known of its code must be
+    /// forgotten.
     pub fn executed(&mut self) {
         self.mappings = MappingTable::default();
         self.bases.clear();
@@ -126,8 +127,8 @@ impl ObservedProcess {
         self.refresh();
     }
 
-    /// The base of the local storage of a thread, for samples without it, by its stack pointer. Not found is `None`, as
-    /// for threads whose number is another one in their PID namespace.
+    /// The base of the local storage of a thread, found by its stack pointer, for samples that do not have it. `None` if it
+    /// was not found, as for threads that have a different number in their PID namespace.
     pub fn thread_base(&mut self, thread: u32, pointer: u64) -> Option<u64> {
         let (base, asked) = self.bases.get(&thread).copied().unwrap_or_default();
         if base.is_some() {
@@ -145,7 +146,7 @@ impl ObservedProcess {
         base
     }
 
-    /// A thread has ended; another one may get its number.
+    /// Forgets a thread that has ended: a different thread may get its number.
     pub fn thread_ended(&mut self, thread: u32) {
         self.bases.remove(&thread);
     }
@@ -156,7 +157,7 @@ impl ObservedProcess {
         Some(mapping.kind_for(address, registers))
     }
 
-    /// Copies data from an address as it is now; whether all bytes were there.
+    /// Copies data from an address as it is now. Returns whether all bytes were there.
     pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
         self.memory.read(address, into) == Some(into.len())
     }

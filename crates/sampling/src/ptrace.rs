@@ -121,7 +121,7 @@ fn trace(
     let _ = started.send(Ok(running));
     let result = match seized {
         Ok(mut tracing) => tracing.run(shared, child, &end),
-        // It has ended already, and is waited for like any other child.
+        // The program has ended already, and is waited for like any other child.
         Err(error) if error.raw_os_error().is_some() && has_ended(child) => Ok(()),
         Err(error) => Err(error),
     };

@@ -15,9 +15,9 @@ pub struct Sample {
     pub cpu: Option<u32>,
     /// The CPU time in ns that it represents.
     pub weight: u64,
-    /// The registers of the program. While the kernel works for it, those at its entry into the kernel.
+    /// The registers of the program. While the kernel works for the program, they are those at its entry into the kernel.
     pub registers: UserRegisters,
-    /// Whether the kernel was working for it. Methods that do not see the kernel leave such samples out.
+    /// Whether the kernel was working for the program. Methods that do not see the kernel leave such samples out.
     pub in_kernel: bool,
     /// The top of the stack.
     pub stack: StackPiece,
@@ -32,7 +32,7 @@ pub struct Sample {
 pub struct StackPiece {
     /// The address of the first byte: the stack pointer, or somewhat below.
     pub address: u64,
-    /// What was there.
+    /// The bytes that were there.
     pub bytes: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl StackPiece {
         }
     }
 
-    /// Replaces it, without allocating if it has room.
+    /// Replaces the piece's address and bytes; allocates nothing if it has room.
     pub fn set(&mut self, address: u64, bytes: &[u8]) {
         self.address = address;
         self.bytes.clear();
@@ -67,9 +67,9 @@ pub struct MeasuredAccess {
     pub instruction: u64,
     /// The address.
     pub address: u64,
-    /// How long it took, in the processor's unit; 0 if it does not say.
+    /// How long the access took, in the processor's unit; 0 if the processor does not say.
     pub latency: u64,
-    /// Where the data was, as `perf_mem_data_src` encodes it; 0 if it does not say.
+    /// Where the data was, as `perf_mem_data_src` encodes it; 0 if the processor does not say.
     pub source: u64,
 }
 
@@ -84,12 +84,12 @@ pub struct SampleSettings {
     pub faults: u32,
     /// Deliver page faults with addresses and call chains where the method can.
     pub first_touch: bool,
-    /// Beside them, deliver the address of every page fault, however many there are.
+    /// Also deliver the address of every page fault, however many there are.
     pub every_touch: bool,
 }
 
 impl Default for SampleSettings {
-    /// 199 Hz: no multiple of the tick, so that the samples do not follow what programs do in its rhythm.
+    /// 199 samples a second: no multiple of the kernel's tick, so that samples do not follow what programs do in its rhythm.
     fn default() -> Self {
         Self { frequency: 199, stack: 512, faults: 0, first_touch: false, every_touch: false }
     }

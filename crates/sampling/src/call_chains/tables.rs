@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Larger tables are not read: those of the largest programs have some 30 MiB.
 const MAX_TABLE: u64 = 256 << 20;
 
-/// A section, and where it is in the addresses of its file.
+/// The content of a section, and its addresses as the file states them.
 type Section = (Range<u64>, Arc<[u8]>);
 
 /// The tables.
@@ -44,18 +44,19 @@ impl Segment {
 }
 
 impl UnwindTables {
-    /// Of the file of a mapping, as its process sees it; `None` if it is no ELF file, has no tables, or is another one by now.
+    /// The tables of a mapped file, as its process sees the file; `None` if it is no ELF file, has no tables, or was
+    /// replaced since it was mapped.
     pub fn of_mapped(process: u32, mapping: &ProcessMapping) -> Option<Arc<Self>> {
         let root = SysRoot::host();
         let inside = TaskDir::of(&root, process).path("root");
         let path = Path::new(&inside).join(mapping.name.trim_start_matches('/'));
         let file = file::open_to_read(&path).ok()?;
-        // A package manager may have replaced it.
+        // A package manager may have replaced the file.
         let is_same = file.metadata().is_ok_and(|data| data.ino() == mapping.file.1);
         if is_same { Self::of_elf(&ReadCache::new(file)).map(Arc::new) } else { None }
     }
 
-    /// Of the content of a file.
+    /// The tables in the content of a file.
     pub fn of_elf<'a>(data: impl ReadRef<'a>) -> Option<Self> {
         let elf = object::File::parse(data).ok()?;
         let range = |name: &str| {
@@ -113,8 +114,8 @@ impl UnwindTables {
     }
 }
 
-/// Whether an index (.eh_frame_hdr) is as linkers write it and leads into these tables only: what reads it computes with its
-/// numbers without a look at them. Without an index, one is made.
+/// Whether an index (.eh_frame_hdr) is as linkers write it, and leads into these tables only: the unwinder computes with its
+/// numbers without checks. Without an index, the unwinder makes one.
 fn is_sound((at, index): &Section, (frames, _): &Section) -> bool {
     /// Version 1; relative addresses of 4 bytes, to the place and to the index; a count of 4 bytes.
     const HEAD: [u8; 4] = [1, 0x1b, 0x03, 0x3b];

@@ -2,8 +2,7 @@
 
 /// What can be read of the observed process. Reads may fail at any time.
 pub trait AddressSpace {
-    /// Copies data from an address, as it is now or as it was copied with the sample; whether all bytes were
-    /// there.
+    /// Copies data from an address, as it is now or as it was copied with the sample. Returns whether all bytes were there.
     fn read(&self, address: u64, into: &mut [u8]) -> bool;
     /// Copies executable bytes from an address on, as many as there are.
     fn code(&self, address: u64, into: &mut [u8]) -> usize;
@@ -20,9 +19,9 @@ pub trait AddressSpace {
 pub enum Landing {
     /// Right behind the instruction that waited.
     Behind,
-    /// One instruction later; a compare and its jump are one.
+    /// One instruction further than that. A compare and its jump count as one instruction.
     OneFurther,
-    /// At the start of a block, whatever waited.
+    /// At the start of a block, whichever instruction waited.
     BlockStart,
     /// Nowhere in particular.
     Other,
@@ -37,7 +36,7 @@ pub enum RecoveryRule {
     Fused,
     /// The registers were computed again from others.
     Slice,
-    /// The same, with values read from memory again.
+    /// The registers were computed again from other registers, with values that were read from memory again.
     SliceLoad,
     /// The address of the instruction's next execution.
     Next,
@@ -88,8 +87,8 @@ impl RecoveryRule {
         }
     }
 
-    /// Whether it names the accessed address. Otherwise it names the object: another execution of the same
-    /// instruction, or the base.
+    /// Whether the rule finds the accessed address. Other rules find only the object: by another execution of the same
+    /// instruction, or by the base.
     pub const fn is_exact(self) -> bool {
         !matches!(self, Self::Next | Self::Chain | Self::Object)
     }
@@ -104,7 +103,7 @@ pub enum AccessKind {
     Store,
     /// It reads and writes the same place.
     Update,
-    /// The same, in one step for all CPUs.
+    /// It reads and writes the same place, in one step for all CPUs.
     Atomic,
     /// It asks for a line.
     Prefetch,
@@ -128,10 +127,10 @@ pub struct MemoryAccess {
 /// What a thread does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead<'a> {
-    /// The accesses whose addresses are known, in their order. On x86, the rule of those behind a link that was followed on
-    /// the way is `Chain`; their addresses are known all the same.
+    /// The accesses whose addresses are known, in their order. On x86, an access behind a link that was followed on the way
+    /// has the rule `Chain`; its address is known all the same.
     pub accesses: &'a [MemoryAccess],
-    /// Number of instructions that they are of.
+    /// Number of instructions in which these accesses were found.
     pub instructions: u32,
 }
 
@@ -142,8 +141,8 @@ pub enum Operand {
     Computing,
     /// An access whose address is known, or by `Next` and `Chain` that of a later execution.
     Memory(MemoryAccess),
-    /// An access to an object whose start or middle is known, but not where in it: an index was overwritten, or
-    /// there are several addresses, as in gathers.
+    /// An access to an object of which an address is known, but not where in the object the access was: an index was
+    /// overwritten, or there are several addresses, as in gathers.
     Object {
         /// The address of the instruction.
         instruction: u64,

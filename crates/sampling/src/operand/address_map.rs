@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What is known of addresses. Addresses are those of one observed program, which can make only its own look-ups slow.
+/// A map with addresses as keys. Its hash is simple: the addresses are those of one observed program, which could only make
+/// its own look-ups slow.
 pub(crate) type AddressMap<T> = HashMap<u64, T, BuildHasherDefault<AddressHasher>>;
 
 /// Spreads an address over all bits.

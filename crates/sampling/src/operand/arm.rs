@@ -16,11 +16,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use yaxpeax_arm::armv8::a64::{Opcode, Operand as Part};
 
-/// Instructions that are kept; when there are more, all are dropped.
+/// Maximum number of instructions that are kept. When there are more, all are dropped.
 const MAX_DECODED: usize = 200_000;
 /// Instructions that a slice goes back.
 const DEPTH: u64 = 24;
-/// Instructions to the next execution of one, and those of `ahead`.
+/// Instructions that are executed to find the next execution of one, and instructions of `ahead`.
 const MAX_TO_NEXT: usize = 200;
 const MAX_AHEAD: u32 = 100;
 const LOADS: u32 = 40;
@@ -54,7 +54,7 @@ impl ArmDecoder {
         };
         let Some(path) = self.path(registers.pc, space) else { return nothing };
         let Some(insn) = path.get(back - 1) else {
-            // Behind a jump nothing is known of what was executed before it; the jump itself waits for nothing.
+            // Behind a jump, it is not known what was executed before it; the jump itself waits for nothing.
             return if back == 1 { Operand::Computing } else { nothing };
         };
         if back == 1 && self.jumped_here(insn, &state, registers.pc, space) {
@@ -80,7 +80,7 @@ impl ArmDecoder {
                 found.push(access(&insn, &place, address, RecoveryRule::Direct));
             }
             instructions += 1;
-            let Some(next) = next(&insn, &state) else { break };
+            let Some(next) = next_address(&insn, &state) else { break };
             step(&insn, &mut state, Some(&mut memory));
             at = next;
         }
@@ -129,7 +129,7 @@ impl ArmDecoder {
         Some(found)
     }
 
-    /// Whether a jump nearby leads to an address.
+    /// Whether a jump nearby leads to this address.
     fn is_label(&mut self, target: u64, space: &dyn AddressSpace) -> bool {
         if let Some(known) = self.labels.get(&target) {
             return *known;
@@ -146,7 +146,7 @@ impl ArmDecoder {
         found
     }
 
-    /// The address is a label, and its registers do not agree with the instruction before it.
+    /// Whether a jump led to this address: it is a label, and the registers do not agree with the instruction before it.
     fn jumped_here(&mut self, insn: &Decoded, after: &State, pc: u64, space: &dyn AddressSpace) -> bool {
         if let (Flow::Conditional(to), Opcode::Bcc(condition), Some(flags)) =
             (insn.flow, insn.raw.opcode, after.flags)
@@ -221,7 +221,7 @@ impl ArmDecoder {
                 return address(place, &state).map(|at| (at, rule));
             }
             let insn = self.at(at, space)?;
-            let next = next(&insn, &state)?;
+            let next = next_address(&insn, &state)?;
             step(&insn, &mut state, Some(&mut memory));
             at = next;
         }
@@ -229,7 +229,7 @@ impl ArmDecoder {
     }
 }
 
-/// The state before `path[index]`, if by it the address of `place` is known.
+/// The state of the registers before `path[index]`, if the address of `place` is known by it.
 fn slice(
     path: &[Decoded],
     index: usize,
@@ -253,8 +253,8 @@ fn slice(
     address(place, &state).map(|_| state)
 }
 
-/// Where an instruction leads, if the registers tell.
-fn next(insn: &Decoded, state: &State) -> Option<u64> {
+/// The address at which an instruction continues, if the registers tell.
+fn next_address(insn: &Decoded, state: &State) -> Option<u64> {
     let behind = insn.address.wrapping_add(LENGTH);
     match insn.flow {
         Flow::Next => Some(behind),
@@ -309,7 +309,7 @@ fn access(insn: &Decoded, place: &Place, at: u64, rule: RecoveryRule) -> MemoryA
     MemoryAccess { instruction: insn.address, address: at, size: place.size, kind: place.kind, rule }
 }
 
-/// An exact address, with the rule by which tables count it.
+/// An operand with an exact address, with the rule that tables count for it.
 fn memory(insn: &Decoded, place: &Place, at: u64, found: RecoveryRule) -> Operand {
     let stack = place.base == Base::Register(SP) && place.writeback.is_some();
     let rule = match place.kind {

@@ -2,9 +2,9 @@
 
 use crate::operand::AddressSpace;
 
-/// Own stores that an evaluation remembers.
+/// Maximum number of an evaluation's own stores that it remembers.
 const STORES: usize = 64;
-/// Bytes that are read at once, and how many such pieces are remembered.
+/// Bytes that are read at once, and the number of such pieces that are remembered.
 const LINE: usize = 64;
 const LINES: usize = 8;
 
@@ -18,9 +18,9 @@ struct Stored {
 pub(crate) struct Memory<'a> {
     space: &'a dyn AddressSpace,
     stores: Vec<Stored>,
-    /// What was read last.
+    /// The pieces that were read last.
     lines: Vec<(u64, [u8; LINE])>,
-    /// The one that is replaced next.
+    /// The piece that is replaced next.
     next: usize,
     in_lines: bool,
     /// Reads that are left.
@@ -34,7 +34,7 @@ impl<'a> Memory<'a> {
         Self { space, stores: Vec::new(), lines: Vec::new(), next: 0, in_lines: false, budget, used: false }
     }
 
-    /// The same for an evaluation that reads a lot: in lines, so that neighbours cost nothing more.
+    /// Memory for an evaluation that reads a lot: it reads whole lines, so that neighbouring words cost nothing more.
     pub fn in_lines(space: &'a dyn AddressSpace, budget: u32) -> Self {
         Self { in_lines: true, ..Self::new(space, budget) }
     }
@@ -89,15 +89,15 @@ impl<'a> Memory<'a> {
         self.next = (self.next + 1) % LINES;
     }
 
-    /// Remembers a store; an unknown value hides what was there.
+    /// Remembers a store. If the value is unknown, later loads from the address are unknown too.
     pub fn store(&mut self, address: u64, bytes: usize, value: Option<u64>) {
         if self.stores.len() < STORES {
             self.stores.push(Stored { address, bytes: bytes.min(8), value });
         }
     }
 
-    /// The number at an address that an instruction also writes. Where reads are few, one for a value that hardly ever leads
-    /// to an address is not worth it: it is known if it was read or stored before.
+    /// The number at an address that the instruction also writes. Where few reads are left, none is spent on it, as such a
+    /// value hardly ever leads to an address: it is known only if it was read or stored before.
     pub fn load_updated(&mut self, address: u64, bytes: usize) -> Option<u64> {
         let budget = self.budget;
         if self.in_lines {
@@ -108,7 +108,7 @@ impl<'a> Memory<'a> {
         value
     }
 
-    /// Whether no more reads are left.
+    /// Whether no reads are left.
     pub fn is_spent(&self) -> bool {
         self.budget == 0
     }

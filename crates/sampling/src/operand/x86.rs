@@ -26,7 +26,7 @@ use state::State;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Addresses whose surroundings are kept; when there are more, all are dropped.
+/// Maximum number of addresses whose surroundings are kept. When there are more, all are dropped.
 const MAX_SITES: usize = 65_536;
 /// Bytes around a sample that are compared where code changes.
 const COMPARED: u64 = 64;
@@ -67,8 +67,8 @@ impl Decoder {
         }
     }
 
-    /// The operands with known addresses of the instructions that the thread executes next, as far as it can be told which
-    /// these are, and no more than some.
+    /// The operands with known addresses of the instructions that the thread executes next, as far as it is known which
+    /// these are, and up to a limit.
     pub fn ahead(&mut self, registers: &X86Registers, space: &dyn AddressSpace) -> Ahead<'_> {
         self.renew(registers.ip, space);
         self.accesses.clear();
@@ -84,7 +84,7 @@ impl Decoder {
         self.sites.retain(|at, _| *at < from || *at >= to);
     }
 
-    /// Compares code that may change with what is kept of it.
+    /// Compares code that may change with what is kept of it, and drops what differs.
     fn renew(&mut self, ip: u64, space: &dyn AddressSpace) {
         if space.changes(ip) {
             let range = ip.saturating_sub(COMPARED)..ip.saturating_add(COMPARED);

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Files of which code is read: opened once, and only if they are still the mapped ones.
+/// Files from which code is read. Each is opened once, and only if it is still the file that was mapped.
 #[derive(Debug, Default)]
 pub struct CodeFiles(HashMap<Arc<str>, Option<File>>);
 
@@ -21,7 +21,8 @@ impl CodeFiles {
         }
         let file = self.0.entry(Arc::clone(&mapping.name)).or_insert_with(|| {
             let file = open_to_read(Path::new(&*mapping.name)).ok()?;
-            // A package manager may have replaced it. Some file systems show another device in `maps`.
+            // A package manager may have replaced the file. Some file systems show another device in `maps`, so only the
+            // inode is compared.
             file.metadata().is_ok_and(|data| data.ino() == inode).then_some(file)
         });
         let Some(file) = file else { return 0 };

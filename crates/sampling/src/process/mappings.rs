@@ -39,7 +39,7 @@ impl MemoryKind {
         Self::Kernel,
     ];
 
-    /// The word for it.
+    /// The word for it in tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::Heap => "heap",
@@ -59,7 +59,7 @@ impl MemoryKind {
 pub struct ProcessMapping {
     /// Its addresses.
     pub range: Range<u64>,
-    /// What it is used for, whatever thread looks at it.
+    /// What it is used for, as far as that is the same for all threads.
     pub kind: MemoryKind,
     /// Whether it can be executed.
     pub executable: bool,
@@ -103,20 +103,20 @@ impl ProcessMapping {
 
     /// Whether it contains code that a program writes while it runs.
     pub fn is_generated_code(&self) -> bool {
-        // Files in memory (memfd) are written by such runtimes too.
+        // Runtimes that compile also write code into files in memory (memfd).
         let is_in_memory = self.name.starts_with("/memfd:") || self.name.starts_with("/dev/shm/");
         self.kind == MemoryKind::Code && (self.file == ((0, 0), 0) || is_in_memory)
     }
 
-    /// The same for a thread: stacks of threads other than the first one are anonymous memory to the kernel, and so is
-    /// thread-local storage.
+    /// What an address in the mapping is used for, by a thread with these registers. To the kernel, stacks of threads other
+    /// than the first one are anonymous memory, and so is thread-local storage.
     pub fn kind_for(&self, address: u64, registers: &UserRegisters) -> MemoryKind {
         if !matches!(self.kind, MemoryKind::Anonymous | MemoryKind::Stack) {
             return self.kind;
         }
         if let Some(base) = registers.thread_base.filter(|base| self.range.contains(base))
             && (base.saturating_sub(THREAD_LOCALS)..base.saturating_add(CONTROL_BLOCK)).contains(&address)
-            // Below it is the stack, whose top may be near.
+            // The stack is below the control block, and its top may be near it.
             && !is_on_stack(address, registers.stack_pointer(), base)
         {
             return MemoryKind::ThreadLocal;
@@ -145,7 +145,7 @@ pub fn parse(text: &str) -> Vec<ProcessMapping> {
 pub struct MappingTable(Vec<ProcessMapping>);
 
 impl MappingTable {
-    /// Of the content of `maps`.
+    /// The mappings in the content of `maps`.
     pub fn parse(text: &str) -> Self {
         let mut mappings: Vec<_> =
             text.lines().filter_map(MapsEntry::parse).map(|entry| ProcessMapping::of(&entry)).collect();
@@ -163,7 +163,7 @@ impl MappingTable {
         self.0.get(after.checked_sub(1)?).filter(|mapping| mapping.range.contains(&address))
     }
 
-    /// Ranges of code that are not the same in newer mappings.
+    /// Ranges whose code is different in newer mappings.
     pub fn changed_code(&self, newer: &Self) -> Vec<Range<u64>> {
         let is_same = |mapping: &ProcessMapping| {
             newer.find(mapping.range.start).is_some_and(|now| {

@@ -7,11 +7,11 @@ use std::ops::Range;
 
 /// Bytes at the end of a stack in which the C library keeps the control block of the thread.
 const END_OF_STACK: u64 = 16 << 10;
-/// Where a stack and other memory are one mapping, the control block is in the middle: it is looked for up to this far above
-/// the stack pointer, in pieces. Thread-local storage is in between.
+/// How far above the stack pointer a control block is searched, where a stack and other memory are one mapping. Thread-local
+/// storage is between the two.
 const ABOVE: u64 = 4 << 20;
 const PIECE: u64 = 64 << 10;
-/// What two pieces have in common: a control block up to the number of its thread.
+/// How far two pieces overlap: the length of a control block up to the number of its thread.
 const COMMON: u64 = 1 << 10;
 /// The control block of the first thread is in a small mapping beside the C library, at the end of a larger one if the
 /// program has much thread-local storage, before what the loader allocates later, or at the start of the heap.
@@ -36,7 +36,7 @@ pub fn find(
         return None;
     }
     let stack = mappings.find(pointer).filter(|mapping| mapping.kind == MemoryKind::Anonymous);
-    // What is below the stack pointer is no control block.
+    // Memory below the stack pointer is no control block.
     let aligned = pointer / ALIGNMENT as u64 * ALIGNMENT as u64;
     let end = stack.map(|stack| stack.range.end.saturating_sub(END_OF_STACK).max(aligned)..stack.range.end);
     let small = mappings.all().iter().filter_map(|mapping| match mapping.kind {

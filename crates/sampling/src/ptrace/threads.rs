@@ -14,16 +14,16 @@ pub struct TracedThread {
     pub process: u32,
     /// CPU time at its last sample, in ns.
     sampled: u64,
-    /// CPU time when it was looked at last.
+    /// CPU time of the thread when it was last looked at.
     seen: u64,
     /// Page faults at its last sample.
     faults: u64,
-    /// Ticks until it is looked at, and how many it was the last time.
+    /// Ticks until the thread is looked at again, and the number of ticks that the last pause had.
     pause: u32,
     step: u32,
-    /// An interruption was asked for, and has not stopped it yet.
+    /// What is known of the thread, once an interruption was asked for that has not stopped it yet.
     pub pending: Option<Due>,
-    /// Its files, while it uses CPU time.
+    /// Its open files, as long as it uses CPU time.
     files: Option<TaskFiles>,
 }
 
@@ -41,7 +41,7 @@ pub struct Due {
     pub weight: u64,
     /// Page faults since then.
     pub faults: u32,
-    /// Where it ran.
+    /// The CPU on which it ran.
     pub cpu: Option<u32>,
 }
 
@@ -58,7 +58,7 @@ impl TracedThreads {
         let status = TaskDir::of(root, thread).status().unwrap_or_default();
         let process = status.field("Tgid").and_then(|field| field.parse().ok()).unwrap_or(thread);
         let task = TaskDir::of(root, process).thread(thread);
-        // What it did before it was traced is not sampled.
+        // CPU time and faults from before the thread was traced are not sampled.
         let files = TaskFiles::open(&task);
         let seen = files.as_ref().and_then(TaskFiles::cpu_time).unwrap_or(0);
         let faults = files.as_ref().and_then(TaskFiles::stat).map_or(0, |stat| faults(&stat));
@@ -86,7 +86,8 @@ impl TracedThreads {
         self.0.remove(&thread).map(|removed| removed.process)
     }
 
-    /// A process executes another program: only the thread with its number is left.
+    /// Removes the threads of a process that executes a different program: only the thread with the process's number is
+    /// left.
     pub fn executed(&mut self, root: &SysRoot, process: u32, former: u32) {
         self.0.retain(|thread, known| *thread != former && known.process != process);
         self.add(root, process);
@@ -115,7 +116,8 @@ impl TracedThread {
         }
         let Some(time) = self.files.as_ref().and_then(TaskFiles::cpu_time) else { return false };
         if time == self.seen {
-            // One that waits for a CPU may run at any moment, and it may be for a short time.
+            // A thread that waits for a CPU may run at any moment, possibly for a short time only: it is looked at again at
+            // the next tick.
             if self.files.as_ref().and_then(TaskFiles::stat).is_some_and(|stat| stat.runnable) {
                 return false;
             }
@@ -126,7 +128,7 @@ impl TracedThread {
             return false;
         }
         (self.step, self.seen) = (0, time);
-        // The kernel updates the time of a running thread once in its tick, so that it is late by a few ms.
+        // The kernel updates the time of a running thread only in its tick, so the time may be some ms too low.
         if time.saturating_sub(self.sampled) < period / 2 {
             return false;
         }
@@ -142,7 +144,7 @@ impl TracedThread {
         true
     }
 
-    /// The sample is taken, or could not be; in the latter case the next one includes its time.
+    /// Notes that the sample was taken, or that it could not be: then the next sample includes its time.
     pub fn done(&mut self, taken: bool) {
         if let Some(due) = self.pending.take()
             && taken

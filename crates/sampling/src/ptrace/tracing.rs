@@ -24,12 +24,12 @@ pub struct Tracing {
     due: Vec<u32>,
     /// The CPU that this thread is bound to, so far.
     at: Option<u32>,
-    /// Who waits for the end of which process.
+    /// The child whose end somebody waits for, and where its end is noted.
     child: Option<(u32, Arc<TracedEnd>)>,
 }
 
 impl Tracing {
-    /// For the calling thread.
+    /// Makes the tracer of the calling thread.
     pub fn new(settings: &SampleSettings) -> io::Result<Self> {
         Ok(Self {
             tracer: Tracer::new()?,
@@ -44,14 +44,14 @@ impl Tracing {
         })
     }
 
-    /// Traces a child that has just started, and what it has started itself meanwhile.
+    /// Traces a child that has just started, and the threads and processes that it has started meanwhile.
     pub fn seize(mut self, child: u32, shared: &Shared) -> io::Result<Self> {
         self.tracer.seize(child)?;
         self.know(child, shared);
         let threads = TaskDir::of(&self.root, child).thread_count().unwrap_or(1);
         let others = TaskDir::of(&self.root, child).threads().unwrap_or_default();
         for task in others.into_iter().chain(tree::listed_children(&self.root, child, threads)) {
-            // One that its creator had us trace is an error here, and one that has ended too.
+            // Seizing fails for a task that is already traced because its creator is, and for one that has ended.
             if task != child && self.tracer.seize(task).is_ok() {
                 self.know(task, shared);
             }
@@ -67,7 +67,7 @@ impl Tracing {
         }
     }
 
-    /// Until all threads have ended or the method is closed. The end of the child is noted as soon as it is known.
+    /// Traces until all threads have ended or the method is closed. Notes the end of the child as soon as it is known.
     pub fn run(&mut self, shared: &Shared, child: u32, end: &Arc<TracedEnd>) -> io::Result<()> {
         self.child = Some((child, Arc::clone(end)));
         match self.trace(shared) {
@@ -91,8 +91,9 @@ impl Tracing {
         Ok(())
     }
 
-    /// Interrupts each thread from the CPU that it runs on: that CPU then changes from the thread to this one and back. From
-    /// another one, it would fall asleep while the thread is stopped, and be woken, which takes many times longer.
+    /// Interrupts each thread from the CPU that the thread runs on: that CPU then only changes from the thread to this one
+    /// and back. If this thread ran on another CPU, the thread's CPU would fall asleep while the thread is stopped, and
+    /// waking it takes many times longer.
     fn interrupt_running(&mut self, shared: &Shared) -> io::Result<()> {
         let mut due = std::mem::take(&mut self.due);
         self.threads.due(&self.root, self.period, &mut due);
@@ -117,7 +118,8 @@ impl Tracing {
         }
     }
 
-    /// Handles what comes until an interrupted thread has stopped. After a tick it is late, and comes with the next ones.
+    /// Handles stops until an interrupted thread has stopped. If that takes longer than a tick, its stop is handled with the
+    /// next ones.
     fn await_stop(&mut self, thread: u32, shared: &Shared) -> io::Result<()> {
         while self.threads.get(thread).is_some_and(|known| known.pending.is_some()) {
             match self.tracer.next(true)? {
@@ -128,7 +130,8 @@ impl Tracing {
         Ok(())
     }
 
-    /// Lets the thread run on as it would without us. Errors mean that it was killed meanwhile.
+    /// Handles a stop, and lets the thread run on as it would without a tracer. Errors mean that the thread was killed
+    /// meanwhile.
     fn handle(&mut self, thread: u32, stop: Stop, shared: &Shared) {
         match stop {
             Stop::Interrupted => {
@@ -163,7 +166,8 @@ impl Tracing {
     fn sample(&mut self, thread: u32, due: Due, shared: &Shared) {
         let time = clock::monotonic();
         let found = self.tracer.registers(thread);
-        // Only then there is a call to be repaired; each look at a stopped thread takes some of its time.
+        // Only a thread that was interrupted in a system call needs a repair; each look at a stopped thread takes some of
+        // its time.
         if found.as_ref().is_ok_and(|found| found.is_none_or(|found| found.in_call)) {
             _ = self.tracer.repair_call(thread);
         }

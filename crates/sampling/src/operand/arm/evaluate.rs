@@ -6,7 +6,7 @@ use crate::operand::AccessKind;
 use crate::operand::memory::{Memory, extend};
 use yaxpeax_arm::armv8::a64::{Opcode, Operand as Part, SizeCode};
 
-/// Applies an instruction. What is not modelled makes unknown what it writes.
+/// Applies an instruction to the registers. If an instruction is not modelled, the registers that it writes become unknown.
 pub fn step(insn: &Decoded, state: &mut State, memory: Option<&mut Memory<'_>>) {
     let parts = &insn.raw.operands;
     let value = match insn.place {
@@ -140,8 +140,8 @@ pub fn fulfils(flags: u8, condition: u8) -> bool {
     holds != (condition & 1 == 1)
 }
 
-/// The registers before an instruction. With memory, values that it stored are read back; `after` is completed
-/// with what the instruction implies.
+/// The registers before an instruction. With memory, values that the instruction stored are read back; `after` gets what the
+/// instruction implies about it.
 pub fn undo(insn: &Decoded, after: &mut State, memory: Option<&mut Memory<'_>>) -> State {
     let parts = &insn.raw.operands;
     let mut before = *after;

@@ -28,7 +28,7 @@ pub(super) struct Index {
     pub shift: u8,
 }
 
-/// What is added to the base behind the access.
+/// What the instruction adds to its base after the access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writeback {
     Immediate(i64),

@@ -1,6 +1,6 @@
-//! Which instructions stand before an address. Instructions have no marks at their start, so the bytes before
-//! the address are decoded from every one of them: wrong starts meet the right ones after a few instructions,
-//! so most decodings run through the true instructions.
+//! Which instructions stand before an address. Instructions have no marks at their start, so the bytes before the address
+//! are decoded from each of them: decodings from wrong starts meet the true instructions after a few steps, so that most
+//! decodings run through the true instructions.
 
 use super::code::{Code, LONGEST, PAGE, decode};
 use crate::operand::AddressSpace;
@@ -40,8 +40,8 @@ pub fn starts_before(address: u64, code: &mut Code, space: &dyn AddressSpace) ->
     chain(&lengths[..end], &support, end, margin).into_iter().map(|at| from + at as u64).collect()
 }
 
-/// From the end backward over the instructions through which most decodings run; among equals over the longest,
-/// since an instruction without its prefix is one as well.
+/// The instructions from the end backward. Of the instructions that may stand before the next one, the one through which
+/// most decodings run is taken; among equals the longest, since an instruction without its prefix is an instruction too.
 fn chain(lengths: &[u8], support: &[u32], end: usize, margin: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let mut next = end;

@@ -14,7 +14,7 @@ const PAGE_BYTES: usize = PAGE as usize;
 pub const LONGEST: usize = 15;
 /// Programs have no code from here on, so that addresses can be added to.
 pub const END: u64 = 1 << 63;
-/// Instructions and pages that are kept; when there are more, all are dropped.
+/// Maximum number of instructions and of pages that are kept. When there are more, all are dropped.
 const MAX_DECODED: usize = 200_000;
 const MAX_PAGES: usize = 4096;
 /// Instructions of a block, and blocks that are kept.
@@ -114,7 +114,7 @@ impl Code {
         done
     }
 
-    /// The bytes of a page, up to the end of its mapping. What is not there is asked for again.
+    /// The bytes of a page, up to the end of its mapping. A page that is not there is asked for again the next time.
     fn page(&mut self, start: u64, space: &dyn AddressSpace) -> Arc<[u8]> {
         if let Some(page) = self.pages.get(&start) {
             return page.clone();
@@ -144,7 +144,7 @@ impl Code {
         found
     }
 
-    /// Whether the process's bytes there are those of the cache, as far as it has them.
+    /// Whether the process's bytes in a range are those of the cache, as far as the cache has them.
     pub fn is_current(&self, range: Range<u64>, space: &dyn AddressSpace) -> bool {
         let mut at = range.start;
         while at < range.end {
@@ -164,7 +164,7 @@ impl Code {
         true
     }
 
-    /// Drops what was read in a range.
+    /// Drops instructions and pages in a range.
     pub fn forget(&mut self, range: &Range<u64>) {
         let from = (range.start & !(PAGE - 1)).saturating_sub(PAGE);
         let to = range.end.saturating_add(PAGE);
@@ -184,7 +184,7 @@ pub fn decode(bytes: &[u8], at: u64) -> Option<Instruction> {
     (!is_foreign(&raw)).then_some(raw)
 }
 
-/// Where a jump goes that a decoded instruction makes, without its details.
+/// The target of a decoded jump, without its other details.
 pub fn target(raw: &Instruction) -> Option<Flow> {
     if raw.is_jcc_short_or_near() {
         Some(Flow::Conditional(raw.near_branch_target()))

@@ -1,5 +1,5 @@
-//! Executes one instruction on registers of which some are known. What is not modelled makes unknown what it
-//! writes.
+//! Executes one instruction on registers of which some are known. If an instruction is not modelled, the registers that it
+//! writes become unknown.
 
 use super::address::address;
 use super::flags::{self, Outcome, STATUS};
@@ -23,7 +23,7 @@ pub struct Evaluation<'s, 'm, 'a> {
 }
 
 impl Evaluation<'_, '_, '_> {
-    /// Applies the instruction to the registers; where it continues is another question.
+    /// Applies the instruction to the registers. It does not tell where the program continues.
     pub fn step(&mut self, insn: &Decoded) {
         match insn.model {
             Model::Move => self.move_data(insn),
@@ -176,7 +176,7 @@ impl Evaluation<'_, '_, '_> {
         };
     }
 
-    /// The operand `from` is shifted by the next one.
+    /// Shifts the operand `from` by the operand after it.
     fn shift(&mut self, insn: &Decoded, size: usize, from: usize) {
         let mnemonic = insn.raw.mnemonic();
         let bits = 8 * size.clamp(1, 8) as u64;

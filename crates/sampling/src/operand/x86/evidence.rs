@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// What the registers say about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
-    /// It was not executed last.
+    /// The path was not executed last.
     Against,
-    /// They say nothing.
+    /// The registers say nothing about it.
     None,
-    /// They agree by a value or a condition.
+    /// The registers agree by a value or a condition.
     Agrees,
     /// Several values agree.
     Strong,
@@ -57,13 +57,12 @@ pub fn of_path(
     }
 }
 
-/// Whether an instruction is the last one of a path.
+/// Whether the path ends with this instruction.
 fn points_to(path: &[Arc<Decoded>], insn: &Arc<Decoded>) -> bool {
     path.first().is_some_and(|first| Arc::ptr_eq(first, insn))
 }
 
-/// Executes the instruction again and compares what it leaves with what is there; `None` if nothing can be
-/// compared.
+/// Executes the instruction again and compares its results with the registers after it; `None` if no result can be compared.
 fn compare(insn: &Decoded, before: &State, after: &State, memory: Option<&mut Memory<'_>>) -> Option<bool> {
     if insn.string || !matches!(insn.flow, Flow::Next) {
         return None;

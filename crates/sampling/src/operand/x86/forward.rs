@@ -11,9 +11,9 @@ use crate::operand::memory::Memory;
 use crate::operand::{AccessKind, AddressSpace, MemoryAccess, RecoveryRule};
 use iced_x86::Register;
 
-/// Calls that are followed into one another.
+/// Maximum depth of calls that are followed.
 const MAX_CALLS: usize = 32;
-/// Instructions that are executed to find the next execution of one.
+/// Maximum number of instructions that are executed to find the next execution of one of them.
 const MAX_TO_NEXT: usize = 200;
 /// Loads on that way.
 const LOADS_TO_NEXT: u32 = 40;
@@ -30,14 +30,14 @@ struct Walk<'c, 'a> {
     state: State,
     ip: u64,
     returns: Vec<u64>,
-    /// Where flags are unknown: follow backward branches once, otherwise stop.
+    /// Whether a backward branch with unknown flags is followed once. Otherwise execution stops there.
     guesses: bool,
     /// Backward branches that were followed without known flags.
     guessed: Vec<u64>,
 }
 
 impl<'a> Walk<'_, 'a> {
-    /// Executes one instruction; whether it is known what follows.
+    /// Executes one instruction. Returns whether it is known which one follows.
     fn step(&mut self, insn: &Decoded) -> bool {
         let target = self.indirect(insn);
         let popped = match insn.flow {
@@ -142,8 +142,8 @@ pub fn next_execution(
     None
 }
 
-/// The operands with known addresses from `start` on, up to a number of instructions; returns how many were executed. Those
-/// whose base is a link that was followed on the way are of the rule `Chain`.
+/// The operands with known addresses from `start` on, up to a number of instructions; returns how many instructions were
+/// executed. An operand whose base is a link that was followed on the way has the rule `Chain`.
 pub fn ahead(
     start: u64,
     state: &State,
@@ -166,7 +166,7 @@ pub fn ahead(
     let mut links = RegisterSet::default();
     let (mut at, mut block) = (start, walk.code.block(start, walk.space));
     loop {
-        // Most loops are one block.
+        // Most loops are one block, which is then at hand.
         if walk.ip != at {
             (at, block) = (walk.ip, walk.code.block(walk.ip, walk.space));
         }
@@ -194,7 +194,7 @@ pub fn ahead(
     }
 }
 
-/// The register that follows a link: it is loaded from where it points itself, as in `p = p->next`.
+/// The register that follows a link: the instruction loads it from the address that it holds, as in `p = p->next`.
 fn link(insn: &Decoded) -> Option<u8> {
     let (Model::Move, [Part::Register(to), Part::Memory(8), ..]) = (insn.model, insn.parts) else {
         return None;

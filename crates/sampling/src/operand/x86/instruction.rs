@@ -22,7 +22,7 @@ pub(super) struct Place {
     pub base: Option<u8>,
     pub index: Option<u8>,
     pub scale: u8,
-    /// The index is a vector: there are several addresses.
+    /// The index is a vector, so there are several addresses.
     pub gathers: bool,
     /// Addresses are 32 bits wide.
     pub narrow: bool,
@@ -52,9 +52,9 @@ impl Place {
 pub(super) enum Flow {
     /// The instruction behind it.
     Next,
-    /// Another one.
+    /// A different instruction.
     Jump(u64),
-    /// Either of both.
+    /// The instruction behind it, or a different one.
     Conditional(u64),
     /// A function, and then the instruction behind it.
     Call(u64),
@@ -82,7 +82,7 @@ pub(super) struct Decoded {
     pub written: RegisterSet,
     /// Some flags are written.
     pub writes_flags: bool,
-    /// A string instruction: its pointers move.
+    /// It is a string instruction, which moves its pointers.
     pub string: bool,
     /// How it is executed.
     pub model: Model,
@@ -146,7 +146,7 @@ impl Decoded {
         self.raw.next_ip()
     }
 
-    /// The instruction may retire together with the conditional jump behind it.
+    /// Whether the instruction may retire together with the conditional jump behind it.
     pub fn fuses(&self) -> bool {
         use Mnemonic::{Add, And, Cmp, Dec, Inc, Sub, Test};
         matches!(self.raw.mnemonic(), Cmp | Test | Add | Sub | And | Inc | Dec)
@@ -157,13 +157,13 @@ impl Decoded {
         self.string && (self.raw.has_rep_prefix() || self.raw.has_repne_prefix())
     }
 
-    /// Control never reaches the instruction behind it in a straight line.
+    /// Whether control never continues at the instruction behind it.
     pub fn ends_path(&self) -> bool {
         matches!(self.flow, Flow::Jump(_) | Flow::JumpIndirect | Flow::Return | Flow::Stop)
     }
 }
 
-/// Number of the general register that contains another.
+/// Number of the general register of which a register is a part.
 pub fn general(register: Register) -> Option<u8> {
     let full = register.full_register();
     if full.is_gpr64() { u8::try_from(full.number()).ok() } else { None }
@@ -206,7 +206,7 @@ fn place(raw: &Instruction, used: &UsedMemory) -> Place {
     }
 }
 
-/// The operand of an instruction that only asks for it.
+/// The memory operand that an instruction states, for prefetches and `lea`: the decoder reports no access for these.
 fn explicit(raw: &Instruction) -> Place {
     let (base, index) = (raw.memory_base(), raw.memory_index());
     let segment = match raw.memory_segment() {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Loads that compare paths.
 const LOADS: u32 = 16;
-/// Arguments that a return may remove from the stack, and its own address.
+/// Maximum number of words that a return may remove from the stack: arguments, and its own address.
 const ARGUMENTS: u64 = 12;
 /// Instructions of a called function among which a jump to another one is looked for.
 const MAX_SCANNED: usize = 128;
@@ -24,7 +24,7 @@ const CALLS: std::ops::RangeInclusive<u64> = 2..=8;
 pub enum Last {
     /// Along this path.
     Path(Path),
-    /// By a return, which took its target from this address, if it is still there.
+    /// By a return. It took its target from this address, if the target is still there.
     Return(Option<u64>),
     /// By a jump that accesses no memory, from an unknown place.
     Elsewhere,
@@ -169,7 +169,7 @@ fn leads_to(jump: &Decoded, target: u64, after: &State, space: &dyn AddressSpace
     at.and_then(|at| Memory::new(space, 1).load(at, 8)) == Some(target)
 }
 
-/// Where a return that removed fewer than `most` arguments found its address: below the stack pointer.
+/// Where a return found its target, if it removed fewer than `most` arguments: below the stack pointer.
 fn returned(target: u64, most: u64, after: &State, space: &dyn AddressSpace) -> Option<u64> {
     let rsp = after.get(RSP)?;
     let mut memory = Memory::new(space, u32::try_from(most).ok()?);

@@ -12,7 +12,7 @@ use crate::operand::memory::Memory;
 use crate::operand::{AccessKind, AddressSpace, MemoryAccess, Operand, RecoveryRule};
 use std::sync::Arc;
 
-/// Loads of one slice.
+/// Maximum number of loads in one slice.
 const LOADS: u32 = 24;
 
 /// What a sample is recovered with.
@@ -59,7 +59,7 @@ impl Recovery<'_, '_> {
             let after = self.sampled;
             return self.of_path(&path, skipped, &after);
         }
-        // The path begins here: the same question for its first instruction.
+        // The path begins with the skipped instruction: so the last path to that instruction is looked for.
         let Some(first) = path.last() else { return unknown };
         let target = first.address();
         let before = state_before(&path, path.len() - 1, &self.sampled);
@@ -70,7 +70,8 @@ impl Recovery<'_, '_> {
         }
     }
 
-    /// A return is named after the instruction that it led to, since its own address is unknown.
+    /// The operand of a return. It is named after the instruction to which it led, since the address of the return itself is
+    /// unknown.
     fn of_return(&self, from: Option<u64>) -> Operand {
         let (instruction, kind, rule) = (self.ip, AccessKind::Load, RecoveryRule::Stack);
         match from {
@@ -155,7 +156,7 @@ impl Recovery<'_, '_> {
             .then(|| Operand::Memory(access(insn, place, at, RecoveryRule::Chain)))
     }
 
-    /// A jump behind the instruction leads before it.
+    /// Whether a jump behind the instruction leads to an address before it.
     fn loops_over(&mut self, insn: &Decoded) -> bool {
         let mut at = insn.end();
         for _ in 0..64 {
@@ -174,7 +175,7 @@ impl Recovery<'_, '_> {
         false
     }
 
-    /// The base, if it holds.
+    /// The object that the base points to, if the base is known.
     fn by_object(
         &mut self,
         insn: &Decoded,

@@ -24,15 +24,15 @@ pub type Path = Arc<[Arc<Decoded>]>;
 pub struct Site {
     /// The instruction there.
     pub at: Option<Arc<Decoded>>,
-    /// The instructions before it in a straight line; empty where none can fall through.
+    /// The instructions before it in a straight line; empty if control cannot come from there.
     pub straight: Path,
-    /// No instruction before it can be decoded.
+    /// Whether no instruction before it can be decoded.
     pub blind: bool,
-    /// A call stands before it, so that a return leads there.
+    /// Whether a call stands before it, so that a return may lead there.
     pub after_call: bool,
     /// The address may be the start of a function.
     pub may_be_entry: bool,
-    /// Each jump to it, with what stands before the jump.
+    /// The paths that end with a jump to it.
     pub sources: Vec<Path>,
     /// Jumps through memory nearby.
     pub indirect: Vec<Arc<Decoded>>,
@@ -101,8 +101,8 @@ fn falls_through(insn: &Decoded) -> bool {
     !insn.ends_path() && !matches!(insn.flow, Flow::Call(_) | Flow::CallIndirect)
 }
 
-/// The instructions before an address up to a label, a call or the end of another path. What stands first is
-/// returned whatever it is.
+/// The instructions before an address, back to a label, a call or the end of another path. The first one is returned
+/// whatever it is.
 fn path(address: u64, code: &mut Code, space: &dyn AddressSpace) -> Path {
     let mut found: Vec<Arc<Decoded>> = Vec::new();
     let mut end = address;

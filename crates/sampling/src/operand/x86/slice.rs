@@ -8,8 +8,8 @@ use super::undo::undo;
 use crate::operand::memory::Memory;
 use std::sync::Arc;
 
-/// The state before `path[last]`, if by it the address of `place` is known. First backward through the
-/// instructions, undoing them; then forward from the earliest one, executing them.
+/// The state of the registers before `path[last]`, if the address of `place` is known by it. First all instructions are
+/// undone, from the last to the first; then they are executed, from the first on.
 pub fn state_for(
     place: &Place,
     path: &[Arc<Decoded>],

@@ -44,7 +44,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// All is known.
+    /// A state in which all registers are known.
     pub fn of(registers: &X86Registers) -> Self {
         Self {
             values: registers.general,
@@ -73,7 +73,7 @@ impl State {
         self.known = self.known.without(registers);
     }
 
-    /// Adds what another state of the same moment knows.
+    /// Adds what a second state of the same moment knows.
     pub fn merge(&mut self, other: &Self) {
         for number in 0..16 {
             if !self.known.has(number) && other.known.has(number) {

@@ -8,8 +8,8 @@ use super::state::State;
 use crate::operand::memory::Memory;
 use iced_x86::{Mnemonic, OpKind, Register};
 
-/// The registers before an instruction. With memory, values that it stored are read back; `after` is completed
-/// with what the instruction implies.
+/// The registers before an instruction. With memory, values that the instruction stored are read back; `after` gets what the
+/// instruction implies about it.
 pub fn undo(insn: &Decoded, after: &mut State, memory: Option<&mut Memory<'_>>) -> State {
     deduce(insn, after, memory);
     let mut before = *after;
@@ -28,7 +28,7 @@ pub fn undo(insn: &Decoded, after: &mut State, memory: Option<&mut Memory<'_>>) 
     before
 }
 
-/// What the instruction says about registers that hold the same value before and after it.
+/// Adds to `after` what the instruction says about registers that have the same value before and after it.
 fn deduce(insn: &Decoded, after: &mut State, memory: Option<&mut Memory<'_>>) {
     let raw = &insn.raw;
     let whole = |operand: u32| -> Option<u8> {
@@ -119,7 +119,7 @@ fn stack(insn: &Decoded, after: &State, before: &mut State) {
         Mnemonic::Leave => before.set(RBP, rsp.map(|at| at.wrapping_sub(8))),
         Mnemonic::Pop if raw.op0_kind() == OpKind::Register && general(raw.op0_register()) == Some(RSP) => {}
         Mnemonic::Xchg if raw.op_count() == 2 && raw.op1_kind() == OpKind::Register => {
-            // The first operand's old value is already there; the second's is the first's new one.
+            // The first operand's old value is already there; the second operand's old value is the first one's new value.
             if raw.op0_kind() == OpKind::Register
                 && raw.op0_register().is_gpr64()
                 && let Some(number) = general(raw.op1_register())
@@ -135,7 +135,7 @@ fn stack(insn: &Decoded, after: &State, before: &mut State) {
     }
 }
 
-/// The pointers of a string instruction moved by one element; of a repeated one the last element counts.
+/// Undoes a string instruction. Its pointers moved by one element; for a repeated instruction, only the last element counts.
 fn string(insn: &Decoded, after: &State, before: &mut State) {
     let down = after.flags.is_some_and(|flags| flags & DIRECTION != 0);
     for place in &insn.places {
