@@ -26,14 +26,14 @@ pub struct BlacklistEntry {
 /// The result of searching the blacklists for a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlacklistMatch {
-    /// The first line that names it.
+    /// The first line of the list that names the program.
     pub line: Option<BlacklistEntry>,
     /// Warnings: lists that cannot be read, each with the reason and the fix.
     pub warnings: Vec<String>,
 }
 
 impl Blacklists {
-    /// Those in `/etc` and in the user's configuration directory.
+    /// The list in `/etc` and the one in the user's configuration directory.
     pub fn of_this_user(config_home: Option<OsString>, home: Option<OsString>) -> Self {
         let own = config_home.map(PathBuf::from).filter(|path| path.is_absolute());
         let own = own.or_else(|| home.map(|home| Path::new(&home).join(".config")));
@@ -80,7 +80,7 @@ fn line_for(program: &Path, text: &str, hash: &mut Option<Option<String>>) -> Op
 
 fn hash_of(program: &Path) -> io::Result<String> {
     let (mut file, mut hasher) = (open_to_read(program)?, Sha256::new());
-    // Programs are large, and only pieces of them are kept.
+    // Programs are large, so only one piece at a time is in memory.
     let mut piece = [0; 16 << 10];
     loop {
         match file.read(&mut piece) {

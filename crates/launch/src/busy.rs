@@ -15,9 +15,9 @@ pub const INTERVAL: Duration = Duration::from_millis(60);
 pub struct Busy {
     /// The CPU.
     pub cpu: u32,
-    /// Percent of its time.
+    /// How busy the CPU is, in percent of its time.
     pub percent: u32,
-    /// A process that runs there, if one was found.
+    /// A process that runs on the CPU, if one was found.
     pub process: Option<(u32, String)>,
 }
 
@@ -42,7 +42,7 @@ pub fn measure(root: &SysRoot, registered: &CpuSet, threshold: u32, interval: Du
 /// CPU times since boot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Times {
-    /// Ticks of work and all ticks, by CPU.
+    /// Ticks of work and ticks of all kinds, by CPU.
     cpus: BTreeMap<u32, (u64, u64)>,
     /// Runnable threads.
     running: u64,

@@ -14,7 +14,7 @@ const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLUR
 /// Why a job cannot be compared with a plan.
 #[derive(Debug, Error)]
 pub enum CheckError {
-    /// There is no such process.
+    /// There is no process with this PID.
     #[error("there is no process {pid} in {root}; 'numa tasks' lists them")]
     NoProcess {
         /// The PID.
@@ -22,10 +22,10 @@ pub enum CheckError {
         /// The machine or capture.
         root: String,
     },
-    /// It exited meanwhile.
+    /// The process exited before it was compared.
     #[error("process {0} has ended")]
     Ended(u32),
-    /// This user may not read its environment.
+    /// This user may not read the process's environment.
     #[error("the environment of process {pid} cannot be read; run as its user or as root")]
     Denied {
         /// The PID.
@@ -51,7 +51,7 @@ pub enum CheckError {
         names = RANKS.join(", ")
     )]
     NoRanks(u32),
-    /// The plan in its environment is invalid.
+    /// The plan in the process's environment is invalid.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
     /// The request has no plan.
@@ -107,7 +107,7 @@ fn threads(root: &SysRoot, pid: u32, process: u32) -> Result<Vec<ObservedThread>
     let mut threads = Vec::new();
     for tid in folder.threads().map_err(|_| CheckError::Ended(pid))? {
         let thread = folder.thread(tid);
-        // It ended meanwhile.
+        // The thread ended since it was listed.
         let Ok(status) = thread.status() else { continue };
         let Some(list) = status.field("Cpus_allowed_list") else {
             return Err(CheckError::NoMask(thread.path("status")));

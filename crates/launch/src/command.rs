@@ -25,7 +25,7 @@ const PROCESS: &str = "NUMA_PROCESS";
 
 /// The options of AddressSanitizer, separated by colons.
 const SANITIZER: &str = "ASAN_OPTIONS";
-/// Turns off its check that it is the first library.
+/// The option of AddressSanitizer that turns off its check that it is the first library.
 const NEED_NOT_BE_FIRST: (&str, &str) = ("verify_asan_link_order", "verify_asan_link_order=0");
 
 /// A program with its plan and options.
@@ -138,7 +138,7 @@ impl CommandRequest<'_> {
         }
     }
 
-    /// How memory gets to its nodes without policies.
+    /// How memory gets to its nodes where memory policies are refused.
     fn substitute(&self) -> String {
         match self.permissions.check(Permission::Policies) {
             Ok(()) => String::new(),
@@ -146,7 +146,7 @@ impl CommandRequest<'_> {
         }
     }
 
-    /// OpenMP binds its threads itself: it gets the same order.
+    /// Gives OpenMP the plan's order of CPUs, since OpenMP binds its threads without the library.
     fn open_mp(&self, environment: &mut Environment) {
         environment.unset_bindings();
         let processes = self.plan.processes().count().max(1);
@@ -172,7 +172,7 @@ impl CommandRequest<'_> {
         }
     }
 
-    /// If the machine gives huge pages only after madvise, malloc must call it.
+    /// Makes malloc call madvise, if the machine gives huge pages only to memory for which a program calls it.
     fn huge_pages(&self, environment: &mut Environment) {
         if self.options.huge_pages != Some(HugePages::On) || self.setting != Some(Setting::Advised) {
             return;
@@ -180,7 +180,7 @@ impl CommandRequest<'_> {
         environment.append_option(TUNABLES, "glibc.malloc.hugetlb", MALLOC_HUGE_PAGES);
     }
 
-    /// Preloads the allocator where the program, or those that it starts, can load it. The text is for `-v`.
+    /// Preloads the allocator if the program, or the programs that it starts, can load it. Returns a text for `-v`.
     fn allocator(&self, obstacle: Option<&Obstacle>, environment: &mut Environment) -> Option<String> {
         let allocator = self.options.allocator.as_ref()?;
         if !obstacle.is_none_or(Obstacle::allows_allocator) || self.program.sanitizer.is_some() {
@@ -224,7 +224,7 @@ impl CommandRequest<'_> {
         if self.options.no_bind_main {
             environment.set("NUMA_MAIN", "0");
         }
-        // One core cannot be divided; with --no-inherit, ranks do not load the library.
+        // A single core cannot be divided among ranks; with --no-inherit, ranks do not load the library.
         if mask.len() > 1 && !self.options.no_inherit {
             ranks::divide(self.words, environment);
         }
@@ -247,8 +247,8 @@ impl CommandRequest<'_> {
         node.map_or_else(|| wanted.clone(), MemoryPolicy::preferred)
     }
 
-    /// What placement cannot do for this program.
-    /// A sanitizer needs its own malloc, and a policy comes before the allocator's placing by node.
+    /// What placement by node cannot do for this program: a sanitizer needs its own malloc, and a memory policy decides
+    /// before the allocator does.
     fn allocator_note(&self, wanted: &Memory) -> Option<String> {
         let profile = self.options.allocator.as_ref()?.profile;
         if let Some(sanitizer) = self.program.sanitizer {

@@ -68,7 +68,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The caller's environment, without the variables of another launch around this one.
+    /// The caller's environment. If this launch is within another launch, that one's variables are left out.
     pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut environment = Self { variables: variables.into_iter().collect(), changes: Vec::new() };
         for name in OURS {
@@ -136,23 +136,23 @@ impl Environment {
         self.preload_first(library, LIBRARY);
     }
 
-    /// Puts our allocator first, before other ones.
+    /// Puts our allocator first in the list of preloaded libraries, before any other allocator.
     pub fn preload_allocator(&mut self, library: &Path) {
         self.preload_first(library, ALLOCATOR);
     }
 
     fn preload_first(&mut self, library: &Path, name: &[u8]) {
         let mut list = library.as_os_str().as_bytes().to_vec();
-        for other in self.others(name) {
+        for other in self.preloaded_except(name) {
             list.push(b':');
             list.extend(other);
         }
         self.set(PRELOAD, OsString::from_vec(list));
     }
 
-    /// Removes our library, which another launch around this one put there.
+    /// Removes our library from the list of preloaded libraries, if a launch around this one has put it there.
     pub fn remove_preload(&mut self) {
-        let others = self.others(LIBRARY);
+        let others = self.preloaded_except(LIBRARY);
         let Some(before) = self.get(PRELOAD) else { return };
         let kept = OsString::from_vec(others.join(&b':'));
         if kept.is_empty() {
@@ -162,10 +162,10 @@ impl Environment {
         }
     }
 
-    /// The libraries in the list but one.
-    fn others(&self, name: &[u8]) -> Vec<Vec<u8>> {
+    /// The libraries in the list, without the one of this name.
+    fn preloaded_except(&self, name: &[u8]) -> Vec<Vec<u8>> {
         let list = self.get(PRELOAD).unwrap_or_default().as_bytes();
-        // The loader accepts both separators.
+        // The loader accepts colons and spaces as separators.
         let names = list.split(|&b| b == b':' || b == b' ');
         let is_it = |entry: &[u8]| entry.rsplit(|&b| b == b'/').next() == Some(name);
         names.filter(|entry| !entry.is_empty() && !is_it(entry)).map(<[u8]>::to_vec).collect()

@@ -25,9 +25,9 @@ pub struct Elf {
     pub bits: u8,
     /// Its processor architecture: ELF's `e_machine`.
     pub machine: u16,
-    /// The dynamic loader; none if it is statically linked.
+    /// The dynamic loader; `None` if the program is statically linked.
     pub interpreter: Option<String>,
-    /// It was built by Go, which creates threads without libc.
+    /// Whether the program was built by Go, which creates threads without libc.
     pub go: bool,
     /// The sanitizer that it is built with.
     pub sanitizer: Option<Sanitizer>,
@@ -36,11 +36,11 @@ pub struct Elf {
 /// A sanitizer, which has a malloc of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sanitizer {
-    /// The library of the AddressSanitizer, which checks that it is the first one. An option turns the check off.
+    /// The library of the AddressSanitizer, which checks that it is the first library. An option turns that check off.
     Lenient,
-    /// That of GCC 7 and before: the check cannot be turned off.
+    /// The AddressSanitizer of GCC 7 and before, whose check cannot be turned off.
     Strict,
-    /// One that does not check, with its name.
+    /// Another sanitizer, with its name. It does not check its place.
     Other(&'static str),
 }
 
@@ -54,8 +54,8 @@ impl Sanitizer {
     }
 }
 
-/// What the names of sanitizers' libraries and functions have in them. Clang builds the library in: then its functions are among
-/// the names that the program has for its loader.
+/// Words in the names of sanitizers' libraries and functions. Clang builds the library into the program: its functions are
+/// then among the names that the program has for its loader.
 const SANITIZERS: [(&str, &str); 5] = [
     ("asan", "AddressSanitizer"),
     ("tsan", "ThreadSanitizer"),
@@ -90,7 +90,7 @@ const LINE: usize = 256;
 const MAX_SEGMENTS: u64 = 512;
 /// The longest name of a loader, and the longest note, that is read.
 const MAX_BYTES: u64 = 4096;
-/// The same of the names that a program has for its loader.
+/// The longest table of names that a program has for its loader, and that is read.
 const MAX_NAMES: u64 = 1 << 20;
 const LOAD: u32 = 1;
 const DYNAMIC: u32 = 2;

@@ -36,13 +36,13 @@ pub enum GroupError {
     /// The kernel has no control groups.
     #[error("no control groups: {0}")]
     Without(ReadError),
-    /// The kernel has only those of version 1.
+    /// The kernel has only control groups of version 1.
     #[error("this machine has no control groups of version 2")]
     Version,
-    /// They are not mounted in a usual place.
+    /// Control groups of version 2 are not mounted in a usual place.
     #[error("control groups of version 2 are not mounted at {}", ROOTS[0])]
     NotMounted,
-    /// Child groups of this one do not get the controller.
+    /// Child groups of this one do not get the controller `cpuset`.
     #[error("cpuset is not among the controllers of {}", .0.display())]
     Controller(PathBuf),
     /// The user may not make child groups of this one.
@@ -71,7 +71,7 @@ pub enum GroupError {
         /// The kernel's error.
         error: io::Error,
     },
-    /// The kernel did not make it a partition; its reason.
+    /// The kernel did not make the group a partition, for this reason.
     #[error("the kernel says '{0}'")]
     Partition(String),
     /// The parent group has fewer CPUs.
@@ -79,9 +79,9 @@ pub enum GroupError {
     Fewer {
         /// The group.
         group: PathBuf,
-        /// The CPUs that it gets.
+        /// The CPUs that the group gets.
         effective: CpuSet,
-        /// The CPUs that it needs.
+        /// The CPUs that the program needs.
         wanted: CpuSet,
     },
 }
@@ -109,18 +109,18 @@ impl GroupError {
 }
 
 impl ControlGroup {
-    /// For [`numakit_sys::start::PreparedCommand::cgroup`]: the program enters before its mask is set, since
-    /// entering discards the mask.
+    /// The descriptor for [`numakit_sys::start::PreparedCommand::cgroup`]. The program enters the group before its mask is
+    /// set, since entering discards the mask.
     pub(crate) fn descriptor(&self) -> RawFd {
         self.entrance.as_raw_fd()
     }
 
-    /// Whether the kernel keeps all other processes off its CPUs.
+    /// Whether the kernel keeps all other processes off the group's CPUs.
     pub(crate) fn is_partition(&self) -> bool {
         self.shared.is_none()
     }
 
-    /// A warning about its effect on other processes.
+    /// A warning about the effect that the group has on other processes; `None` if it has none.
     pub(crate) fn warning(&self) -> Option<String> {
         let release = kernel_release(&SysRoot::host()).unwrap_or_default();
         let above = self.path.parent()?.display();
@@ -133,7 +133,7 @@ impl ControlGroup {
         })
     }
 
-    /// Removes it. The processes in it have ended, but the kernel may still count them.
+    /// Removes the group. The processes in it have ended, but the kernel may still count them.
     pub(crate) fn remove(self) {
         for _ in 0..100 {
             match remove_group(&self.path) {
@@ -204,7 +204,7 @@ pub fn remove_abandoned() -> bool {
     let Ok(own) = own_group() else { return false };
     let entries = fs::read_dir(&own).into_iter().flatten().flatten();
     let abandoned = entries.map(|entry| entry.path()).filter(|path| is_abandoned(path));
-    // The kernel refuses if a process is in it after all.
+    // If there is a process in the group after all, the kernel refuses to remove it.
     abandoned.filter(|path| remove_group(path).is_ok()).count() > 0
 }
 
@@ -238,7 +238,7 @@ fn own_group() -> Result<PathBuf, GroupError> {
     Ok(top.join(own.trim_start_matches('/')).components().collect())
 }
 
-/// Whether child groups have the controller; an error if they cannot have it.
+/// Whether child groups have the controller `cpuset`; an error if they cannot have it.
 fn is_enabled(own: &Path) -> Result<bool, GroupError> {
     let read = |path: PathBuf| {
         fs::read_to_string(&path).map_err(|error| GroupError::File { path, doing: "read", error })
@@ -273,8 +273,8 @@ fn isolate_below(
     })
 }
 
-/// Makes a group threaded if its parent has processes: only then can it have processes too. That is so except in
-/// the root group.
+/// Makes a group threaded if its parent has processes. Only a threaded group can then have processes too, except below the
+/// root group.
 fn make_threaded(group: &Path) -> io::Result<()> {
     let kind = group.join("cgroup.type");
     match fs::read_to_string(&kind) {

@@ -206,8 +206,8 @@ impl CoreLimits {
         self.warning.as_deref()
     }
 
-    /// Whether this user may hold `requested` more cores. To be asked where cores are selected, under the allocation
-    /// lock: nobody takes cores between this and the reservation.
+    /// Whether this user may hold `requested` more cores. Ask where cores are selected, under the allocation lock: until the
+    /// reservation, no other process can then take cores.
     pub fn check(&self, holdings: &[Holding], requested: u32) -> Result<(), LimitExceeded> {
         if self.rules.is_empty() {
             return Ok(());
@@ -235,7 +235,7 @@ impl CoreLimits {
 
 /// The text of a file that an environment variable names; it never waits.
 fn text_of(path: &Path) -> io::Result<String> {
-    // So one says that there are no limits.
+    // This is how a user says that there are no limits.
     if path == Path::new("/dev/null") {
         return Ok(String::new());
     }

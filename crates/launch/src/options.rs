@@ -18,17 +18,17 @@ pub struct RunOptions {
     pub scheduler: Option<Scheduler>,
     /// The timer slack in nanoseconds.
     pub timer_slack: Option<u64>,
-    /// It runs without its memory policy where policies are refused.
+    /// The program runs without its memory policy if policies are refused.
     pub memory_try: bool,
-    /// Others may use its cores too.
+    /// Other programs may use the program's cores too.
     pub shared: bool,
-    /// Processes that it starts are not placed.
+    /// Processes that the program starts are not placed.
     pub no_inherit: bool,
     /// The main thread may run on all CPUs of the program.
     pub no_bind_main: bool,
     /// The library prints what it does.
     pub verbose: bool,
-    /// The allocator in place of the program's own.
+    /// The allocator that replaces the program's own.
     pub allocator: Option<Allocator>,
 }
 

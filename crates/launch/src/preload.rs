@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A library in this binary.
 struct Embedded {
-    /// Its file name; its soname too.
+    /// The file name of the library, which is its soname too.
     name: &'static str,
     /// A name for its content.
     hash: &'static str,
@@ -50,12 +50,12 @@ impl Library {
         }
     }
 
-    /// Its file name; its soname too.
+    /// The file name of the library, which is its soname too.
     pub fn name(self) -> &'static str {
         self.embedded().name
     }
 
-    /// The variable that names another file to preload in its place.
+    /// The variable that names a different file to preload instead of the embedded library.
     pub fn variable(self) -> &'static str {
         match self {
             Self::Place => "NUMAKIT_PRELOAD",
@@ -65,8 +65,8 @@ impl Library {
         }
     }
 
-    /// Its path for `LD_PRELOAD`: the one that its variable names, else the embedded one, which is extracted unless it
-    /// has been, with `$LIB` in its path.
+    /// The path of the library for `LD_PRELOAD`: the file that its variable names, else the embedded library with `$LIB` in
+    /// its path. The latter is extracted unless it is there already.
     pub fn extract(self) -> Result<PathBuf, PreloadError> {
         match std::env::var_os(self.variable()).filter(|given| !given.is_empty()) {
             Some(given) => self.named(PathBuf::from(given)),
@@ -86,7 +86,7 @@ impl Library {
 
 /// The part of a path that the loader of glibc replaces.
 const LIB: &str = "$LIB";
-/// Its replacements, which depend on the distribution.
+/// The values that the loader has for `$LIB`, which depend on the distribution.
 const FOLDERS: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
 
 /// Why there is no library to preload.
@@ -97,7 +97,7 @@ pub enum PreloadError {
     Missing(Library, PathBuf),
     /// The path contains a separator of `LD_PRELOAD`.
     Separator(Library, PathBuf),
-    /// It can be extracted to no directory.
+    /// The library can be extracted to none of the directories.
     NoFolder(Library, String),
 }
 
@@ -133,7 +133,7 @@ struct CacheDirectories {
 }
 
 impl CacheDirectories {
-    /// In order of preference.
+    /// The directories for this process, in order of preference.
     fn of_this_process() -> Self {
         Self { user: numakit_sys::user::id(), folders: numakit_sys::cache::folders("preload") }
     }
@@ -159,7 +159,7 @@ impl CacheDirectories {
         fs::DirBuilder::new().recursive(true).mode(mode).create(&folder)?;
         Self::check_private(top)?;
         Self::check_private(&folder)?;
-        // Its loader would print an error in every program, and continue without it.
+        // From such a file system, the loader would print an error in every program and continue without the library.
         if !numakit_sys::file::allows_execution(&folder)? {
             return Err(io::Error::other("it is on a file system that is mounted noexec"));
         }
@@ -183,13 +183,13 @@ impl CacheDirectories {
         let mode = if self.user == 0 { 0o755 } else { 0o700 };
         fs::DirBuilder::new().recursive(true).mode(mode).create(folder.join(lib))?;
         match symlink(&target, &link) {
-            // Another process of this user was faster.
+            // Another process of this user was faster, and made the same link.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             result => result,
         }
     }
 
-    /// Other users who can write there could make this user's programs run their code.
+    /// An error if other users can write to the folder: they could make this user's programs run their code.
     fn check_private(folder: &Path) -> io::Result<()> {
         if numakit_sys::user::owns_privately(folder)? {
             return Ok(());
@@ -225,7 +225,7 @@ fn has_content(path: &Path, content: &[u8]) -> bool {
     read.is_ok() && bytes == content
 }
 
-/// Writes it under another name and renames it, so that a loader never sees a part of it.
+/// Writes the file under a different name and renames it, so that a loader never sees a part of it.
 fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -66,7 +66,7 @@ pub enum Wait {
 /// Why the program does not run.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// There is no plan.
+    /// No plan fits the request.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Cores cannot be taken.
@@ -106,7 +106,7 @@ impl From<TakeError<Self>> for StartError {
 pub enum Isolation {
     /// The kernel keeps other processes off the CPUs.
     Partition(String),
-    /// Others may use the CPUs too, and why.
+    /// Other processes may use the CPUs too, for this reason.
     Shared(String),
 }
 
@@ -159,7 +159,7 @@ impl LaunchRequest<'_> {
         self.prepare_command(plan, Some(reservation))
     }
 
-    /// The same without taking cores.
+    /// Prepares the program as [`prepare`](Self::prepare) does, but takes no cores.
     pub fn dry_run(&self) -> Result<PreparedLaunch, StartError> {
         let view = inspect().map_err(RegistryError::from)?;
         let plan = match self.options.shared {
@@ -177,7 +177,8 @@ impl LaunchRequest<'_> {
         CoreSelector { topology: &self.current_topology(view), ..selector.clone() }.select(view)
     }
 
-    /// The machine with the present CPU mask. CPUs that others hold in partitions count as allowed: they return.
+    /// The machine with the present CPU mask. CPUs that other programs hold in partitions count as allowed, since they
+    /// become usable when those programs end.
     fn current_topology(&self, view: &RegistryView) -> Cow<'_, Topology> {
         let given = self.topology;
         if given.allowed == given.online {
@@ -187,7 +188,7 @@ impl LaunchRequest<'_> {
         Cow::Owned(Topology { allowed: mask.or(&self.cpus_in_partitions(view)), ..given.clone() })
     }
 
-    /// CPUs that others hold in partitions and that this process may use once they are free.
+    /// CPUs that other programs hold in partitions, and that this process may use once they are free.
     fn cpus_in_partitions(&self, view: &RegistryView) -> CpuSet {
         let online = &self.topology.online;
         match self.topology.allowed == *online {

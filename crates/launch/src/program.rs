@@ -16,9 +16,9 @@ const MAX_DEPTH: usize = 4;
 /// An executable program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its file: the script, if it is one.
+    /// The file of the program. For a script, it is the script.
     pub file: PathBuf,
-    /// The machine code: the interpreter, if it is a script.
+    /// The file of the machine code. For a script, it is the interpreter.
     pub code: PathBuf,
     /// Why it cannot load the library; none if it can.
     pub obstacle: Option<Obstacle>,
@@ -29,17 +29,17 @@ pub struct Program {
 /// Why a program cannot load the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It has no loader.
+    /// The program has no loader.
     Static,
     /// It was built by Go, which creates its threads itself and moves its work among them.
     Go,
-    /// Its loader is another one than glibc's.
+    /// The program's loader is not that of glibc.
     Loader(String),
-    /// It is for another processor, or for 32 bits.
+    /// The program is for a different processor, or for 32 bits.
     Machine,
-    /// It runs with other privileges than its user's: setuid, setgid or capabilities.
+    /// The program runs with other privileges than its user's: setuid, setgid or capabilities.
     Rights(&'static str),
-    /// Its sanitizer ends it if another library is loaded first.
+    /// The program's sanitizer ends it if a different library is loaded first.
     Sanitizer,
     /// Its file cannot be read.
     Unreadable(String),
@@ -55,7 +55,7 @@ impl Obstacle {
         matches!(self, Self::Static | Self::Unreadable(_))
     }
 
-    /// Whether the program, or the processes that it starts, may load another library of ours.
+    /// Whether the program, or the processes that it starts, may load our allocator.
     pub fn allows_allocator(&self) -> bool {
         self.allows_children() || matches!(self, Self::Declined | Self::NoLibrary(_))
     }
@@ -149,7 +149,7 @@ fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
         Ok(FileKind::Other) => resolve(Path::new("/bin/sh"), path, 0),
         Ok(FileKind::Script { interpreter, argument }) => {
             let interpreter = resolve_env(&interpreter, argument.as_deref(), path);
-            // For a missing interpreter, the kernel returns the error of a missing file.
+            // If an interpreter is missing, the kernel reports a missing file, so its existence is checked here.
             std::fs::metadata(&interpreter)?;
             resolve(&interpreter, path, depth - 1)
         }

@@ -4,8 +4,8 @@ use crate::Environment;
 use numakit_placement::check::LOCAL_RANKS;
 use std::ffi::OsString;
 
-/// Open MPI's default, until 4 and since 5. Options of `mpirun` override both; without the second
-/// one's modifier, rank files would not bind.
+/// The variables for the default binding of Open MPI until version 4, and since version 5. Options of `mpirun` override
+/// both; without the modifier in the second one, rank files would not bind.
 const OPEN_MPI: [(&str, &str); 2] = [
     ("OMPI_MCA_hwloc_base_binding_policy", "none"),
     ("PRTE_MCA_hwloc_default_binding_policy", "none:overload-allowed"),

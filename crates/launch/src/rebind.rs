@@ -27,7 +27,7 @@ pub enum RebindError {
     /// There is no such process.
     #[error("there is no process {0}; 'numa tasks' lists processes")]
     NoProcess(u32),
-    /// It belongs to another user.
+    /// The process belongs to another user.
     #[error("process {pid} cannot be bound: {error}; run as its user or as root")]
     Refused {
         /// The PID.
@@ -54,8 +54,8 @@ pub struct RebindReport {
     pub failures: Vec<String>,
 }
 
-/// Selects cores for a running process and binds it to them. The cores are reserved only until its threads are
-/// bound: from then on, others see it as a bound process. A process that holds cores stays on them.
+/// Selects cores for a running process and binds it to them. The cores are reserved only until its threads are bound: from
+/// then on, other programs see it as a bound process. A process that holds cores already stays on them.
 pub fn select_and_bind(
     root: &SysRoot,
     pid: u32,
@@ -146,7 +146,7 @@ fn bind(root: &SysRoot, pid: u32, plan: &Plan, report: &mut RebindReport) -> Res
             match (set_affinity_of(thread, one.as_ref().unwrap_or(&all)), step) {
                 (Ok(()), Some(step)) => report.bound.push((thread, step.cpu)),
                 (Ok(()), None) => report.unbound.push(thread),
-                // It ended meanwhile.
+                // The thread ended since it was listed.
                 (Err(error), _) if error.raw_os_error() == Some(ESRCH) => {}
                 (Err(error), _) => return Err(RebindError::Refused { pid, error }),
             }

@@ -52,8 +52,8 @@ impl<'a> CoreSelector<'a> {
         Ok(CoreSelector::new(root, topology, request).select(&view)?.value)
     }
 
-    /// Selects the best free cores. Cores that others use without a reservation are selected only if there are too
-    /// few others, with a warning.
+    /// Selects the best free cores. Cores that other programs use without a reservation are selected only if there are too
+    /// few other cores; then there is a warning.
     pub fn select(&self, view: &RegistryView) -> Result<CoreSelection<ExplainedPlan>, PlanError> {
         let free = self.plan(self.request, view)?;
         let cores = self.cores(&free.plan);
@@ -77,7 +77,8 @@ impl<'a> CoreSelector<'a> {
         Ok(CoreSelection { cpus, cores, value: selected })
     }
 
-    /// The same for a program that takes no cores: also cores that others hold, if there are too few free ones.
+    /// Plans for a program that takes no cores. If there are too few free cores, it may run on cores that other programs
+    /// hold.
     pub fn select_shared(&self, view: &RegistryView) -> Result<ExplainedPlan, PlanError> {
         let mut others = view.clone();
         others.holdings.retain(|holding| !holding.is_own);
@@ -116,7 +117,7 @@ impl<'a> CoreSelector<'a> {
         }
     }
 
-    /// Uses of these CPUs without a reservation.
+    /// How other programs use these CPUs without a reservation, in words.
     fn uses(&self, view: &RegistryView, cpus: &CpuSet) -> Vec<String> {
         let busy = self.busy.iter().filter(|(cpu, _)| cpus.contains(*cpu));
         let busy = busy.map(|(cpu, percent)| format!("CPU {cpu} is {percent} % busy"));

@@ -79,7 +79,7 @@ pub fn run(mut supervisor: Supervisor) -> Result<Ending, RunError> {
 struct Launcher {
     /// A copy: the cores stay reserved if only the supervisor is killed.
     registration: Registration,
-    /// For the same case.
+    /// A copy of the control group, in case only the supervisor is killed.
     group: Option<ControlGroup>,
     supervisor: u32,
     program: Option<u32>,
@@ -134,8 +134,8 @@ impl Launcher {
         (received.signal != supervise::CHILD).then_some((received.signal, sender))
     }
 
-    /// After the supervisor was killed, the program and the orphans are children of this process. It supervises
-    /// them until the program ends.
+    /// After the supervisor was killed, the program and its orphans are children of this process, which supervises them
+    /// until the program ends.
     fn take_over(mut self) -> Result<Ending, RunError> {
         let _ = self.registration.reservation.record_processes(std::process::id(), self.program);
         self.registration.start_watching();

@@ -15,17 +15,17 @@ pub enum SupervisorMessage {
     Started(u32),
     /// Supervisor: the program cannot be started, with this errno.
     NotStarted(i32),
-    /// Supervisor: its settings cannot be applied; the error.
+    /// Supervisor: the program's settings cannot be applied; the error.
     NotPrepared(String),
-    /// Supervisor: this signal stopped it.
+    /// Supervisor: this signal stopped the program.
     Stopped(i32),
-    /// Supervisor: it continues.
+    /// Supervisor: the program continues.
     Continued,
-    /// Supervisor: it ended with this status.
+    /// Supervisor: the program ended with this status.
     Exited(i32),
-    /// Supervisor: this signal ended it.
+    /// Supervisor: this signal ended the program.
     Killed(i32),
-    /// Launcher: it continues too.
+    /// Launcher: the launcher continues too.
     Acknowledged,
     /// Launcher: a signal for the program, its sender, and the time (monotonic clock) at which the launcher read it.
     Forward(i32, u32, u64),
@@ -37,7 +37,7 @@ impl SupervisorMessage {
         to.write_all(&self.bytes())
     }
 
-    /// Waits for the next one; none if the other side has ended.
+    /// Waits for the next message; `None` if the other side has ended.
     pub fn receive(mut from: &UnixStream) -> Option<Self> {
         let mut bytes = [0; LENGTH];
         from.read_exact(&mut bytes).ok()?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 const GROUP_SIGNAL_DELAY: Duration = Duration::from_millis(4);
 /// Until the launcher is continued again.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
-/// How long (ns) the supervisor remembers signals that it received, in case the launcher forwards the same.
+/// How long the supervisor remembers the signals that it received, in ns: the launcher may forward the same ones.
 const MEMORY: u64 = 1_000_000_000;
 
 /// A prepared command with its reservation.
@@ -49,11 +49,11 @@ impl Supervisor {
 struct Supervision {
     registration: Registration,
     group: Option<ControlGroup>,
-    /// The launcher, while it and the program live.
+    /// The socket to the launcher, as long as the launcher and the program live.
     launcher: Option<UnixStream>,
     launcher_pid: u32,
     signals: SignalQueue,
-    /// 0 after its end.
+    /// The PID of the program; 0 after its end.
     program: u32,
     /// How the program ended, until that is reported.
     unreported_end: Option<ChildEvent>,
@@ -149,7 +149,7 @@ impl Supervision {
         0
     }
 
-    /// Handles what happened to descendants; false if there are none.
+    /// Handles what happened to descendants. False if there are none any more.
     fn reap(&mut self) -> io::Result<bool> {
         self.read_signals();
         loop {
@@ -187,7 +187,8 @@ impl Supervision {
         }
     }
 
-    /// If the program has ended and other descendants live: lets the launcher return, and leaves the terminal.
+    /// If the program has ended and other descendants live: tells the launcher, so that it can return, and leaves the
+    /// terminal.
     fn report_end(&mut self) {
         if let Some(message) = end_message(self.unreported_end.take()) {
             if let Some(launcher) = self.launcher.take() {
@@ -197,7 +198,7 @@ impl Supervision {
         }
     }
 
-    /// Handles a message of the launcher, or its end.
+    /// Handles a message of the launcher, or notes that the launcher has ended.
     fn receive(&mut self) {
         let message = self.launcher.as_ref().and_then(SupervisorMessage::receive);
         match message {
@@ -226,8 +227,8 @@ impl Supervision {
         }
     }
 
-    /// Whether the opposite signal came to the group after the launcher read this one: the kernel discards a
-    /// pending stop signal when a continue signal arrives, and the reverse.
+    /// Whether the opposite signal came to the process group after the launcher read this one. The kernel then discards the
+    /// first: a continue signal discards a pending stop signal, and the reverse.
     fn is_cancelled(&self, signal: i32, when: u64) -> bool {
         let cancels = |other: i32| match signal {
             supervise::CONTINUE => supervise::STOPS.contains(&other),
@@ -257,7 +258,7 @@ impl Supervision {
     }
 }
 
-/// Removes the group first: its CPUs are usable by others as soon as the cores are free.
+/// Releases the cores. The group is removed before, so that its CPUs are usable as soon as the cores are free.
 pub(crate) fn release(reservation: Reservation, group: Option<ControlGroup>) {
     if let Some(group) = group {
         group.remove();
