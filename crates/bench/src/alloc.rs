@@ -1,4 +1,4 @@
-//! What allocators cost: blocks of several works from each allocator of this machine, in turns.
+//! What allocators cost: this machine's allocators do the same works, in turns.
 
 mod child;
 mod crew;
@@ -16,14 +16,14 @@ use std::ffi::OsString;
 
 /// The hidden verb of `numa` that does a work.
 pub const ALLOC_WORK_VERB: &str = "alloc-work";
-/// How often each allocator has its turn, in a run and in a quick one.
+/// How often each allocator has its turn in a run, and in a quick run.
 const ROUNDS: u32 = 5;
 const QUICK_ROUNDS: u32 = 3;
 
-/// The quantity that machines of one node do not have.
+/// The name of the quantity that machines with one node do not have.
 const NEAR: &str = "blocks on the node of the thread that got them";
 
-/// What is computed of each turn: the name of the table, its unit, whether less is better.
+/// A quantity that is computed of each turn: the name of its table, its unit, and whether less is better.
 struct Quantity {
     name: &'static str,
     unit: &'static str,
@@ -63,7 +63,7 @@ const QUANTITIES: [Quantity; 4] = [
     },
 ];
 
-/// What each turn of an allocator gave.
+/// The results of an allocator's turns.
 type Turns = Vec<WorkDone>;
 
 /// Measures all works with all allocators.
@@ -74,7 +74,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     }
 }
 
-/// The same, with the command that does a work.
+/// Measures all works with all allocators. `starter` is the command that does a work.
 fn measure_with(ground: &Ground<'_>, starter: &[OsString], result: &mut BenchResult) {
     let seats = seats(ground);
     if seats.is_empty() {
@@ -117,7 +117,7 @@ fn bytes(ground: &Ground<'_>, work: AllocWork, threads: usize) -> u64 {
     ground.settings.size.map_or(work.bytes(), |size| (size / threads as u64).max(work.sizes().1 as u64))
 }
 
-/// Why a node has too little memory for its threads. An allocator may take twice what is live.
+/// Why a node has too little memory for its threads; `None` if it has enough. An allocator may take twice the live bytes.
 fn lacks(ground: &Ground<'_>, work: AllocWork, seats: &[WorkSeat]) -> Option<String> {
     let bytes = 2 * bytes(ground, work, seats.len());
     ground.places.iter().find_map(|place| ground.lacks(place.node, bytes * place.cpus.len() as u64))
@@ -137,8 +137,8 @@ fn rounds_of(ground: &Ground<'_>) -> u32 {
     if ground.settings.quick { QUICK_ROUNDS } else { ROUNDS }
 }
 
-/// One work with all allocators, whose turns are interleaved, so that what else the machine does meets all of them. Those that
-/// do not load are no longer among the allocators.
+/// Measures one work with all allocators. Their turns are interleaved, so that whatever else the machine does meets all of
+/// them. An allocator that does not load is removed from `allocators`.
 fn rounds(
     ground: &Ground<'_>,
     starter: &[OsString],
@@ -151,7 +151,7 @@ fn rounds(
         allocators.iter().map(|allocator| (allocator.name, Vec::new())).collect();
     let mut failed: Vec<&str> = Vec::new();
     for round in 0..rounds_of(ground) as usize {
-        // Another one begins each round.
+        // Each round begins with a different allocator.
         let order = (0..all.len()).map(|at| (at + round) % all.len()).collect::<Vec<_>>();
         for at in order {
             let Some(allocator) = allocators.iter().find(|one| one.name == all[at].0) else { continue };

@@ -17,7 +17,7 @@ use crate::sampled::MIN_SAMPLES;
 use numakit_sys::loops::{Vectors, copy, copy_past_caches, read, write, write_past_caches};
 use std::time::Duration;
 
-/// What a thread does with a part; returns the number of bytes that it has moved.
+/// The work of a thread on one part. It returns the number of bytes that it has moved.
 type Pass = fn(&mut Part, Vectors) -> usize;
 /// A thread with its memory, which it passes over part after part.
 type Passing = Seat<Vec<Part>>;
@@ -36,7 +36,7 @@ const PASSES: [(&str, Pass); 5] = [
 const TRIAL: u32 = 5;
 const UNIT: &str = "GB/s";
 
-/// Measures them.
+/// Measures the bandwidth of all pairs of nodes.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let rows: Vec<u32> = ground.places.iter().map(|place| place.node).collect();
     let matrix = |(name, _): &(&str, Pass)| {
@@ -84,7 +84,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     }
 }
 
-/// All nodes at the same time: each with its own memory, and each with the memory of all.
+/// Measures all nodes at the same time: each one with its own memory, and each one with the memory of all nodes.
 fn together(ground: &Ground<'_>, fastest: &mut [Option<Vectors>; PASSES.len()], result: &mut BenchResult) {
     if ground.places.len() * ground.memories.len() < 2 {
         return result.leave_out("all pairs at once", "there is only one pair of CPUs and memory");
@@ -92,7 +92,7 @@ fn together(ground: &Ground<'_>, fastest: &mut [Option<Vectors>; PASSES.len()], 
     type Choice<'a> = (&'static str, &'a dyn Fn(&NodeCpus) -> Vec<u32>);
     let own = |place: &NodeCpus| ground.memories.iter().copied().filter(|node| *node == place.node).collect();
     let rotated = |place: &NodeCpus| {
-        // No two nodes begin with the same memory.
+        // No two nodes begin with the memory of the same node.
         let first = ground.memories.iter().position(|node| *node == place.node).unwrap_or(0);
         ground.memories.iter().cycle().skip(first).take(ground.memories.len()).copied().collect()
     };
@@ -125,7 +125,7 @@ fn together(ground: &Ground<'_>, fastest: &mut [Option<Vectors>; PASSES.len()], 
     }
 }
 
-/// Bytes of all threads for each nanosecond, which is GB/s; with the registers with which it is fastest.
+/// Bytes that all threads move for each nanosecond, which is GB/s, and the registers with which that is fastest.
 fn rate(
     ground: &Ground<'_>,
     seats: &mut [Passing],

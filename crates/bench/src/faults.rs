@@ -12,12 +12,12 @@ use crate::sampled;
 use numakit_sys::clock;
 use numakit_sys::loops::{Advice, Region, Vectors, touch_in_processes, write};
 
-/// Where a page comes from when it is touched: what happens before, which is not timed, and what is timed.
+/// Where a page comes from when it is touched: what is done before, which is not timed, and what is timed.
 struct Origin {
     name: &'static str,
     before: fn(&mut Region, Kind) -> std::io::Result<()>,
     timed: Timed,
-    /// Whether the memory of the last time is used again.
+    /// Whether the memory of the measurement before is used again.
     again: bool,
 }
 
@@ -53,12 +53,12 @@ const ORIGINS: [Origin; 6] = [
         again: true,
     },
     Origin { name: "recycled", before: |_, _| Ok(()), timed: Timed::Touch, again: true },
-    // As much memory as is fresh above: less of it would be in the caches. It is no share of a first touch: the kernel zeroes
-    // pages that were in no cache, and that a hypervisor may have to find first.
+    // This touches as much memory as fresh pages do; less would be in the caches. Its time is no part of a first touch:
+    // there the kernel zeroes pages that were in no cache, and that a hypervisor may have to find first.
     Origin { name: "zeroed again", before: |_, _| Ok(()), timed: Timed::Zero, again: true },
 ];
 
-/// Measures it.
+/// Measures page faults of all kinds of pages.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let cpus: Vec<u32> = ground.places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
     let Some(&first) = cpus.first() else { return result.leave_out("page faults", "no CPU can be used") };
@@ -84,7 +84,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     }
 }
 
-/// What a thread touches: what the user asked for, in whole pages, or the default.
+/// The bytes that a thread touches: those that the user asked for, in whole pages, or the default.
 fn sized(ground: &Ground<'_>, kind: Kind, threads: usize) -> usize {
     let asked = ground.settings.size.map(|size| usize::try_from(size).unwrap_or(usize::MAX) / threads);
     asked.map_or(kind.bytes, |bytes| (bytes.min(kind.most) / kind.page).max(1) * kind.page)
@@ -96,7 +96,7 @@ fn counts(all: usize) -> Vec<usize> {
     powers.chain((all > 1).then_some(all)).collect()
 }
 
-/// All origins, by a thread alone.
+/// Measures all origins of pages with a single thread.
 fn one_thread(ground: &Ground<'_>, cpu: u32, kind: Kind, result: &mut BenchResult) {
     for origin in &ORIGINS {
         if ground.is_stopped() {
@@ -141,7 +141,7 @@ fn from_origin(ground: &Ground<'_>, kind: Kind, origin: &Origin) -> std::io::Res
     refused.map_or(Ok(times), Err)
 }
 
-/// Fresh pages by threads of one process, and by as many processes.
+/// Measures fresh pages with several threads of one process, and with as many processes.
 fn several(ground: &Ground<'_>, cpus: &[u32], kind: Kind, result: &mut BenchResult) {
     if ground.is_stopped() {
         return;

@@ -26,11 +26,11 @@ pub(crate) struct NodeCpus {
     pub cpus: Vec<u32>,
 }
 
-/// What benchmarks run on.
+/// The CPUs and nodes on which benchmarks run.
 pub(crate) struct Ground<'a> {
     /// The machine.
     pub topology: &'a Topology,
-    /// What the user asked for.
+    /// The settings of the user.
     pub settings: &'a BenchSettings,
     /// Nodes with CPUs to run on.
     pub places: Vec<NodeCpus>,
@@ -40,7 +40,7 @@ pub(crate) struct Ground<'a> {
     pub cpus: CpuSet,
     /// Whether memory policies are permitted.
     pub binds: bool,
-    /// What no benchmark can measure.
+    /// The parts of the machine that no benchmark can measure.
     pub left_out: Vec<NotMeasured>,
     pub root: SysRoot,
     pub watch: &'a Watch,
@@ -159,12 +159,12 @@ impl<'a> Ground<'a> {
         self.watch.is_stopped()
     }
 
-    /// Says what is measured now.
+    /// Tells the user what is measured now.
     pub fn now(&self, what: impl Into<String>) {
         self.watch.now(what.into());
     }
 
-    /// Why this number of bytes cannot be allocated on a node; none if it can.
+    /// Why this number of bytes cannot be allocated on a node; `None` if it can.
     pub fn lacks(&self, node: u32, bytes: u64) -> Option<String> {
         let words = |bytes: u64| NumberStyle::Bytes.words(bytes as f64);
         if let Some(limit) = self.topology.limits.memory_kb.map(|kb| kb << 10)
@@ -190,7 +190,7 @@ impl<'a> Ground<'a> {
         Some((field("MemFree")? + cached / 2) << 10)
     }
 
-    /// Adds to a result what it lacks on this ground.
+    /// Adds to a result the parts that it lacks on this ground.
     pub fn explain(&self, result: &mut BenchResult) {
         result.left_out.extend(self.left_out.iter().cloned());
     }

@@ -19,12 +19,12 @@ use std::time::Duration;
 /// The time between two looks at the benchmark's progress.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What a running benchmark tells, and what it is told.
+/// What a running benchmark reports, and the user's request to end it.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     stopped: AtomicBool,
     now: Mutex<String>,
-    /// In front of it: which run it is.
+    /// Words in front of each report, which say which run it is.
     run: Mutex<String>,
 }
 
@@ -65,10 +65,10 @@ pub struct BenchProgress {
     pub what: String,
 }
 
-/// Which signal ended a run; none if it ended.
+/// The signal that ended a run; `None` if it ended without one.
 pub type Interrupted = Option<i32>;
 
-/// The benchmarks of this name, or all.
+/// The benchmarks of this name; `all` names all benchmarks.
 pub fn select(word: &str) -> Result<Vec<&'static Benchmark>, BenchError> {
     let chosen: Vec<_> =
         BENCHMARKS.iter().filter(|benchmark| word == ALL || benchmark.name == word).collect();
@@ -79,8 +79,8 @@ pub fn select(word: &str) -> Result<Vec<&'static Benchmark>, BenchError> {
     Ok(chosen)
 }
 
-/// Runs benchmarks on this machine. A signal ends them; what was measured until then is returned: of several runs, those that
-/// ended.
+/// Runs benchmarks on this machine. A signal ends them: then what was measured before is returned, of several runs those
+/// that had ended.
 pub fn run(
     chosen: &[&Benchmark],
     topology: &Topology,
@@ -116,7 +116,7 @@ pub fn run(
     (BenchResults { runs: count.max(1), ..whole(conditions, topology, benchmarks, complete) }, interrupted)
 }
 
-/// What was measured by other means than [`run`], with what this machine is and does.
+/// Results that were measured by other means than [`run`], with the conditions of this machine.
 pub fn results_of(topology: &Topology, measured: BenchResult, complete: bool) -> BenchResults {
     let permissions = Permissions::own_of(&[Permission::Policies, Permission::MovePages]);
     let conditions = BenchConditions::read(&SysRoot::host(), topology, &permissions);
@@ -134,7 +134,7 @@ fn whole(
     BenchResults { version: VERSION, machine_key, conditions, topology, benchmarks, runs: 1, complete }
 }
 
-/// All of them, as often as the settings say. The run in which the user stops them counts only if it is the first.
+/// Runs all benchmarks as often as the settings say. If the user ends a run, it counts only if it is the first.
 fn measure_runs(chosen: &[&Benchmark], ground: &Ground<'_>) -> Vec<Vec<BenchResult>> {
     let (mut ended, runs) = (Vec::new(), ground.settings.runs());
     for run in 1..=runs {
@@ -151,7 +151,7 @@ fn measure_runs(chosen: &[&Benchmark], ground: &Ground<'_>) -> Vec<Vec<BenchResu
     ended
 }
 
-/// The results of each benchmark in all runs as one.
+/// Merges the results that each benchmark had in all runs.
 fn in_one(runs: Vec<Vec<BenchResult>>) -> Vec<BenchResult> {
     let count = runs.first().map_or(0, Vec::len);
     let of = |at: usize| {
@@ -163,7 +163,7 @@ fn in_one(runs: Vec<Vec<BenchResult>>) -> Vec<BenchResult> {
     (0..count).map(of).collect()
 }
 
-/// One after the other, until the user stops them.
+/// Runs one benchmark after the other, until the user ends the run.
 fn measure(chosen: &[&Benchmark], ground: &Ground<'_>) -> Vec<BenchResult> {
     let mut results = Vec::new();
     for benchmark in chosen {

@@ -19,12 +19,12 @@ use std::time::Duration;
 const LOADS: usize = 1 << 12;
 /// Fewer beside generators: a load takes long, and each thread soon loses its CPU on a busy machine.
 const LOADS_BESIDE: usize = 1 << 10;
-/// How often loads are tried to be beside traffic.
+/// How often a measurement is repeated until it had traffic beside it.
 const ATTEMPTS: usize = 2;
-/// Why there is no load beside traffic.
+/// Why there is no load beside traffic, in words.
 pub(crate) const TURNS: &str = "no load was made while another core made traffic: the CPUs take turns, as those of an emulator do, or \
                                 other programs have them";
-/// How long generators are waited for, in ns.
+/// Maximum time for which generators are waited for, in ns.
 const PATIENCE: u64 = 500_000_000;
 /// The share of what generators can do that must be done beside a load.
 const NEARLY: f64 = 0.8;
@@ -38,13 +38,13 @@ pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) struct LoadTime {
     /// Nanoseconds.
     pub ns: f64,
-    /// Ticks of the constant counter; none where there is none.
+    /// Time in ticks of the constant counter; `None` if there is none.
     pub ticks: Option<f64>,
-    /// GB/s that others moved meanwhile.
+    /// GB/s that the generators moved meanwhile.
     pub beside: f64,
 }
 
-/// By pair of nodes.
+/// Times by pair of nodes.
 struct Matrices {
     idle: PairMatrix,
     cycles: PairMatrix,
@@ -52,7 +52,7 @@ struct Matrices {
     write: PairMatrix,
 }
 
-/// Measures it.
+/// Measures the latency of all pairs of nodes.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let rows: Vec<u32> = ground.places.iter().map(|place| place.node).collect();
     let matrix = |name, unit| PairMatrix::new(name, unit, true, rows.clone(), ground.memories.clone());
@@ -74,14 +74,14 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
             .remarks
             .push("cycles by TSC are those of the constant counter, not of the core's clock".to_owned());
     }
-    // An idle matrix without values says that there are none.
+    // An idle matrix is added even if it has no values: it then shows that there are none.
     result
         .matrices
         .extend([all.cycles, all.loaded, all.write].into_iter().filter(|m| m.values().next().is_some()));
     curve::measure(ground, result);
 }
 
-/// From all nodes to the memory of one.
+/// Measures from all nodes to the memory of one.
 fn memory(ground: &Ground<'_>, (column, node): (usize, u32), all: &mut Matrices, result: &mut BenchResult) {
     ground.now(format!("latency: memory of node {node}"));
     let size = ground.size_beyond(ground.last_level_cache());
@@ -112,7 +112,7 @@ fn memory(ground: &Ground<'_>, (column, node): (usize, u32), all: &mut Matrices,
     write::measure(ground, chain.into_region(), column, &mut all.write, result);
 }
 
-/// The same while all other cores of the node read from the same memory.
+/// Measures a load while all other cores of the node read from the same memory.
 fn loaded(
     ground: &Ground<'_>,
     place: &NodeCpus,
@@ -137,7 +137,7 @@ pub(crate) fn chain(ground: &Ground<'_>, node: u32, size: u64) -> Result<Chain, 
         .ok_or_else(|| Misplaced(STOPPED.to_owned()))
 }
 
-/// What they take in cycles of the constant counter.
+/// The times of loads in ticks of the constant counter.
 pub(crate) fn in_ticks(loads: &[LoadTime]) -> Option<Quantiles> {
     Quantiles::of(loads.iter().filter_map(|load| load.ticks).collect())
 }
@@ -147,8 +147,8 @@ pub(crate) fn chase(ground: &Ground<'_>, chain: &Chain, time: Duration) -> Vec<L
     follow(ground, chain, time, LOADS, &Gauges::default())
 }
 
-/// The same beside generators. Where others take CPUs from them, only loads beside nearly all of their traffic count; there
-/// are none if no load was beside any.
+/// The times of loads beside generators. If other programs take CPUs from the generators, only loads beside nearly all of
+/// their traffic count; `None` if there was no such load.
 pub(crate) fn chase_beside(
     ground: &Ground<'_>,
     chain: &Chain,
@@ -157,7 +157,7 @@ pub(crate) fn chase_beside(
 ) -> Vec<LoadTime> {
     let mut loads = Vec::new();
     for _ in 0..ATTEMPTS {
-        // They have begun, and may not have a CPU at this moment.
+        // The generators have begun, but may not have a CPU at this moment.
         let (before, patience) = (gauges.moved(), clock::monotonic() + PATIENCE);
         while gauges.moved() == before && clock::monotonic() < patience {
             std::hint::spin_loop();

@@ -1,4 +1,4 @@
-//! What a recording costs a program: its time beside a recorder and alone, in turns.
+//! What a recording costs a program: its time beside a recorder and its time alone, measured in turns.
 
 use crate::results::quantiles::Quantiles;
 use crate::results::{Axis, BenchResult, Curve, NamedValue};
@@ -21,9 +21,9 @@ pub const OVERHEAD: &str = "overhead";
 /// A recorder begins within this time, or does not.
 const BEGINNING: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
-/// A recorder is left alone for this long, so that what it does once at its start is over.
+/// How long a recorder runs before anything is measured, so that the work of its start is over.
 const SETTLING: Duration = Duration::from_millis(300);
-/// A recorder may write for this long what it holds; a command may take this long to clean up. After that it is killed.
+/// How long a recorder may take at its end to write what it holds, and a command to clean up. After that it is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 const NS: f64 = 1e9;
 
@@ -40,7 +40,7 @@ pub struct Overhead<'a> {
     pub rounds: usize,
 }
 
-/// Why there is nothing to compare.
+/// Why the overhead cannot be measured.
 #[derive(Debug, Error)]
 pub enum OverheadError {
     /// The program cannot be started.
@@ -56,7 +56,7 @@ pub enum OverheadError {
     Recorder {
         /// Its samples per second.
         hz: f64,
-        /// What became of it.
+        /// How the recorder ended, or failed.
         why: String,
     },
     /// The system refuses something else.
@@ -64,7 +64,7 @@ pub enum OverheadError {
     System(#[from] io::Error),
 }
 
-/// What became of a measurement.
+/// How a measurement ended.
 #[derive(Debug)]
 enum Ended {
     /// It ended by itself.
@@ -109,7 +109,8 @@ pub fn measure(
             }
         };
         alone.push(base);
-        // There and back, so that a machine that becomes slower or faster does not look like a rate.
+        // There and back again, so that a machine that becomes slower or faster does not look like a difference between
+        // rates.
         let there: Vec<usize> = (0..overhead.recorders.len()).collect();
         let order: Vec<usize> = if round % 2 == 0 { there } else { there.into_iter().rev().collect() };
         for at in order {
@@ -146,7 +147,7 @@ fn beside(
     let ended = begun.and_then(|()| run(overhead.command, signals));
     let (after, lived) = (cpu_of(recorder.id()), (clock::monotonic() - started) as f64);
     recorder.end(PATIENCE)?;
-    // What is left of it is of no use to anyone; a file that is not there needs no removal.
+    // Nobody needs the rest of the file, and a file that is not there needs no removal.
     let _ = fs::remove_file(overhead.file);
     let run = match ended? {
         Ended::With(run) => run,
@@ -199,7 +200,7 @@ fn run(command: &[OsString], signals: &Signals) -> Result<Ended, OverheadError> 
     }
 }
 
-/// Nanoseconds of CPU that a process has used; none if the kernel does not count them.
+/// CPU time that a process has used, in ns; `None` if the kernel does not count it.
 fn cpu_of(process: u32) -> Option<u64> {
     let root = SysRoot::host();
     let task = TaskDir::of(&root, process);

@@ -16,7 +16,7 @@ use numakit_model::Topology;
 use numakit_model::numbers::NumberStyle;
 use serde::{Deserialize, Serialize};
 
-/// The version of this form. A reader refuses others.
+/// The version of the form of results. A reader refuses other versions.
 pub const VERSION: u32 = 1;
 
 /// All that a run has measured.
@@ -58,7 +58,7 @@ pub struct BenchResult {
     pub curves: Vec<Curve>,
     /// Single values.
     pub values: Vec<NamedValue>,
-    /// What follows from them, in sentences.
+    /// Conclusions from the values, in sentences.
     pub remarks: Vec<String>,
     /// What was not measured.
     pub left_out: Vec<NotMeasured>,
@@ -87,8 +87,8 @@ pub struct PairMatrix {
     pub cells: Vec<Vec<Option<Quantiles>>>,
 }
 
-/// A value for each pair of names, such as an allocator and what it is used for. Values of different columns are of different
-/// things: only those of a column are compared with each other.
+/// A value for each pair of names, such as an allocator and what it is used for. Values of different columns measure
+/// different things, so only values of one column are compared with each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NamedTable {
     /// What was measured.
@@ -126,7 +126,7 @@ pub struct Curve {
     /// The node of the memory, if the curve is of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u32>,
-    /// The share of reads in what others move, in percent, if the curve is of one.
+    /// The share of reads in the traffic of other cores, in percent, if the curve has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u32>,
     /// In the order in which they are to be joined.
@@ -188,7 +188,7 @@ pub struct NotMeasured {
 }
 
 impl PairMatrix {
-    /// Without values.
+    /// Makes a matrix without values.
     pub fn new(name: &str, unit: &str, less_is_better: bool, rows: Vec<u32>, columns: Vec<u32>) -> Self {
         let cells = vec![vec![None; columns.len()]; rows.len()];
         let (row, column) = ("CPUs of node".to_owned(), "memory of node".to_owned());
@@ -224,7 +224,7 @@ impl PairMatrix {
 }
 
 impl NamedTable {
-    /// Without values. Rows and columns have a word for what they are, and their names.
+    /// Makes a table without values. `row` and `column` are words for what the names are.
     pub fn new(
         name: &str,
         unit: &str,
@@ -254,7 +254,7 @@ impl NamedTable {
 }
 
 impl Curve {
-    /// Without points.
+    /// Makes a curve without points.
     pub fn new(name: impl Into<String>, unit: &str, less_is_better: bool, x: Axis) -> Self {
         let (points, marks) = (Vec::new(), Vec::new());
         let (from, memory, read_percent) = (None, None, None);
@@ -262,7 +262,7 @@ impl Curve {
         Self { name, unit, less_is_better, x, from, memory, read_percent, points, marks }
     }
 
-    /// From the CPUs of a node to the memory of a node.
+    /// Notes that the curve is from the CPUs of one node to the memory of another or the same node.
     pub fn between(self, from: u32, memory: u32) -> Self {
         Self { from: Some(from), memory: Some(memory), ..self }
     }
@@ -298,7 +298,7 @@ impl Axis {
         Self { name: "size".to_owned(), unit: "bytes".to_owned(), logarithmic: true }
     }
 
-    /// Whether places on it are measured too, so that no two runs have the same.
+    /// Whether the places on the axis are measured too, so that no two runs have the same places.
     pub fn is_measured(&self) -> bool {
         *self == Self::bandwidth()
     }
@@ -313,7 +313,7 @@ impl Axis {
         }
     }
 
-    /// Bytes per second that others move.
+    /// The axis of bytes per second that other cores move.
     pub fn bandwidth() -> Self {
         Self { name: "bandwidth".to_owned(), unit: "GB/s".to_owned(), logarithmic: false }
     }

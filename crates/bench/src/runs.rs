@@ -7,14 +7,14 @@ use crate::results::less_is_better;
 use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, Curve, NamedTable, NamedValue, NotMeasured, PairMatrix};
 
-/// What a run has of something that other runs may have too.
+/// A part of one run's result, such as a table, that other runs may have too.
 struct Part<'a, T> {
-    /// From 0.
+    /// The number of the run, from 0.
     run: usize,
     part: &'a T,
 }
 
-/// What runs have under the n-th of equal keys.
+/// The parts of all runs that have the same key and are the n-th with this key in their run.
 struct Group<'a, T, K> {
     key: K,
     nth: usize,
@@ -27,7 +27,7 @@ impl<T, K> Group<'_, T, K> {
     }
 }
 
-/// One result of the results that a benchmark had in each run.
+/// Merges the results that a benchmark had in each run.
 pub(crate) fn merged(runs: &[BenchResult]) -> BenchResult {
     let (Some(first), count) = (runs.first(), runs.len()) else { return BenchResult::default() };
     if count == 1 {
@@ -59,7 +59,7 @@ pub(crate) fn merged(runs: &[BenchResult]) -> BenchResult {
     }
 }
 
-/// At most this many names are in a sentence.
+/// Maximum number of names in a sentence.
 const NAMES: usize = 8;
 
 fn shortened(names: &[String]) -> String {
@@ -70,8 +70,8 @@ fn shortened(names: &[String]) -> String {
     }
 }
 
-/// What runs have under one key, in the order in which keys appear. The n-th of equal keys of a run belongs to the n-th of
-/// the others.
+/// The parts of all runs by key, in the order in which keys appear. If a key occurs several times in a run, its n-th part
+/// belongs to the n-th part with that key in the other runs.
 fn grouped<'a, T, K: PartialEq>(
     runs: &'a [BenchResult],
     of: impl Fn(&'a BenchResult) -> &'a Vec<T>,
@@ -101,7 +101,7 @@ fn matrix(parts: &[Part<'_, PairMatrix>]) -> Option<PairMatrix> {
     Some(merged)
 }
 
-/// With the rows and columns of all runs.
+/// Merges tables. The result has the rows and columns of all runs.
 fn table(parts: &[Part<'_, NamedTable>]) -> Option<NamedTable> {
     let first = parts.first()?.part;
     let all = |names: fn(&NamedTable) -> &Vec<String>| {
@@ -122,7 +122,8 @@ fn table(parts: &[Part<'_, NamedTable>]) -> Option<NamedTable> {
     Some(NamedTable { rows, columns, cells, ..first.clone() })
 }
 
-/// At the places of all runs. Where places are measured too, at those of the first run: others have values in between.
+/// Merges curves. The result has the points of all runs. If places on the axis are measured too, it has those of the first
+/// run: the values of other runs are interpolated there.
 fn curve(parts: &[Part<'_, Curve>]) -> Option<Curve> {
     let mut merged = parts.first()?.part.clone();
     let is_measured = merged.x.is_measured();
@@ -142,7 +143,7 @@ fn curve(parts: &[Part<'_, Curve>]) -> Option<Curve> {
         };
         point.value = Quantiles::of_runs(parts.iter().filter_map(of)).unwrap_or(point.value);
     }
-    // As the value that has the same name.
+    // Marks are merged as values with the same name are.
     for mark in &mut merged.marks {
         let marks =
             parts.iter().filter_map(|one| one.part.marks.iter().find(|other| other.name == mark.name));
@@ -176,7 +177,7 @@ fn value(parts: &[Part<'_, NamedValue>]) -> Option<NamedValue> {
     Some(NamedValue { value, best, ..first.clone() })
 }
 
-/// Sentences that differ only in figures are one.
+/// The sentence without numbers: sentences that differ only in numbers are merged.
 fn without_figures(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_ascii_digit() && *letter != '.').collect()
 }
@@ -191,7 +192,7 @@ fn sentences(runs: &[BenchResult], of: impl Fn(&BenchResult) -> &Vec<String>) ->
     groups.iter().filter_map(sentence).collect()
 }
 
-/// How many runs say something, and of which run its figures are.
+/// How many runs say something, and which run its numbers are from.
 fn said_by(count: usize, runs: usize, figures: Option<usize>) -> String {
     match figures {
         None if count == runs => String::new(),

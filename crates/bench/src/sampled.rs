@@ -1,20 +1,20 @@
-//! The same measured again and again.
+//! Repeats a measurement.
 
 use crate::results::quantiles::Quantiles;
 use numakit_sys::clock;
 use std::time::Duration;
 
-/// Measurements of a value, however short its time is.
+/// Minimum number of measurements of a value, however short its time is.
 pub const MIN_SAMPLES: usize = 5;
 /// Measurements that are kept at most.
 const MAX_SAMPLES: usize = 100_000;
 
-/// Measures for a time: `once` returns one measurement, and none to end.
+/// Repeats a measurement for a time. `once` returns a measurement, or `None` to end.
 pub fn repeat<T>(time: Duration, once: impl FnMut() -> Option<T>) -> Vec<T> {
     repeat_at_least(MIN_SAMPLES, time, once)
 }
 
-/// The same, but at least this often.
+/// Repeats a measurement for a time, and at least this often.
 pub fn repeat_at_least<T>(least: usize, time: Duration, mut once: impl FnMut() -> Option<T>) -> Vec<T> {
     let mut values = Vec::new();
     let end = clock::monotonic().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! What the user asks for.
+//! The settings of a run, as the user gives them.
 
 use numakit_model::CpuSet;
 use numakit_model::numbers::NumberStyle;

@@ -11,15 +11,15 @@ use std::io::{Read, Seek};
 use std::path::Path;
 use std::time::Duration;
 
-/// Time that a child may take longer than it is asked for.
+/// How much longer than asked for a child may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Time between two looks at a child.
 const LOOK: Duration = Duration::from_millis(5);
-/// Time in which the run learns that the user ended it, as the same signal ended the child.
+/// How long after the end of a child the run waits to learn that the user ended it: the same signal ends both.
 const NEWS: Duration = Duration::from_secs(2);
-/// Bytes of what a child says that are kept.
+/// Maximum number of bytes that are kept of a child's output.
 const MAX_TEXT: u64 = 4096;
-/// Bytes of it in a reason.
+/// Maximum number of bytes of a child's output that are quoted in a reason.
 const MAX_SAID: usize = 300;
 
 /// Why there is no value.
@@ -29,7 +29,7 @@ pub(crate) enum Lack {
     Stopped,
     /// This work was not done.
     Work(String),
-    /// The process had another allocator.
+    /// The process had a different allocator than the one to measure.
     Allocator(String),
 }
 
@@ -95,12 +95,12 @@ fn is_stopped_soon(ground: &Ground<'_>, status: i32) -> bool {
 
 fn text_of(said: &mut File) -> String {
     let mut bytes = Vec::new();
-    // Without its words, there is no result, which is said.
+    // If the output cannot be read, there is no result, and the reason says so.
     let _ = said.rewind().and_then(|()| said.take(MAX_TEXT).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a process said, in one line for a reason.
+/// The output of a process in one line, for a reason.
 fn quoted(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = proc::printable(line.as_bytes()).chars().take(MAX_SAID).collect();

@@ -13,11 +13,11 @@ const SIZES: usize = 256;
 const BATCH: usize = 64;
 /// Blocks that may wait for a thread.
 const INBOX: usize = 32 * BATCH;
-/// Live bytes that a thread counts before it tells the others.
+/// Live bytes that a thread counts alone before it adds them to the count of all threads.
 const UNTOLD: u64 = 64 << 10;
 /// Bytes between two writes to a block: each page of it becomes resident.
 const STEP: usize = 4096;
-/// Of a thread's blocks, one in this number is left when its memory has shrunk.
+/// When a thread's memory has shrunk, one in this number of its blocks is left.
 const LEFT: usize = 10;
 /// Before anything is timed: how often each block is replaced on average, and the number of waves.
 const WARM_TIMES: usize = 4;
@@ -36,7 +36,7 @@ pub(crate) struct Crew<'a> {
     pub request: &'a WorkRequest,
     /// The length of a table.
     pub slots: usize,
-    /// For the threads and the one who counts.
+    /// The barrier for the threads and for the thread that measures.
     pub gate: Barrier,
     sizes: Vec<usize>,
     wave: Barrier,
@@ -104,7 +104,7 @@ impl<'a> Crew<'a> {
         self.operations.load(Ordering::Relaxed)
     }
 
-    /// The most live bytes that there were.
+    /// The maximum of live bytes so far.
     pub fn live(&self) -> u64 {
         self.most.load(Ordering::Relaxed).unsigned_abs()
     }
@@ -118,7 +118,7 @@ impl<'a> Crew<'a> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// What a thread ended with.
+    /// Notes the reason if a thread ended with a panic.
     pub fn check(&self, joined: std::thread::Result<()>) {
         if joined.is_err() {
             self.refuse(WorkError::Failed);
@@ -134,7 +134,7 @@ impl<'a> Crew<'a> {
 /// A thread.
 pub(crate) struct Member<'a> {
     pub crew: &'a Crew<'a>,
-    /// Its number.
+    /// The thread's number.
     pub me: usize,
     node: u32,
     random: u64,
@@ -145,7 +145,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// Binds the calling thread. One that cannot be bound takes part too, as the others wait for it.
+    /// Binds the calling thread. A thread that cannot be bound takes part too, since the others wait for it.
     pub fn seated(crew: &'a Crew<'a>, me: usize) -> Self {
         let seat = crew.request.seats[me];
         if let Err(error) = sched::set_affinity(&CpuSet::range(seat.cpu, seat.cpu)) {
@@ -155,7 +155,7 @@ impl<'a> Member<'a> {
         Self { crew, me, node: seat.node, random, live: 0, operations: 0, used: 0 }
     }
 
-    /// Tells the others what it has done.
+    /// Adds the thread's counts to those of all threads, and notes the reason if its work failed.
     pub fn leave(mut self, done: Result<(), WorkError>) {
         if let Err(error) = done {
             self.crew.refuse(error);
@@ -165,7 +165,7 @@ impl<'a> Member<'a> {
         self.crew.last.fetch_max(clock::monotonic(), Ordering::Relaxed);
     }
 
-    /// A number below this one (xorshift64*).
+    /// A random number below this one (xorshift64*).
     fn below(&mut self, most: usize) -> usize {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
@@ -200,7 +200,8 @@ impl<'a> Member<'a> {
         self.crew.most.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// What is not timed: a block in each slot, and then others, so that the allocator has come to rest; or the first waves.
+    /// The part of the work that is not timed: it fills the table and replaces blocks, so that the allocator has come to
+    /// rest, or does the first waves.
     pub fn warm_up(&mut self, table: &mut Table) -> Result<(), WorkError> {
         let mut done = Ok(());
         if self.crew.request.work == AllocWork::Waves {
@@ -222,7 +223,7 @@ impl<'a> Member<'a> {
 
     /// Frees blocks, and gets others for them.
     pub fn replace(&mut self, table: &mut Table) -> Result<(), WorkError> {
-        // Few blocks are large ones, which take longer than the clock.
+        // A table of large blocks has only few of them, and replacing one takes longer than reading the clock.
         let batch = table.len().min(BATCH);
         loop {
             self.replace_some(table, batch)?;
@@ -275,7 +276,7 @@ impl<'a> Member<'a> {
         Ok(())
     }
 
-    /// Puts what it was given into its table, in place of the oldest blocks.
+    /// Puts blocks that other threads have passed on into the table, in place of the oldest blocks.
     fn take(&mut self, table: &mut Table, next: &mut usize, given: &mut Vec<Held>) {
         std::mem::swap(&mut *self.crew.inbox(self.me), given);
         for held in given.drain(..) {
@@ -286,8 +287,8 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Fills and empties its table in turns with the others. All have to come to the same decision, as they wait for each
-    /// other; so one that failed before takes part.
+    /// Fills and empties the table in turns with the other threads. All threads must take the same decision, since they wait
+    /// for each other: so a thread that has failed before takes part too.
     pub fn waves(&mut self, table: &mut Table, before: Result<(), WorkError>) -> Result<(), WorkError> {
         let mut done = before;
         for number in WARM_WAVES.. {
@@ -307,7 +308,7 @@ impl<'a> Member<'a> {
         done
     }
 
-    /// Fills its table, or empties it, by its number and that of the wave.
+    /// Fills or empties the table, depending on the thread's number and that of the wave.
     fn wave(&mut self, table: &mut Table, number: usize) -> Result<(), WorkError> {
         if (self.me + number).is_multiple_of(2) {
             while self.used < table.len() {

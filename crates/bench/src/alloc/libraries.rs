@@ -47,7 +47,7 @@ const KNOWN: [Known; 8] = [
 /// The folders of a distribution, after that of the C library.
 const FOLDERS: [&str; 6] = ["/usr/local/lib64", "/usr/local/lib", "/usr/lib64", "/lib64", "/usr/lib", "/lib"];
 
-/// Those of this machine. What is missing is said in the result.
+/// The allocators of this machine. The result says which ones are missing.
 pub(crate) fn allocators(result: &mut BenchResult) -> Vec<Allocator> {
     let Some(c_library) = executable::c_library() else {
         result.leave_out(
@@ -105,7 +105,7 @@ fn clang_folders() -> Vec<PathBuf> {
     versions.map(|version| version.join("lib/linux")).collect()
 }
 
-/// Adds those whose library is in one of the folders, and says which are not.
+/// Adds the allocators whose library is in one of the folders. The result says which ones are missing.
 fn installed(folders: &[PathBuf], found: &mut Vec<Allocator>, result: &mut BenchResult) {
     let mut missing = Vec::new();
     for known in &KNOWN {

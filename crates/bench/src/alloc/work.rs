@@ -8,9 +8,9 @@ use numakit_sys::{clock, executable, resident};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Threads one after the other on each CPU, of [`AllocWork::Servers`].
+/// How many threads of [`AllocWork::Servers`] run one after the other on each CPU.
 const GENERATIONS: u32 = 10;
-/// Blocks whose nodes are asked for.
+/// Maximum number of blocks whose nodes are asked for.
 const LOOKED_AT: usize = 4096;
 
 /// What threads do.
@@ -33,7 +33,7 @@ impl AllocWork {
     /// All of them, in the order in which they run.
     pub const ALL: [Self; 5] = [Self::Small, Self::Passed, Self::Servers, Self::Large, Self::Waves];
 
-    /// Its word in results.
+    /// The word for the work in results.
     pub fn word(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -44,7 +44,7 @@ impl AllocWork {
         }
     }
 
-    /// What an operation is.
+    /// What an operation of the work is, in words.
     pub fn about(self) -> &'static str {
         match self {
             Self::Small => "each thread frees a block of its own and gets one of 16 bytes to 1 KiB",
@@ -81,7 +81,7 @@ impl AllocWork {
         }
     }
 
-    /// Why it cannot be done with this number of threads.
+    /// Why the work cannot be done with this number of threads; `None` if it can.
     pub(crate) fn lacks(self, threads: usize) -> Option<&'static str> {
         (self == Self::Passed && threads < 2)
             .then_some("only one core can be used, and the two threads would take turns")
@@ -97,7 +97,7 @@ pub struct WorkSeat {
     pub node: u32,
 }
 
-/// What a child is asked for.
+/// The request to a child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkRequest {
     /// What threads do.
@@ -121,7 +121,7 @@ pub struct WorkDone {
     pub operations: u64,
     /// The time of all threads together, in ns.
     pub wall: u64,
-    /// The CPU time of the process in it, in ns.
+    /// The CPU time of the process during `wall`, in ns.
     pub cpu: u64,
     /// Resident bytes that came with the blocks, at the peak; null if the kernel does not say.
     pub resident: Option<u64>,
@@ -129,7 +129,7 @@ pub struct WorkDone {
     pub live: u64,
     /// Blocks that begin on the node of the thread that got them, and blocks that were looked at; null if nobody asked.
     pub near: Option<(u64, u64)>,
-    /// Why the kernel does not say it.
+    /// Why the kernel does not tell the nodes of blocks.
     pub near_refused: Option<String>,
 }
 
@@ -153,7 +153,7 @@ pub enum WorkError {
 }
 
 impl WorkRequest {
-    /// Does it in this process.
+    /// Does the work in this process.
     pub fn run(&self) -> Result<WorkDone, WorkError> {
         let crew = Crew::new(self);
         let (mut before, mut begin, mut cpu) = (None, 0, 0);

@@ -55,7 +55,7 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Ours first, then the user's but those of the same names.
+/// Our libraries first, then the user's without those of the same names.
 fn joined(ours: &[PathBuf], preloaded: Option<&OsStr>) -> OsString {
     let is_ours = |path: &[u8]| {
         [Library::Count, Library::Alloc].iter().any(|library| path.ends_with(library.name().as_bytes()))

@@ -17,7 +17,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-/// Why there is no run.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// The program cannot be started.
@@ -29,7 +29,7 @@ pub enum ProfileError {
     /// There is no memory for the counts, or the program cannot be waited for.
     #[error("{what}: {error}")]
     System {
-        /// What cannot be done.
+        /// What could not be done.
         what: &'static str,
         /// The reason.
         error: io::Error,
@@ -47,7 +47,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Of a program with its arguments. One block in `every` bytes is sampled, with its call chain if `chains`.
+    /// A profiler of a program with its arguments. One block in `every` bytes is sampled, with its call chain if `chains`.
     pub fn new(words: &[OsString], every: u64, chains: bool) -> Self {
         let names = SiteNames::default();
         Self { words: words.to_vec(), every, chains, fault_ns: fault_cost::small_page(), names }
@@ -138,8 +138,9 @@ impl Profiler {
     }
 }
 
-/// Waits for the end, and reads memory meanwhile. A signal from another process is passed on; one of the terminal has
-/// reached the program already. A program that goes on all the same is left alone at the second signal.
+/// Waits for the end of the program, and reads memory meanwhile. A signal from another process is passed on to the program;
+/// one from the terminal has reached it already. If the program goes on all the same, the second signal ends the waiting and
+/// leaves the program alone.
 fn wait(
     running: &mut Running,
     file: &CountFile,

@@ -4,13 +4,13 @@ use crate::allocations::Counted;
 use numakit_explain::code::CodeName;
 use serde::Serialize;
 
-/// Of the fields; a field that is added does not change it.
+/// The version of the fields. A field that is added does not change it.
 pub const VERSION: u32 = 1;
 
 /// All runs of a program.
 #[derive(Debug, Clone, Serialize)]
 pub struct AllocationReport {
-    /// Of the fields.
+    /// The version of the fields.
     pub version: u32,
     /// The program with its arguments.
     pub command: String,
@@ -33,7 +33,7 @@ pub struct AllocationRun {
     pub seconds: f64,
     /// CPU time of all its processes, without counting.
     pub cpu_seconds: f64,
-    /// Of this, in the kernel.
+    /// The part of `cpu_seconds` in the kernel.
     pub kernel_seconds: f64,
     /// CPU time that counting took.
     pub counting_seconds: f64,
@@ -41,9 +41,9 @@ pub struct AllocationRun {
     pub threads: u64,
     /// Processes that counted.
     pub process_count: u64,
-    /// Blocks, also those that realloc made of others.
+    /// Allocated blocks, including those that realloc made of other blocks.
     pub allocations: u64,
-    /// Freed blocks, also those of which realloc made others.
+    /// Freed blocks, including those of which realloc made other blocks.
     pub frees: u64,
     /// Allocations by realloc of a block.
     pub reallocs: u64,
@@ -92,14 +92,14 @@ pub struct MallocTime {
     pub allocating_seconds: f64,
     /// In free.
     pub freeing_seconds: f64,
-    /// The sum, of the CPU time; `None` without CPU time.
+    /// The part of the CPU time that both take together; `None` if the CPU time is not known.
     pub share: Option<f64>,
 }
 
 /// What the pages of new memory cost when they are used first.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct TouchTime {
-    /// Page faults of the program, of its heap and of all else, without those of counting.
+    /// Page faults of the program in its heap and elsewhere, without those that counting caused.
     pub faults: u64,
     /// What one with a small page costs on this machine, measured before the run; `None` if it could not be.
     pub fault_ns: Option<u64>,
@@ -146,7 +146,7 @@ pub struct CountedChain {
     pub blocks: f64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of these, blocks that were freed.
+    /// Blocks among these that were freed.
     pub freed_blocks: f64,
     /// Their bytes.
     pub freed_bytes: u64,
@@ -155,7 +155,7 @@ pub struct CountedChain {
 }
 
 impl CountedChain {
-    /// The mean life of the blocks that were freed; `None` without any.
+    /// The mean life of the blocks that were freed; `None` if none was.
     pub fn mean_life(&self) -> Option<f64> {
         (self.freed_blocks > 0.0).then(|| self.life_seconds / self.freed_blocks)
     }

@@ -7,9 +7,9 @@ use numakit_sys::{SysRoot, clock};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Between two readings at first; it doubles whenever there are too many.
+/// Time between two readings at first, in ns; it doubles whenever there are too many readings.
 const FIRST: u64 = 500_000;
-const MOST: usize = 2048;
+const MAX_MOMENTS: usize = 2048;
 
 /// Readings at equal distances, as many as a plot can show.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct MemorySeries {
 }
 
 impl MemorySeries {
-    /// From now on.
+    /// A series that begins now.
     pub fn new() -> Self {
         let begin = clock::monotonic();
         let moments = Vec::new();
@@ -31,12 +31,12 @@ impl MemorySeries {
         Self { root: SysRoot::host(), begin, interval: FIRST, next: begin, moments, peak }
     }
 
-    /// For how long nothing need be read.
+    /// How long to wait until the next reading.
     pub fn pause(&self) -> Duration {
         Duration::from_nanos(self.next.saturating_sub(clock::monotonic()))
     }
 
-    /// Reads if it is time.
+    /// Reads memory if it is time for a reading.
     pub fn read(&mut self, processes: impl FnOnce() -> Vec<CountedProcess>) {
         let now = clock::monotonic();
         if now < self.next {
@@ -47,7 +47,7 @@ impl MemorySeries {
         self.peak.live = self.peak.live.max(moment.live);
         self.peak.resident = self.peak.resident.max(moment.resident);
         self.moments.push(moment);
-        if self.moments.len() >= MOST {
+        if self.moments.len() >= MAX_MOMENTS {
             let mut keep = false;
             self.moments.retain(|_| {
                 keep = !keep;
@@ -57,7 +57,7 @@ impl MemorySeries {
         }
     }
 
-    /// None before a process counts, and after the last one has ended.
+    /// A reading; `None` before the first process counts, and after the last one has ended.
     fn moment(&self, now: u64, processes: &[CountedProcess]) -> Option<MemoryMoment> {
         // A process that executed another program has two entries, the last of which counts.
         let latest: BTreeMap<u32, &CountedProcess> =

@@ -1,4 +1,4 @@
-//! Names for the code that allocates. Chains of the same names are one, whichever processes had them.
+//! Names for the code that allocates. Chains whose names are the same are merged, whichever processes had them.
 
 use crate::allocations::report::CountedChain;
 use numakit_explain::code::CodeName;
@@ -9,8 +9,8 @@ use std::path::Path;
 
 /// Functions of allocators and languages that only pass a request on: the code that asks is behind them.
 const PASSING: [&str; 6] = ["operator new", "__rust_alloc", "__rdl_alloc", "__libc_", "_Znw", "_Zna"];
-/// Chains in a report; the smaller ones are left out.
-const MOST: usize = 200;
+/// Maximum number of chains in a report. The smaller ones are left out.
+const MAX_CHAINS: usize = 200;
 
 /// Finds names.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct SiteNames {
 }
 
 impl SiteNames {
-    /// The chains of a program, those with most bytes first.
+    /// The chains of a program. Those with most bytes come first.
     pub fn chains(&mut self, counts: &AllocationCounts) -> Vec<CountedChain> {
         let mut modules: BTreeMap<usize, Vec<&CountedModule>> = BTreeMap::new();
         counts.modules.iter().for_each(|module| modules.entry(module.image).or_default().push(module));
@@ -37,12 +37,12 @@ impl SiteNames {
         }
         let mut chains: Vec<CountedChain> = chains.into_values().collect();
         chains.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.chain.cmp(&b.chain)));
-        chains.truncate(MOST);
+        chains.truncate(MAX_CHAINS);
         chains
     }
 
     fn name(&mut self, modules: &[&CountedModule], address: u64) -> CodeName {
-        // It is behind a call.
+        // The address is a return address, right behind the call.
         let address = address.saturating_sub(1);
         let Some(module) = modules.iter().find(|module| (module.from..module.to).contains(&address)) else {
             return CodeName { module: "compiled while running".to_owned(), ..CodeName::default() };
@@ -68,7 +68,7 @@ impl CountedChain {
     }
 }
 
-/// The chain from the code that asks on; all of it if there is no such code.
+/// The chain without the functions that only pass an allocation on; all of it if there are no others.
 fn without_passing(chain: Vec<CodeName>) -> Vec<CodeName> {
     let passes = |name: &CodeName| {
         let function = name.function.as_deref().unwrap_or_default();

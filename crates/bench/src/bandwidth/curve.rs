@@ -23,14 +23,14 @@ const TIME: &str = "ns";
 /// A place of a curve.
 #[derive(Debug, Clone, PartialEq)]
 struct Point {
-    /// What the generators were asked for; none if they had no limit.
+    /// The rate that the generators were asked for; `None` if they had no limit.
     asked: Option<f64>,
-    /// What they did.
+    /// The rate that the generators reached.
     rate: Quantiles,
     load: Quantiles,
 }
 
-/// Measures them, pair after pair.
+/// Measures the curves, one pair of nodes after the other.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let pairs = pairs(ground, result);
     if pairs.is_empty() {
@@ -54,7 +54,8 @@ fn words(place: &NodeCpus, node: u32) -> String {
     format!("CPUs of node {} with memory of node {node}", place.node)
 }
 
-/// All pairs, or those of each node with its own memory and as many others as there is time for.
+/// All pairs of nodes; if there is too little time, each node with its own memory, and as many of the other pairs as there
+/// is time for.
 fn pairs<'a>(ground: &'a Ground<'_>, result: &mut BenchResult) -> Vec<(&'a NodeCpus, u32)> {
     let with = |place: &'a NodeCpus| ground.memories.iter().map(move |&node| (place, node));
     let (mut pairs, others): (Vec<_>, Vec<_>) =
@@ -98,8 +99,8 @@ fn pair(ground: &Ground<'_>, place: &NodeCpus, node: u32, result: &mut BenchResu
     Ok(())
 }
 
-/// Begins with all that the generators can do, and then divides where the latency changes most. Also says how often the
-/// generators were too slow for what was asked of them, so that it does not count.
+/// Measures points of a curve. The first one is full traffic; each further one is where the latency changes most between two
+/// known points. Also returns the number of points that do not count because the generators were too slow for the rate.
 fn points(
     ground: &Ground<'_>,
     cpu: u32,
@@ -139,7 +140,7 @@ fn points(
     Ok((points, slow))
 }
 
-/// Adds a curve and its figures.
+/// Adds a curve, and the numbers that follow from it, to the result.
 fn describe(name: String, mut curve: Curve, idle: Quantiles, points: &[Point], result: &mut BenchResult) {
     let Some(full) = points.last() else { return };
     curve.add(0.0, Some(idle));

@@ -20,8 +20,8 @@ pub(crate) fn next_rate(points: &[(f64, f64)]) -> Option<f64> {
     (change > NOISE * least).then_some(middle)
 }
 
-/// The point that is farthest below the straight line from idle memory, the first, to the time of saturated memory, the last; none
-/// if memory is not saturated or if there is no bend.
+/// The point that is farthest below the straight line from the first point, where memory is idle, to the last, where it is
+/// saturated; `None` if memory is not saturated or if the curve does not bend.
 pub(crate) fn knee(points: &[(f64, f64)]) -> Option<usize> {
     let points = rising(points);
     let (idle, full) = (points.first()?.1, points.last()?.1);
@@ -34,12 +34,12 @@ pub(crate) fn knee(points: &[(f64, f64)]) -> Option<usize> {
     (far.1 > BEND).then_some(far.0)
 }
 
-/// Whether memory is, by the time of a load while it is idle and beside full traffic.
+/// Whether memory is saturated, by the time of a load while it is idle and the time beside full traffic.
 pub(crate) fn is_saturated(idle: f64, full: f64) -> bool {
     full >= SATURATED * idle
 }
 
-/// The same points without times that are longer than beside more traffic: something else disturbed them.
+/// The points, each with at most the time beside more traffic: a longer time was disturbed.
 fn rising(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut points = points.to_vec();
     for at in (1..points.len()).rev() {

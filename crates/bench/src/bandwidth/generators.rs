@@ -1,4 +1,4 @@
-//! Traffic of other cores while one measures.
+//! Traffic that other cores make while one core measures.
 
 use crate::ground::Ground;
 use crate::ground::placed::{self, Misplaced};
@@ -32,7 +32,7 @@ pub(crate) enum Pace {
 }
 
 impl Generators {
-    /// On these CPUs, with this many bytes of a node's memory together; an error if there are no CPUs.
+    /// Makes generators on these CPUs, which together use this many bytes of a node's memory; an error if there are no CPUs.
     pub fn on(ground: &Ground<'_>, cpus: &[u32], node: u32, bytes: u64) -> Result<Self, Misplaced> {
         if cpus.is_empty() {
             return Err(Misplaced(
@@ -76,7 +76,7 @@ impl Generators {
                 })
             };
             let threads: Vec<_> = self.seats.iter_mut().zip(&gauges.0).map(start).collect();
-            // One that has ended was refused, or failed: it moves nothing any more.
+            // A thread that has ended was refused or has failed: it moves nothing any more.
             let is_waiting = || gauges.0.iter().any(|gauge| gauge.moved() == 0);
             while is_waiting() && !threads.iter().any(ScopedJoinHandle::is_finished) {
                 std::thread::sleep(LOOK);
@@ -89,12 +89,12 @@ impl Generators {
     }
 }
 
-/// What generators have moved until now.
+/// How many bytes each generator has moved so far.
 #[derive(Default)]
 pub(crate) struct Gauges(Vec<TrafficGauge>);
 
 impl Gauges {
-    /// Bytes of all.
+    /// Bytes that all generators have moved so far.
     pub fn moved(&self) -> u64 {
         self.0.iter().map(TrafficGauge::moved).sum()
     }

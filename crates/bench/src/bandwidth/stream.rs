@@ -14,11 +14,12 @@ use numakit_sys::loops::{
 };
 use std::time::Duration;
 
-/// Of each loop, at least.
+/// Minimum number of measurements of each loop.
 const TIMES: usize = 10;
 /// Turns of the four loops by which kinds of registers are compared; the first is not counted.
 const TRIAL: usize = 4;
-/// With this scalar, the three arrays have the same values after every turn: STREAM's grow beyond all numbers.
+/// With this scalar, the three arrays have the same values after every turn. With STREAM's own scalar they grow without
+/// bound.
 const SCALAR: f64 = std::f64::consts::SQRT_2 - 1.0;
 /// The first values of the three arrays.
 const FIRST: [f64; 3] = [1.0, 2.0, 0.0];
@@ -114,7 +115,7 @@ impl Arrays {
     }
 }
 
-/// Measures it.
+/// Measures STREAM with all orders of threads.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let orders = orders(ground, result);
     if orders.is_empty() {
@@ -191,7 +192,7 @@ fn of_order(
     values
 }
 
-/// All loops by threads on these nodes and CPUs.
+/// Measures all loops with threads on these nodes and CPUs.
 fn threads(
     ground: &Ground<'_>,
     chosen: &[Thread],
@@ -233,7 +234,7 @@ fn threads(
     Ok(values)
 }
 
-/// 1, 2, 4, 8, and all.
+/// The numbers of threads: 1, 2, 4, 8 and so on, and all.
 fn counts(all: usize) -> Vec<usize> {
     let powers = std::iter::successors(Some(1), |count| Some(count * 2)).take_while(|count| *count < all);
     powers.chain([all]).collect()

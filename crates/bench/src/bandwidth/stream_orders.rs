@@ -7,7 +7,7 @@ use crate::results::BenchResult;
 /// A node, and a CPU of it.
 pub(crate) type Thread = (u32, u32);
 
-/// An order of threads: the first of them are used.
+/// An order of threads. A run with N threads uses the first N.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     pub name: String,
@@ -19,7 +19,7 @@ type Core = Vec<Thread>;
 
 const STRIDES: [usize; 2] = [2, 4];
 
-/// All orders that differ, of nodes that have both CPUs and memory; none if there is no such node.
+/// All different orders, of nodes that have both CPUs and memory; empty if there is no such node.
 pub(crate) fn orders(ground: &Ground<'_>, result: &mut BenchResult) -> Vec<Order> {
     let usable = ground.places.iter().filter(|place| ground.memories.contains(&place.node));
     let core = |node: u32, cpu: u32| -> Core {
@@ -56,7 +56,7 @@ fn of_cores(nodes: &[Vec<Core>]) -> Vec<Order> {
     cores.iter().map(alone).chain(cores.iter().map(with_siblings)).collect()
 }
 
-/// Those with threads that are not the same as an earlier one.
+/// The orders whose threads are not the same as those of an earlier order.
 fn different(orders: Vec<Order>) -> Vec<Order> {
     let mut kept: Vec<Order> = Vec::new();
     for order in orders {

@@ -26,7 +26,7 @@ const WORTH: f64 = 1.05;
 /// Offsets that make a pattern.
 const SEVERAL: usize = 2;
 
-/// Measures it on the first CPU.
+/// Measures the loads on the first CPU.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let Some(&cpu) = ground.places.first().and_then(|place| place.cpus.first()) else {
         return result.leave_out("4 KiB aliasing", "no CPU can be used");
@@ -58,11 +58,12 @@ fn offsets() -> Vec<usize> {
     offsets
 }
 
-/// Times of a store and a load at all offsets, in ns; offsets take turns, so that what else runs hits all of them.
+/// Times of a store and a load at all offsets, in ns. The offsets take turns, so that whatever else runs disturbs all of
+/// them alike.
 fn turns(ground: &Ground<'_>, offsets: &[usize]) -> std::io::Result<Vec<Vec<f64>>> {
     let mut memory = StoresAndLoads::map()?;
     let mut one = |&offset: &usize| {
-        // The CPU learns which loads have waited; here it learns it of this offset.
+        // The CPU learns which loads have had to wait. This pass lets it learn that for this offset.
         memory.pass(offset);
         let begin = clock::monotonic();
         let pairs: usize = (0..PASSES).map(|_| memory.pass(offset)).sum();
@@ -96,8 +97,8 @@ fn is_aliased(offset: f64) -> bool {
     offset == 0.0 || NEAR.iter().any(|near| offset == (PERIOD - near) as f64)
 }
 
-/// Whether the offsets that are slower than most, beyond noise, are those of aliasing. One of them alone, or another one, has
-/// another cause that these times do not tell.
+/// A sentence if the offsets that are slower than most, beyond noise, are those of aliasing. If only one of them is slower,
+/// or a different offset is, there is another cause, which these times do not tell.
 fn verdict(curve: &Curve) -> Option<String> {
     let usual = Quantiles::of(curve.points.iter().map(|point| point.value.median).collect())?.median;
     let highs = curve.points.iter().map(|point| point.value.high).collect();

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) const ARRAYS: &str = "arrays";
 /// Between the size of the arrays and their layout, in the name of a curve.
 const STARTS_AT: &str = ", starts ";
-/// In front of the size.
+/// The words in front of the size in a curve's name.
 const ARRAYS_OF: &str = "arrays of ";
 /// The layout that others are compared with.
 const STAGGERED: &str = "staggered";
@@ -31,17 +31,17 @@ const STARTS: usize = 16;
 /// A smaller difference is not worth a word.
 const WORTH: f64 = 1.05;
 
-/// Where arrays begin.
+/// A layout of arrays: where each of them begins.
 struct Layout {
     name: String,
     /// The distance of two starts.
     distance: usize,
-    /// Whether they are staggered.
+    /// Whether the starts of the arrays are staggered.
     staggers: bool,
 }
 
 impl Layout {
-    /// Those that are compared, the staggered one last; `way` is that of the second cache.
+    /// The layouts that are compared, with the staggered one last. `way` is the size of a way of the second cache.
     fn all(way: Option<usize>, size: usize) -> Vec<Self> {
         let of = |name: String, distance, staggers| Self { name, distance, staggers };
         let in_ways = way.map(|way| (way, size.next_multiple_of(way) + way)).filter(|way| way.1 < HUGE_PAGE);
@@ -59,7 +59,7 @@ impl Layout {
     }
 }
 
-/// A difference that is larger than that of the measurements among each other.
+/// A difference between two layouts that is larger than the differences among measurements of one layout.
 #[derive(Debug, Clone, PartialEq)]
 struct Conflict {
     factor: f64,
@@ -70,7 +70,7 @@ fn bytes(bytes: usize) -> String {
     NumberStyle::Bytes.words(bytes as f64)
 }
 
-/// Measures it on the first node that has CPUs and memory.
+/// Measures all layouts on the first node that has CPUs and memory.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let near = ground.places.iter().find(|place| ground.memories.contains(&place.node));
     let Some((node, Some(&cpu))) = near.map(|place| (place.node, place.cpus.first())) else {
@@ -165,7 +165,7 @@ fn conflict(layouts: &[Layout], values: &[Option<Quantiles>], what: &str) -> Opt
     slower.max_by(|one, other| one.factor.total_cmp(&other.factor))
 }
 
-/// For each size the number of arrays with which aligned ones are slowest beside staggered ones.
+/// A table with the number of arrays, for each size, with which the aligned layout is slowest beside the staggered one.
 pub(crate) fn short(curves: &[&Curve]) -> Option<ShortTable> {
     let parts =
         |curve: &&Curve| Some(curve.name.strip_prefix(ARRAYS_OF)?.split_once(STARTS_AT)?.0.to_owned());

@@ -1,5 +1,6 @@
-//! How much the physical pages decide: the time of a load in fresh memory that a cache could hold, again and again. The kernel
-//! takes any pages; where more of them than the cache has ways compete for the same sets, the cache does not hold them.
+//! How much it matters which physical pages a program gets: the time of a load in fresh memory that a cache could hold,
+//! measured again and again. The kernel takes any free pages. If more pages than the cache has ways compete for the same
+//! sets, the cache does not hold them.
 
 use crate::ground::Ground;
 use crate::ground::placed::{self, Misplaced};
@@ -14,10 +15,10 @@ use std::collections::VecDeque;
 
 /// The name of the curves' axis.
 pub(crate) const SHARE: &str = "share of runs";
-/// Runs at most, and the times of a value that they take together.
+/// Maximum number of runs, and the time that they may take together, in multiples of the time of a value.
 const RUNS: usize = 40;
 const TIMES: u32 = 10;
-/// Memory of earlier runs that is kept, so that the kernel does not give the same pages again.
+/// Bytes of earlier runs' memory that are kept, so that the kernel does not give the same pages again.
 const KEPT: usize = 128 << 20;
 const SEED: u64 = 0xb529_7a4d_9f3b_1c63;
 /// The shares of the runs that are points of the curve: tenths.
@@ -29,7 +30,7 @@ const MISSES: f64 = 0.4;
 
 const PAGES: [(&str, Advice); 2] = [("small pages", Advice::Small), ("huge pages", Advice::Huge)];
 
-/// Measures it for each cache from the second on.
+/// Measures each cache from the second level on.
 pub(crate) fn measure(ground: &Ground<'_>, node: u32, cpu: u32, result: &mut BenchResult) {
     let memory = memory_time(ground, node, cpu);
     for level in 2..=4 {
@@ -69,7 +70,7 @@ fn memory_time(ground: &Ground<'_>, node: u32, cpu: u32) -> Option<f64> {
     sampled::quantiles(&loads, |load| load.ns).map(|value| value.median)
 }
 
-/// The part of a cache that is used: less of one that others use as well.
+/// The part of a cache that is used: a smaller part if other CPUs use the cache too.
 fn part(size: u64, is_shared: bool) -> (u64, &'static str) {
     if is_shared { (size / 2, "half") } else { (size / 4 * 3, "3/4") }
 }
@@ -79,7 +80,7 @@ fn is_of_core(ground: &Ground<'_>, cpu: u32, other: u32) -> bool {
         || ground.topology.cores.iter().any(|core| core.cpus.contains(cpu) && core.cpus.contains(other))
 }
 
-/// The time of a load in each run, in ns; and why there are no more of them.
+/// The time of a load in each run, in ns, and the reason if there are fewer runs than wanted.
 fn runs(
     ground: &Ground<'_>,
     node: u32,
@@ -122,8 +123,8 @@ pub(crate) fn short(curves: &[&Curve]) -> Option<ShortTable> {
     table("load latency of runs", vec!["", "fastest", "median", "slowest"], curves, rows)
 }
 
-/// The distribution of runs as a curve, and what it says. Where even fast runs take as long as memory does, the cache does not
-/// hold what is used, wherever its pages lie.
+/// Adds the distribution of runs as a curve, and what it shows. If even fast runs take as long as memory does, the cache
+/// does not hold the memory, whichever pages it has.
 fn add(name: &str, mut runs: Vec<Quantiles>, memory: Option<f64>, result: &mut BenchResult) {
     runs.sort_by(|one, other| one.median.total_cmp(&other.median));
     let Some(all) = Quantiles::of(runs.iter().map(|run| run.median).collect()) else { return };

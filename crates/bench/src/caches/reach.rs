@@ -9,19 +9,19 @@ const EDGE: f64 = 2.0;
 /// Sizes of memory between which loads leave the cache, of those that were measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Reach {
-    /// The largest with which they hit it.
+    /// The largest size with which loads still hit the cache.
     within: f64,
-    /// The next one.
+    /// The next larger size that was measured.
     beyond: f64,
 }
 
-/// Compares the last of the caches that are marked on a curve of times by size with the times. Where they disagree, both sizes
-/// are marked, and a sentence says so; none where they agree or where the times do not tell.
+/// Compares the last cache that is marked on a curve of times by size with the times. If they disagree, marks both sizes and
+/// returns a sentence; `None` if they agree or if the times do not tell.
 pub(crate) fn judge(curve: &mut Curve, is_guest: bool) -> Option<String> {
     let (last, inner) = curve.marks.split_last()?;
     let inner = inner.last().map_or(0.0, |mark| mark.x);
     let stated = last.x;
-    // With a small --size, no time is that of memory.
+    // With a small --size, no time on the curve is that of memory.
     curve.points.last().filter(|point| point.x >= 2.0 * stated)?;
     let found = reach(curve, inner)?;
     // The edge of a cache is not sharp: a little more or less is no other size.
@@ -49,8 +49,9 @@ pub(crate) fn judge(curve: &mut Curve, is_guest: bool) -> Option<String> {
     Some(sentence)
 }
 
-/// Where times leave those of a cache behind a smaller one of this size for those of memory, which the largest sizes show.
-/// What else runs makes loads slower, never faster: a time that is longer than with more memory is a disturbance.
+/// Where times leave those of the cache for those of memory, which the largest sizes show. `inner` is the size of the next
+/// smaller cache. Other programs make loads slower, never faster: a time that is longer than a time with more memory was
+/// disturbed.
 fn reach(curve: &Curve, inner: f64) -> Option<Reach> {
     let mut points: Vec<(f64, f64)> =
         curve.points.iter().map(|point| (point.x, point.value.median)).filter(|(x, _)| *x > inner).collect();

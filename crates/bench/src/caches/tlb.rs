@@ -31,11 +31,11 @@ struct Kind {
 /// Loads with a number of pages.
 struct Point {
     pages: usize,
-    /// Of a line of each page.
+    /// Time of a load from a line of each page.
     apart: Quantiles,
-    /// Of as many lines side by side.
+    /// Time of a load from as many lines side by side.
     beside: Quantiles,
-    /// What a load of the first costs more in ticks, where there is a counter.
+    /// How many ticks longer a load of the first kind takes, if there is a counter of ticks.
     ticks: Option<f64>,
 }
 
@@ -48,7 +48,7 @@ struct Probe<'a> {
     points: Vec<Point>,
 }
 
-/// Measures them on the first node that has CPUs and memory.
+/// Measures the TLB on the first node that has CPUs and memory.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let Some((node, cpu)) = ground.near() else {
         return result.leave_out("the TLB", "no node has both CPUs and memory that can be used");
@@ -120,7 +120,7 @@ fn memory(ground: &Ground<'_>, node: u32, kind: Kind) -> Result<Region, Misplace
         (count < FIRST).then_some(Misplaced(why))
     };
     few(count).map_or(Ok(()), Err)?;
-    // Others need memory too.
+    // Other programs need memory of this node too.
     while let Some(lack) = ground.lacks(node, 2 * (count * kind.page) as u64) {
         count /= 2;
         few(count).map_or(Ok(()), |_| Err(Misplaced(lack)))?;
@@ -183,7 +183,7 @@ fn counts(most: usize) -> Vec<usize> {
 }
 
 impl Probe<'_> {
-    /// Measures more and more pages, and then between those where the cost jumps.
+    /// Measures larger and larger numbers of pages, and then numbers between those where the cost jumps.
     fn sweep(&mut self, all: usize) -> Result<Vec<Level>, Misplaced> {
         for pages in counts(all) {
             self.add(pages)?;
@@ -221,20 +221,20 @@ impl Probe<'_> {
     }
 }
 
-/// Of the tenth of measurements that others disturbed least.
+/// The cost at each point, by its tenth of measurements that were disturbed least.
 fn costs(points: &[Point]) -> Vec<Cost> {
     let hit = points.first().map_or(0.0, |point| point.beside.low);
     points.iter().map(|point| Cost { pages: point.pages, more: point.more(), hit }).collect()
 }
 
 impl Point {
-    /// What a load of a line of each page takes longer, in ns.
+    /// How many ns longer a load takes from a line of each page.
     fn more(&self) -> f64 {
         self.apart.low - self.beside.low
     }
 }
 
-/// Adds the curve of a kind of pages, and what it says.
+/// Adds the curve of a kind of pages, and the levels that it shows.
 fn describe(name: &str, page: usize, points: &[Point], levels: &[Level], result: &mut BenchResult) {
     let mut curve =
         Curve::new(format!("load latency, a line of each page, {name}"), "ns", true, Axis::pages());

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// A cost is another than before if it is more by this factor and by this share of the time of a hit in the first cache.
+/// A cost differs from the one before if it is larger by this factor, and by this share of the time of a hit in the first
+/// cache.
 const FACTOR: f64 = 2.0;
 const OF_HIT: f64 = 0.5;
 /// Costs that rise do so until this many times as many pages.
@@ -20,7 +21,7 @@ pub(crate) struct Cost {
     pub hit: f64,
 }
 
-/// A level of the TLB, or of what it asks when it misses.
+/// A level of the TLB, or of the tables that it asks when it misses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Level {
     /// The most pages with which loads cost no more than with fewer.
@@ -51,8 +52,8 @@ pub(crate) fn levels(costs: &[Cost]) -> Vec<Level> {
     levels
 }
 
-/// The same without costs that are more than with more pages: what else runs makes loads slower, never faster, so a rise that
-/// does not hold was a disturbance.
+/// The costs, of which each is at most the cost with more pages: other programs make loads slower, never faster, so a larger
+/// one was disturbed.
 fn rising(costs: &[Cost]) -> Vec<Cost> {
     let mut costs = costs.to_vec();
     for at in (1..costs.len()).rev() {
@@ -61,7 +62,7 @@ fn rising(costs: &[Cost]) -> Vec<Cost> {
     costs
 }
 
-/// Where costs rise most from this one on, as long as that is one jump; none after the last.
+/// The place from `from` on at which costs rise most, within one jump; `None` after the last one.
 fn largest_step(costs: &[Cost], from: usize) -> Option<usize> {
     let most = BEYOND * costs.get(from)?.pages as f64;
     let near = (from..costs.len()).take_while(|at| costs[*at].pages as f64 <= most);
@@ -69,7 +70,7 @@ fn largest_step(costs: &[Cost], from: usize) -> Option<usize> {
     near.max_by(|one, other| step(one).total_cmp(&step(other)))
 }
 
-/// The first cost that is more than those from `first` on, as is the one after it. One alone is a disturbance.
+/// The first cost that, like the one after it, is larger than the costs from `first` on. A single larger cost was disturbed.
 fn end_of_plateau(costs: &[Cost], first: usize) -> usize {
     let is_more = |at: usize, than: f64| costs.get(at).is_some_and(|cost| is_above(*cost, than));
     for end in first + 1..costs.len() {
@@ -87,7 +88,7 @@ fn is_above(cost: Cost, other: f64) -> bool {
     cost.more > FACTOR * other.max(0.0) + OF_HIT * cost.hit
 }
 
-/// A number of pages between the reach of a level and the next measured one; none if all are known well.
+/// A number of pages between the reach of a level and the next measured number; `None` if all reaches are known well enough.
 pub(crate) fn next_pages(costs: &[Cost]) -> Option<usize> {
     let next = |level: Level| {
         let over = costs.iter().map(|cost| cost.pages).find(|pages| *pages > level.reach)?;

@@ -12,7 +12,7 @@ pub(crate) const KINDS: [Advice; 3] = [Advice::Small, Advice::Medium, Advice::Hu
 const SMALL_PAGES: usize = 2048;
 const MEDIUM_PAGES: usize = 128;
 const HUGE_PAGES: usize = 16;
-/// Bytes of medium pages at most: each is a mapping of its own, of which a process may have 65,530.
+/// Maximum bytes of medium pages: each of these pages is a mapping of its own, and a process may have 65,530 mappings.
 const MOST_MEDIUM: usize = 1 << 30;
 const MEDIUM_SETTING: &str = "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled";
 
@@ -25,7 +25,7 @@ pub(crate) struct Kind {
     pub page: usize,
     /// Bytes that a thread touches.
     pub bytes: usize,
-    /// The most that it may touch.
+    /// Maximum bytes that it may touch.
     pub most: usize,
 }
 
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// Memory whose pages are to be of a kind, and are not there yet.
+/// Memory whose pages are to be of a kind. It has no pages yet.
 pub(crate) fn fresh(kind: Kind) -> std::io::Result<Region> {
     let mut memory = Region::map(kind.bytes)?;
     // Kernels without huge pages refuse the advice, and have small pages only.
@@ -71,7 +71,8 @@ fn lacks_huge(kind: Kind) -> Option<String> {
     })
 }
 
-/// The kernel's list of pages does not show medium ones; but there is one page fault for each.
+/// Why the kernel gives no medium pages; `None` if it does. The kernel's list of pages does not show them, but each of them
+/// is one page fault.
 fn lacks_medium(ground: &Ground<'_>, kind: Kind) -> Option<String> {
     let small = sched::page_size() as usize;
     if small >= MEDIUM_PAGE {

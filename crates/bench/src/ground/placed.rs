@@ -7,9 +7,9 @@ use numakit_sys::loops::{Advice, Region};
 use numakit_sys::sched;
 use std::collections::BTreeMap;
 
-/// Pages of a region whose nodes are asked for.
+/// Maximum number of pages of a region whose nodes are asked for.
 const SAMPLES: usize = 4096;
-/// The share of them that may be elsewhere.
+/// The share of these pages that may be on other nodes.
 const MAX_ASTRAY: f64 = 0.01;
 
 /// Does something in a thread on a CPU; the reason if the kernel refuses the CPU.
@@ -41,13 +41,13 @@ pub fn beside<T: Send>(
     }
 }
 
-/// Why something is not where it should be measured.
+/// Why a thread or memory is not where it should be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Misplaced(pub String);
 
-/// Memory of a node, all of whose pages are there. Bound to it where policies are permitted; allocated by the first touch
-/// of a thread on the node. The kernel's list of pages verifies it, where that is permitted.
+/// Memory of a node, with all its pages on that node. It is bound there if policies are permitted; else a thread on the node
+/// touches it first. The kernel's list of pages verifies the place if that is permitted.
 pub(crate) fn memory(ground: &Ground<'_>, node: u32, bytes: u64, pages: Advice) -> Result<Region, Misplaced> {
     if let Some(lack) = ground.lacks(node, bytes) {
         return Err(Misplaced(lack));
@@ -68,7 +68,7 @@ pub(crate) fn memory(ground: &Ground<'_>, node: u32, bytes: u64, pages: Advice) 
     Ok(region)
 }
 
-/// The same in pages of this size that the administrator has reserved for the node.
+/// Memory of a node in pages of this size, which the administrator has reserved for the node.
 pub(crate) fn reserved(ground: &Ground<'_>, node: u32, bytes: u64, page: usize) -> Result<Region, Misplaced> {
     let refused = |error| Misplaced(format!("the kernel gives none of the reserved pages: {error}"));
     let mut region =
@@ -81,8 +81,8 @@ pub(crate) fn reserved(ground: &Ground<'_>, node: u32, bytes: u64, page: usize) 
     Ok(region)
 }
 
-/// Whether the pages are on the node: by the kernel's list of pages, else by that of mappings. The conditions say by which, and
-/// where it tells neither.
+/// Checks whether the pages are on the node, by the kernel's list of pages, else by its list of mappings. The conditions of
+/// a result say which of them was used, and whether neither tells.
 fn verify(region: &Region, node: u32) -> Result<(), Misplaced> {
     let Ok(nodes) = region.nodes(SAMPLES) else {
         return region.mapped_bytes().map_or(Ok(()), |mapped| verify_mapping(&mapped, node));

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 
-/// The least memory of a thread, so that it does something between two readings of the clock.
+/// Minimum memory of a thread, so that it works for some time between two readings of the clock.
 const LEAST: u64 = 64 << 10;
 /// Time for all threads to see when a round begins, in ns: for the first, and for each more.
 const LEAD: u64 = 50_000;
@@ -34,7 +34,7 @@ pub(crate) struct Seat<T> {
 }
 
 impl Part {
-    /// Of this many bytes together, on a node.
+    /// Memory of this many bytes together, on a node.
     pub fn on(ground: &Ground<'_>, node: u32, bytes: u64) -> Result<Self, Misplaced> {
         let one = || {
             let mut region = placed::memory(ground, node, (bytes / 2).max(LEAST), Advice::Huge)?;
@@ -45,7 +45,7 @@ impl Part {
     }
 }
 
-/// How often threads do the same: for this time, and at least this often.
+/// How often threads repeat the same work: for this time, and at least this often.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rounds {
     pub least: usize,
@@ -53,14 +53,14 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// For the time of a value.
+    /// As many rounds as one value needs.
     pub fn of(ground: &Ground<'_>) -> Self {
         Self { least: MIN_SAMPLES, time: ground.time() }
     }
 }
 
-/// Lets a thread on each of these CPUs do the same again and again, beginning at one moment: what
-/// `prepare` does is not timed, and `pass` returns how much it has done. What all of them did for each nanosecond, round by
+/// Lets a thread on each of these CPUs repeat the same work, and all of them begin each round at one moment. `prepare` is
+/// not timed, and `pass` returns how much it has done. Returns what all threads together did for each nanosecond, round by
 /// round; the reason if a thread cannot be bound.
 pub(crate) fn rates<T: Send>(
     ground: &Ground<'_>,
@@ -74,20 +74,20 @@ pub(crate) fn rates<T: Send>(
         let join = |seat: &mut Seat<T>| round.join(seat, &prepare, &pass);
         let members: Vec<_> = seats.iter_mut().map(|seat| scope.spawn(move || join(seat))).collect();
         let rates = sampled::repeat_at_least(rounds.least, rounds.time, || {
-            (!ground.is_stopped()).then(|| round.once())
+            (!ground.is_stopped()).then(|| round.run_one())
         });
         round.end();
         members.into_iter().for_each(|member| _ = member.join());
         rates
     });
-    // In the first round, tables of pages and caches are those of what was done before.
+    // The first round finds page tables and caches as whatever ran before left them, so it does not count.
     if !rates.is_empty() {
         rates.remove(0);
     }
     round.refused.into_inner().ok().flatten().map_or(Ok(rates), Err)
 }
 
-/// A round: all members begin at one time.
+/// The state of a round, which all members begin at one time.
 struct Round {
     members: usize,
     gate: Barrier,
@@ -99,7 +99,7 @@ struct Round {
 }
 
 impl Round {
-    /// For this number of members and one who counts.
+    /// For this number of members, and for the thread that times them.
     fn new(members: usize) -> Self {
         Self {
             members,
@@ -112,7 +112,7 @@ impl Round {
         }
     }
 
-    /// A member: takes part until the end. One that cannot be bound takes part too, as others wait for it.
+    /// Takes part as a member until the end. A member that cannot be bound takes part too, since the others wait for it.
     fn join<T>(&self, seat: &mut Seat<T>, prepare: impl Fn(&mut T), pass: impl Fn(&mut T) -> usize) {
         if let Err(error) = sched::set_affinity(&CpuSet::range(seat.cpu, seat.cpu))
             && let Ok(mut refused) = self.refused.lock()
@@ -143,11 +143,12 @@ impl Round {
     }
 
     /// How much was done for each nanosecond of one round.
-    fn once(&self) -> f64 {
+    fn run_one(&self) -> f64 {
         self.done.store(0, Ordering::Relaxed);
         self.last.store(0, Ordering::Relaxed);
         self.begin.store(0, Ordering::Relaxed);
-        // They prepare, then they look for the beginning, then they are done.
+        // The members meet here three times: before they prepare, before they look for the beginning, and when they have
+        // ended.
         self.gate.wait();
         self.gate.wait();
         let begin = clock::monotonic() + LEAD + LEAD_EACH * self.members as u64;

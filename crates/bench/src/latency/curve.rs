@@ -11,7 +11,7 @@ use numakit_sys::proc::Processor;
 
 const FIRST: u64 = 4 << 10;
 const LAST: u64 = 1 << 30;
-/// With `--quick`, and where there is less memory.
+/// The largest size with `--quick`, and where there is less memory.
 const LAST_QUICK: u64 = 128 << 20;
 
 /// Measures it on the first node that has CPUs and memory, up to 1 GiB or a smaller `--size`.
@@ -48,7 +48,7 @@ pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     result.curves.push(curve);
 }
 
-/// Powers of two and one and a half times these.
+/// Sizes: powers of two, and one and a half times these.
 fn sizes(most: u64) -> impl Iterator<Item = u64> {
     let powers = std::iter::successors(Some(FIRST), |size| size.checked_mul(2));
     powers.flat_map(|size| [size, size / 2 * 3]).take_while(move |size| *size <= most)

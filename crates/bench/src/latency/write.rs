@@ -13,7 +13,7 @@ use numakit_sys::loops::{Region, Vectors, WRITES_ONE_BY_ONE, write_one_by_one, w
 /// Writes between two readings of the clock.
 const WRITES: usize = 1 << 10;
 
-/// Measures it from all nodes to this memory, which is that of a column.
+/// Measures writes from all nodes to this memory, which is that of a column.
 pub(crate) fn measure(
     ground: &Ground<'_>,
     mut region: Region,
@@ -37,7 +37,7 @@ pub(crate) fn measure(
 
 /// Nanoseconds of a write, on the CPU of the calling thread.
 fn one_by_one(ground: &Ground<'_>, region: &mut Region) -> Option<Quantiles> {
-    // What caches have of the memory leaves them.
+    // After this, caches have no line of the memory.
     write_past_caches(region, BYTE, Vectors::widest());
     let mut order = SEED;
     let times = sampled::repeat(ground.time(), || {

@@ -14,9 +14,9 @@ struct SharedQuantity {
     unit: &'static str,
     benchmark: &'static str,
     matrix: &'static str,
-    /// What the names of its values in `curve` begin with.
+    /// The beginnings of the names of its values in `curve`.
     heads: &'static [&'static str],
-    /// Whether the curve may have less, as it leaves out a core.
+    /// Whether the value of the curve may be smaller, since the curve leaves out a core.
     may_be_less: bool,
 }
 
@@ -39,16 +39,16 @@ const SHARED: [SharedQuantity; 2] = [
     },
 ];
 
-/// Both values of one pair of nodes.
+/// The two values of one pair of nodes.
 struct Two {
     quantity: &'static SharedQuantity,
-    /// From the CPUs of this node to the memory of that one.
+    /// The node of the CPUs, and the node of the memory.
     pair: (u32, u32),
     matrix: Quantiles,
     curve: Quantiles,
 }
 
-/// Adds a warning to both results that have a contradiction.
+/// Adds a warning to both results whose values contradict each other.
 pub(crate) fn judge(results: &mut [BenchResult]) {
     let found: Vec<Two> = pairs(results).into_iter().filter(Two::contradict).collect();
     for Two { quantity, pair: (from, memory), matrix, curve } in found {

@@ -11,14 +11,15 @@ use numakit_sys::proc::{Processor, TaskDir};
 use numakit_sys::sched;
 use serde::{Deserialize, Serialize};
 
-/// A value whose middle four fifths are wider than this share of its median should not be believed.
+/// If the middle four fifths of a value's measurements are wider than this share of its median, the value is not to be
+/// believed.
 const MAX_SPREAD: f64 = 0.2;
-/// The share of time that the hypervisor may give to others.
+/// If the hypervisor gives more than this share of the time to other guests, values are not to be believed.
 const MAX_STEAL: f64 = 0.01;
 /// The share by which the frequency may change.
 const MAX_DRIFT: f64 = 0.05;
 
-/// What shows on which nodes memory is: of single pages, and of whole mappings.
+/// Words for what shows on which nodes memory is: by single pages, and by whole mappings.
 const MOVE_PAGES: &str = "move_pages";
 const NUMA_MAPS: &str = "numa_maps";
 
@@ -49,7 +50,7 @@ pub struct BenchConditions {
 }
 
 impl BenchConditions {
-    /// Reads them.
+    /// Reads the conditions of this machine.
     pub fn read(root: &SysRoot, topology: &Topology, permissions: &Permissions) -> Self {
         let processor = Processor::read(root);
         let refused = |permission| permissions.check(permission).err().map(ToString::to_string);
@@ -74,7 +75,7 @@ fn has_nodes(root: &SysRoot) -> bool {
     TaskDir::own(root).bytes("numa_maps").is_ok_and(|text| text.windows(2).any(|two| two == b" N"))
 }
 
-/// What shows on which nodes memory is; else why nothing does.
+/// What shows on which nodes memory is; if nothing does, the reason.
 fn verified_by(refused: Option<String>, has_nodes: bool) -> (Option<String>, Option<String>) {
     match (refused, has_nodes) {
         (None, _) => (Some(MOVE_PAGES.to_owned()), None),
@@ -106,7 +107,7 @@ fn governors(root: &SysRoot, cpus: &CpuSet) -> Option<String> {
 /// What the machine counts while something is measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Noise {
-    /// Ticks that the hypervisor gave to others, and ticks of all kinds.
+    /// Ticks that the hypervisor gave to other guests, and ticks of all kinds.
     steal: u64,
     all: u64,
     /// Runnable threads.
@@ -137,7 +138,8 @@ impl Noise {
         noise
     }
 
-    /// Adds to a result why it should not be believed, from the noise before it and this one after it.
+    /// Adds to a result the reasons why it should not be believed. `before` was read before the measurement, and this after
+    /// it.
     pub fn judge(self, before: Self, cpus: &CpuSet, result: &mut BenchResult) {
         let busy = u64::from(before.running.saturating_sub(1));
         if busy >= cpus.len() as u64 {

@@ -1,4 +1,4 @@
-//! The distances that the firmware states (ACPI SLIT) beside those that were measured.
+//! The distances that the firmware states (ACPI SLIT) beside the distances that were measured.
 
 use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResults, PairMatrix};
@@ -26,7 +26,7 @@ pub enum DistanceError {
     OtherNodes {
         /// The nodes of the results.
         results: CpuSet,
-        /// Those of the machine.
+        /// The nodes of the machine.
         machine: CpuSet,
     },
 }
@@ -34,7 +34,7 @@ pub enum DistanceError {
 /// The version of [`DistanceReport`].
 pub const DISTANCES_VERSION: u32 = 1;
 
-/// Measured distances with the matrices that they are from, for programs.
+/// Measured distances with the matrices that they are computed from, as JSON for other programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DistanceReport<'a> {
     /// [`DISTANCES_VERSION`].
@@ -43,13 +43,13 @@ pub struct DistanceReport<'a> {
     pub same_machine: Option<bool>,
     /// The processor that was measured.
     pub processor: &'a str,
-    /// Its number of packages, nodes, cores and CPUs.
+    /// The machine's number of packages, nodes, cores and CPUs.
     pub machine: &'a str,
     /// The idle latency of all pairs.
     pub latency: Option<&'a PairMatrix>,
     /// The bandwidth of reading.
     pub bandwidth: Option<&'a PairMatrix>,
-    /// By node of the CPUs, then of the memory.
+    /// The pairs, by the node of the CPUs and then by the node of the memory.
     pub pairs: Vec<ReportedPair>,
     /// Orders that differ from the firmware's beyond noise.
     pub orders: &'a [UnlikeOrder],
@@ -68,7 +68,7 @@ pub struct ReportedPair {
 }
 
 impl MeasuredDistances {
-    /// With the results that they are from.
+    /// The report, with the results that the distances are computed from.
     pub fn report<'a>(&'a self, results: &'a BenchResults, same_machine: Option<bool>) -> DistanceReport<'a> {
         let of = |pair: &MeasuredPair| ReportedPair {
             pair: *pair,
@@ -88,14 +88,14 @@ impl MeasuredDistances {
     }
 }
 
-/// What is known of the way from the CPUs of one node to the memory of another.
+/// What is known of the way from the CPUs of a node to the memory of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeasuredPair {
     /// The node of the CPUs.
     pub from: u32,
     /// The node of the memory.
     pub to: u32,
-    /// The firmware's distance; none where it states none.
+    /// The firmware's distance; `None` if it states none.
     pub firmware: Option<u32>,
     /// The measured distance: 10 for the node's own memory, or the nearest if it has none.
     pub measured: f64,
@@ -117,23 +117,23 @@ impl MeasuredPair {
     }
 }
 
-/// Two nodes whose order is another one than the firmware's, seen from a third.
+/// Two nodes, seen from a third, whose order by measured distance differs from their order in the firmware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct UnlikeOrder {
     /// Seen from this node.
     pub from: u32,
-    /// This one is nearer, says the firmware.
+    /// The node that is nearer according to the firmware.
     pub stated: u32,
-    /// This one is nearer, measured beyond noise.
+    /// The node that is nearer as measured, beyond noise.
     pub measured: u32,
 }
 
 /// All pairs that were measured, and the orders that differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredDistances {
-    /// By node of the CPUs, then of the memory.
+    /// The pairs, by the node of the CPUs and then by the node of the memory.
     pub pairs: Vec<MeasuredPair>,
-    /// One for each node of CPUs at most: that with the largest difference.
+    /// At most one for each node of CPUs: the one with the largest difference.
     pub orders: Vec<UnlikeOrder>,
 }
 
@@ -151,7 +151,8 @@ fn has_values(matrix: &&PairMatrix) -> bool {
     matrix.values().next().is_some()
 }
 
-/// Compares them. The results may be of another machine with the same numbers of nodes.
+/// Compares measured distances with those of the firmware. The results may be of a different machine with the same numbers
+/// of nodes.
 pub fn measured_distances(
     topology: &Topology,
     results: &BenchResults,
@@ -188,7 +189,7 @@ fn pairs(topology: &Topology, latency: &PairMatrix, bandwidth: Option<&PairMatri
     pairs
 }
 
-/// The two nodes whose order is most wrong, seen from a node.
+/// The two nodes whose order in the firmware is most wrong, seen from this node.
 fn order(from: u32, pairs: &[MeasuredPair]) -> Option<UnlikeOrder> {
     let others: Vec<&MeasuredPair> =
         pairs.iter().filter(|pair| pair.from == from && pair.to != from).collect();

@@ -43,7 +43,7 @@ fn folder() -> Option<PathBuf> {
     Some(state.join(BELOW))
 }
 
-/// Keeps results of a machine, as JSON, in place of its earlier ones; returns the file.
+/// Keeps results of a machine, as JSON, and replaces its earlier ones. Returns the file.
 pub fn keep(machine_key: &str, results: &str) -> io::Result<PathBuf> {
     let folder = folder().ok_or_else(|| io::Error::other("there is no folder for it; set XDG_STATE_HOME"))?;
     let name = file_name(machine_key);
@@ -60,8 +60,8 @@ pub fn key_of(root: &SysRoot, topology: &Topology) -> String {
     machine_key(&Processor::read(root).name, topology)
 }
 
-/// The results that were kept of a machine with the processor of this one: by this user, else by root. With
-/// XDG_STATE_HOME, only those below it.
+/// The results that were kept of a machine with the processor of this one: those of this user, else those of root. If
+/// XDG_STATE_HOME is set, only folders below it are searched.
 pub fn find(topology: &Topology) -> Result<BenchResults, NoPeak> {
     let is_chosen = std::env::var_os("XDG_STATE_HOME").is_some();
     let system = Some(Path::new(SYSTEM).join(BELOW)).filter(|_| !is_chosen);
@@ -100,7 +100,7 @@ fn peak(path: &Path, text: &str, key: &str) -> Result<BenchResults, NoPeak> {
     }
 }
 
-/// Why there is nothing to compare with.
+/// Why there are no results to compare with.
 #[derive(Debug, Error)]
 pub enum NoPeak {
     /// No file of any machine.
@@ -113,7 +113,7 @@ pub enum NoPeak {
         "{folder} has only results of machines with another processor, other nodes or other memory; 'numa bench all' measures this one"
     )]
     Others {
-        /// Where they are.
+        /// The folder with the results.
         folder: String,
     },
     /// The content is of a machine that the name of the file is not of.
@@ -123,7 +123,7 @@ pub enum NoPeak {
     OtherMachine {
         /// The file.
         path: String,
-        /// Its machine.
+        /// The machine of these results.
         other: String,
     },
     /// Interrupted.
@@ -132,7 +132,7 @@ pub enum NoPeak {
         /// The file.
         path: String,
     },
-    /// It cannot be read, or has something else.
+    /// The file cannot be read, or contains something else.
     #[error(transparent)]
     Unreadable(#[from] BenchReadError),
 }

@@ -1,4 +1,4 @@
-//! What results say of a machine's memory in general: the 100 % of its traffic, and the time of a load.
+//! What results say of a machine's memory in general: the traffic that counts as 100 %, and the time of a load.
 
 use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, BenchResults, Curve, PairMatrix};
@@ -11,7 +11,7 @@ const GIGABYTES: &str = "GB/s";
 const GIGABYTE: f64 = 1e9;
 const NANOSECONDS: &str = "ns";
 
-/// The matrices that others take from results, by their names.
+/// The names of the matrices that other modules take from results.
 pub(crate) const IDLE_LATENCY: &str = "load latency, idle";
 pub(crate) const READ_BANDWIDTH: &str = "bandwidth, read";
 
@@ -21,8 +21,8 @@ impl BenchResults {
         self.matrix("latency", IDLE_LATENCY, NANOSECONDS)
     }
 
-    /// The bandwidth by pair of nodes. Only reads move exactly the bytes that they count: a write also fetches the line that
-    /// it replaces.
+    /// The bandwidth of reads by pair of nodes. Reads are the only traffic that moves exactly the bytes that it counts: a
+    /// write also fetches the line that it replaces.
     pub fn read_bandwidth(&self) -> Option<&PairMatrix> {
         self.matrix("bandwidth", READ_BANDWIDTH, GIGABYTES)
     }

@@ -1,9 +1,9 @@
-//! What many measurements of the same say.
+//! Quantiles of repeated measurements of one value.
 
 use numakit_model::interval::ValueInterval;
 use serde::{Deserialize, Serialize};
 
-/// The middle of measurements, and what a tenth of them is below and above.
+/// The median of measurements, with their 10 % and 90 % quantiles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// Half of them are less.
@@ -22,7 +22,7 @@ impl Quantiles {
         ValueInterval { low: self.low, high: self.high }
     }
 
-    /// Of these values, in any order; none of no values.
+    /// The quantiles of these values, in any order; `None` if there are no values.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.retain(|value| value.is_finite());
         values.sort_by(f64::total_cmp);
@@ -32,12 +32,13 @@ impl Quantiles {
         Some(Self { median: at(0.5)?, low: at(0.1)?, high: at(0.9)?, samples: values.len() })
     }
 
-    /// Of several runs: the median of their medians, and quantiles that cover the runs: the 10 % quantile of their low ones and
-    /// the 90 % quantile of their high ones. Of up to five runs these are the least and the greatest.
+    /// The quantiles of several runs. The median is that of their medians; the others cover the runs: the 10 % quantile of
+    /// their low quantiles, and the 90 % quantile of their high ones. With up to five runs, these are the least and the
+    /// greatest.
     pub fn of_runs(runs: impl IntoIterator<Item = Self>) -> Option<Self> {
         let runs: Vec<Self> = runs.into_iter().collect();
         let all = |of: fn(&Self) -> f64| Self::of(runs.iter().map(of).collect());
-        // Of an even number, the mean of the two in the middle: with two runs, neither counts more.
+        // With an even number of runs, the median is the mean of the two in the middle: of two runs, neither counts more.
         let mut medians: Vec<f64> = runs.iter().map(|run| run.median).collect();
         medians.sort_by(f64::total_cmp);
         let middle = medians.len().checked_sub(1)? / 2;
@@ -50,7 +51,7 @@ impl Quantiles {
         })
     }
 
-    /// From low to high, as a share of the median.
+    /// The width from low to high, as a share of the median.
     pub fn spread(&self) -> f64 {
         if self.median > 0.0 { (self.high - self.low) / self.median } else { 0.0 }
     }

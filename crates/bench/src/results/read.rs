@@ -25,7 +25,7 @@ const MAX_NUMBER: f64 = 1e30;
 /// Why a file is not read.
 #[derive(Debug, Error)]
 pub enum BenchReadError {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("{path}: {error}; give a file that 'numa bench --json' wrote")]
     Unreadable {
         /// The file.
@@ -33,7 +33,7 @@ pub enum BenchReadError {
         /// What the system says.
         error: std::io::Error,
     },
-    /// It is something else.
+    /// The file contains something else.
     #[error("{path}: {error}")]
     Content {
         /// The file.
@@ -46,13 +46,13 @@ pub enum BenchReadError {
 /// Why a text is no results.
 #[derive(Debug, Error)]
 pub enum BenchContentError {
-    /// Too long to be one.
+    /// The file is too long to have results.
     #[error("it is longer than {} MiB; give a file that 'numa bench --json' wrote", MAX_FILE >> 20)]
     Long,
-    /// No JSON, or a field of another kind.
+    /// The file is not JSON, or a field is of a different kind.
     #[error("it has no results of numa bench: {0}; write them with 'numa bench all --json > FILE'")]
     Syntax(#[from] serde_json::Error),
-    /// Of another version.
+    /// The results have a different version.
     #[error(
         "its results have version {0}, and this numa reads version {VERSION}; read it with the numa that wrote it"
     )]
@@ -60,11 +60,11 @@ pub enum BenchContentError {
     /// More than any machine has.
     #[error("{what}: {count} are more than {most}; measure fewer at once")]
     Many {
-        /// Of what.
+        /// The kind of parts.
         what: &'static str,
-        /// How many.
+        /// How many there are.
         count: usize,
-        /// How many there may be.
+        /// How many are permitted.
         most: usize,
     },
     /// No run, or more than can be asked for.
@@ -84,7 +84,7 @@ pub enum BenchContentError {
     Topology(#[from] ContentError),
 }
 
-/// What all versions have.
+/// The field that all versions of results have.
 #[derive(Deserialize)]
 struct AnyVersion {
     version: u64,

@@ -11,7 +11,7 @@ pub struct ShortTable {
     pub name: String,
     /// The unit of the values.
     pub unit: String,
-    /// What the words of a row are, and then its values.
+    /// Headings of a row's words, and then of its values.
     pub headings: Vec<&'static str>,
     /// In the order of the curves.
     pub rows: Vec<ShortRow>,
@@ -22,7 +22,7 @@ pub struct ShortTable {
 /// A row of a short table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShortRow {
-    /// What it is of.
+    /// The words that say what the row is about.
     pub words: Vec<String>,
     /// Values with the same heading in each row.
     pub values: Vec<f64>,
@@ -48,7 +48,7 @@ pub fn short(result: &BenchResult) -> (Vec<ShortTable>, Vec<&Curve>) {
     (found, others)
 }
 
-/// A table of these curves with such rows; none without rows, or if a curve has another unit.
+/// A table with such a row for each of these curves; `None` if there are no rows, or if a curve has a different unit.
 pub(crate) fn table(
     name: &str,
     headings: Vec<&'static str>,

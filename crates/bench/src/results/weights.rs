@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Bytes per second.
 const GIGABYTE: f64 = 1e9;
 
-/// Weights of a machine, and those of the kernel.
+/// Measured interleave weights of a machine, beside those of the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InterleaveWeights {
     /// The machine that was measured.
@@ -18,13 +18,14 @@ pub struct InterleaveWeights {
     pub nodes: Vec<NodeWeight>,
     /// Whether the kernel sets its weights automatically; null where it does not say.
     pub automatic: Option<bool>,
-    /// Whether the kernel's weights have the same ratio; null where it has none, or the results are of another machine.
+    /// Whether the kernel's weights have the same ratio; null if the kernel has none, or if the results are of a different
+    /// machine.
     pub same: Option<bool>,
     /// Why the kernel's weights are not compared, if they are not.
     pub not_compared: Option<String>,
-    /// Commands for root that set the measured weights, where the kernel has others.
+    /// Commands for root that set the measured weights, if the kernel has different ones.
     pub set: Vec<String>,
-    /// The command that returns to automatic weights, after those.
+    /// The command that returns to automatic weights after those commands.
     pub undo: Option<String>,
     /// Why the measured values should not be believed.
     pub doubts: Vec<String>,
@@ -35,9 +36,9 @@ pub struct InterleaveWeights {
 pub struct NodeWeight {
     /// The kernel's number.
     pub node: u32,
-    /// What the CPUs of the nearest node read from it, in GB/s.
+    /// How many GB/s the CPUs of the nearest node read from it.
     pub bandwidth: f64,
-    /// From the measured bandwidths.
+    /// The weight by the measured bandwidths.
     pub measured: u32,
     /// The kernel's.
     pub kernel: Option<u32>,
@@ -46,9 +47,9 @@ pub struct NodeWeight {
 /// The weights that the kernel of the machine uses.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelWeights<'a> {
-    /// The machine with them.
+    /// The machine that has these weights.
     pub topology: &'a Topology,
-    /// The file that makes them automatic, if there is one.
+    /// The file that makes the weights automatic again, if the kernel has one.
     pub auto_file: Option<&'a str>,
 }
 
@@ -68,7 +69,7 @@ pub enum WeightsError {
 }
 
 impl InterleaveWeights {
-    /// From results, beside the kernel's weights if they are of this machine.
+    /// Weights by results, beside the kernel's weights if these are of the same machine.
     pub fn new(results: &BenchResults, kernel: Option<KernelWeights<'_>>) -> Result<Self, WeightsError> {
         let memory = results.memory();
         let measured = memory.nodes.iter().filter_map(|node| Some((node.node, node.peak()?)));

@@ -13,7 +13,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Barriers between two readings of the clock, at most, and a time after which there are enough of them, in ns.
+/// Maximum number of barriers between two readings of the clock, and the time after which their number is large enough, in
+/// ns.
 const TURNS: u32 = 2048;
 const ENOUGH: u64 = 100_000;
 
@@ -21,7 +22,7 @@ const ENOUGH: u64 = 100_000;
 type Thread = (u32, u32);
 type Made = Result<Box<dyn Barrier>, Misplaced>;
 
-/// A kind of barrier, and how it is made for threads.
+/// A kind of barrier, and the function that makes one for these threads.
 struct Kind {
     name: &'static str,
     make: fn(&[Thread]) -> Made,
@@ -47,7 +48,7 @@ const KINDS: [Kind; 5] = [
     },
 ];
 
-/// Measures all kinds, on the cores of one node first.
+/// Measures all kinds of barriers. Threads are first on the cores of one node.
 pub(crate) fn measure(ground: &Ground<'_>, result: &mut BenchResult) {
     let of = |node: u32, cpus: &[u32]| cpus.iter().map(|cpu| (node, *cpu)).collect::<Vec<Thread>>();
     let threads: Vec<Thread> = ground.places.iter().flat_map(|place| of(place.node, &place.cpus)).collect();
@@ -109,7 +110,7 @@ fn fastest(curves: &[Curve]) -> Option<String> {
     })
 }
 
-/// Threads that may not run at the same time.
+/// Why threads may not run at the same time: there are more of them than CPUs that the process may use at once.
 fn more_than(cpus: Option<f64>, threads: usize) -> Option<String> {
     let cpus = cpus.filter(|cpus| *cpus < threads as f64)?;
     Some(format!(
@@ -141,7 +142,7 @@ fn curve(
     result.add_curve(curve);
 }
 
-/// The numbers of threads at which all cores of a node are used and others are not.
+/// Marks at the numbers of threads that use all cores of one or several nodes and none of the others.
 fn marks(threads: &[Thread]) -> Vec<CurveMark> {
     let ends = (1..threads.len()).filter(|&at| threads[at].0 != threads[at - 1].0);
     let mark =
@@ -242,7 +243,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Of the first thread: more turns until the clock does not matter; then keeps times until there are enough.
+    /// Decides for all threads, as the first one: increases the number of turns until reading the clock does not matter;
+    /// then keeps times until there are enough.
     fn decide(&self, turns: u32, time: u64, end: u64) {
         let is_over = self.ground.is_stopped() || clock::monotonic() >= end;
         let Ok(mut times) = self.times.lock() else { return self.over.store(true, Ordering::Relaxed) };

@@ -1,5 +1,5 @@
-//! Barriers, each of a kind. A thread that waits looks at a line of its own or at a shared one; after many looks it lets others
-//! have the CPU.
+//! Barriers of several kinds. A thread that waits looks at a cache line of its own or at a shared one. After many looks it
+//! gives up its CPU for a moment.
 
 use numakit_sys::loops::{OpenMp, PthreadBarrier};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,8 @@ const FAN_IN: usize = 4;
 
 /// A place where all threads wait for each other.
 pub(crate) trait Barrier: Sync {
-    /// Waits until all threads do. `me` is from 0 on; `turn` is 1 for the first time and one more for each further one.
+    /// Waits until all threads have called this. `me` is the number of the thread, from 0; `turn` is 1 for the first
+    /// barrier, and one more for each further one.
     fn wait(&self, me: usize, turn: u32);
 }
 
@@ -27,13 +28,13 @@ impl Barrier for OpenMp {
     }
 }
 
-/// A number in a line of its own; two of them, as some CPUs fetch pairs.
+/// A number that has a cache line of its own; two lines, since some CPUs fetch pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Line(AtomicU32);
 
 impl Line {
-    /// Waits until the number is this one or one that was after it.
+    /// Waits until the number is at least this one.
     fn reaches(&self, number: u32) {
         let mut looks = 0;
         while (self.0.load(Ordering::Acquire).wrapping_sub(number) as i32) < 0 {
@@ -48,7 +49,7 @@ impl Line {
         self.0.store(number, Ordering::Release);
     }
 
-    /// Counts one who arrives; whether it is the last of `members`, after whom the count is 0 again.
+    /// Counts a thread that arrives. Returns whether it is the last of `members`; the count is then 0 again.
     fn is_last_of(&self, members: u32) -> bool {
         let is_last = self.0.fetch_add(1, Ordering::AcqRel) + 1 == members;
         if is_last {
@@ -58,7 +59,8 @@ impl Line {
     }
 }
 
-/// Threads count themselves on one line and look at another, whose number is the turn: a sense that never is the old one.
+/// Threads count themselves on one line and wait at another one, which contains the number of the turn. So a late thread
+/// never takes the old turn for the new one.
 #[derive(Default)]
 pub(crate) struct Central {
     members: u32,
@@ -81,7 +83,8 @@ impl Barrier for Central {
     }
 }
 
-/// A thread waits for its children, then tells its parent; the first one's word goes down again.
+/// Each thread waits for its children and then tells its parent. When the first thread has heard of all, the word goes down
+/// the tree again.
 pub(crate) struct Tree {
     arrived: Vec<Line>,
     go: Vec<Line>,
@@ -106,7 +109,7 @@ impl Barrier for Tree {
     }
 }
 
-/// In each round a thread tells one that is twice as far away, until all have heard of all.
+/// In each round a thread tells another one that is twice as far away, until all threads have heard of all.
 pub(crate) struct Dissemination {
     /// For each thread, a line for each round.
     heard: Vec<Vec<Line>>,
@@ -129,7 +132,7 @@ impl Barrier for Dissemination {
     }
 }
 
-/// Threads of a node wait at a line of the node; the last one of each waits for the other nodes.
+/// Threads of a node wait at a line of that node. The last one to arrive on each node waits for the other nodes.
 pub(crate) struct NodeAware {
     nodes: Vec<Central>,
     /// The place in `nodes` of each thread's.
@@ -138,7 +141,7 @@ pub(crate) struct NodeAware {
 }
 
 impl NodeAware {
-    /// For threads on these nodes.
+    /// A barrier for threads on these nodes, one entry for each thread.
     pub fn new(on: &[u32]) -> Self {
         let mut nodes = on.to_vec();
         nodes.sort_unstable();

@@ -10,19 +10,20 @@ use numakit_model::CpuSet;
 use numakit_sys::{clock, sched};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// More CPUs than this are not compared with each other: 1,128 pairs.
+/// Maximum number of CPUs that are compared with each other: that is 1,128 pairs.
 const MAX_CPUS: usize = 48;
-/// Round trips between two readings of the clock, at most; and a time after which there are enough of them, in ns.
+/// Maximum number of round trips between two readings of the clock, and the time after which their number is large enough,
+/// in ns.
 const TRIPS: u64 = 512;
 const ENOUGH: f64 = 50_000.0;
 /// Round trips before the first that counts.
 const WARM_UP: u64 = 8;
 /// Times that the line is looked at before another program may have the CPU.
 const LOOKS: u32 = 100_000;
-/// What the first thread writes to end.
+/// The value that the first thread writes to end the measurement.
 const END: u64 = u64::MAX;
 
-/// A line of its own; two of them, as some CPUs fetch pairs.
+/// A value that has a cache line of its own; two lines, since some CPUs fetch pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Line(AtomicU64);
@@ -53,7 +54,7 @@ impl Line {
         self.wait_for(even + 2);
     }
 
-    /// The other side.
+    /// Does the part of the second thread: answers each odd value with the next even one.
     fn answer(&self) {
         let mut odd = 1;
         while self.wait_for(odd) != END {
@@ -102,7 +103,7 @@ fn chosen(ground: &Ground<'_>, result: &mut BenchResult) -> Vec<u32> {
     }
     let firsts: Vec<u32> = ground.places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
     let mut some: CpuSet = spread(&firsts, MAX_CPUS - 1).collect();
-    // A second hardware thread of the first core, so that there is such a pair.
+    // This adds a second hardware thread of the first core, so that such a pair is compared too.
     let first = some.first();
     let core = ground.topology.cores.iter().find(|core| first.is_some_and(|cpu| core.cpus.contains(cpu)));
     let sibling = core.and_then(|core| core.cpus.and(&ground.cpus).iter().find(|cpu| Some(*cpu) != first));
@@ -120,13 +121,13 @@ fn spread(values: &[u32], count: usize) -> impl Iterator<Item = u32> + '_ {
     (0..count).map(move |at| values[at * values.len() / count])
 }
 
-/// Lets a line go from one CPU to another and back; none if the user stops it.
+/// Lets a line go from one CPU to another and back; `None` if the user ends the run.
 fn bounce(ground: &Ground<'_>, one: u32, two: u32) -> Result<Option<Quantiles>, Misplaced> {
     let (time, line) = (ground.time() / 10, Line::default());
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             let bound = sched::set_affinity(&CpuSet::range(two, two));
-            // It answers in any case: the first thread waits.
+            // This thread answers even if it cannot be bound, since the first thread waits for it.
             line.answer();
             bound.map_err(|error| Misplaced(format!("a thread cannot be bound to CPU {two}: {error}")))
         });
@@ -140,9 +141,9 @@ fn bounce(ground: &Ground<'_>, one: u32, two: u32) -> Result<Option<Quantiles>, 
                 }
                 (clock::monotonic() - begin) as f64 / count as f64
             };
-            // The first ones take until both threads are on their CPUs.
+            // The first trips take longer, until both threads are on their CPUs.
             trips(WARM_UP);
-            // Where CPUs take turns, as those of an emulator do, a trip takes long.
+            // A trip takes long if CPUs take turns, as those of an emulator do.
             let mut count = 1;
             while trips(count) * (count as f64) < ENOUGH && count < TRIPS {
                 count *= 2;

@@ -1,4 +1,4 @@
-//! Groups of pairs of CPUs by how long a line takes between them, and whether the topology has the same.
+//! Groups of pairs of CPUs by the time that a line takes between them, and whether the topology has the same groups.
 
 use crate::results::quantiles::Quantiles;
 use crate::results::{BenchResult, NamedValue};
@@ -7,7 +7,7 @@ use numakit_model::{CpuSet, Topology};
 
 /// Times that differ by this ratio or more, with none between, are of two groups.
 const GAP: f64 = 1.3;
-/// Pairs of another group than the topology says that are named.
+/// Maximum number of pairs that are named because the topology puts them into a different group.
 const NAMED: usize = 5;
 
 /// Two CPUs, and the time between them.
@@ -64,7 +64,7 @@ impl Nearness {
     }
 }
 
-/// Adds the values by what the topology says, the groups of the data, and where these differ.
+/// Adds the values by nearness in the topology, the groups by time, and the pairs for which the two differ.
 pub(crate) fn describe(topology: &Topology, pairs: &[Pair], result: &mut BenchResult) {
     let bounds = groups(pairs.iter().map(|pair| pair.ns).collect());
     let group = |ns: f64| bounds.iter().position(|(_, most)| ns <= *most).unwrap_or(0);
