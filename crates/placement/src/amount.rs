@@ -13,12 +13,12 @@ pub(crate) struct Amount {
 }
 
 impl Amount {
-    /// Cores of all processes.
+    /// The number of cores of all processes together.
     pub fn all_cores(self) -> u64 {
         self.processes * self.cores
     }
 
-    /// As a clause for messages.
+    /// The number that was requested, as a clause for messages.
     pub fn requested(self, request: &PlacementRequest) -> String {
         let cores = self.all_cores();
         let noun = if cores == 1 { "core" } else { "cores" };
@@ -37,7 +37,7 @@ fn of_each(processes: u64, threads: u64) -> String {
     format!("{processes} process{es} of {threads} thread{s}")
 }
 
-/// Checks numbers again: those of a file may be 0.
+/// Checks the numbers of a request again: those that were read from a file may be 0.
 pub(crate) fn check(request: &PlacementRequest) -> Result<(), RequestError> {
     let cores = if let Some(Cores::Count(count)) = request.cores { count } else { 1 };
     let numbers = [
@@ -66,7 +66,7 @@ pub(crate) fn of(request: &PlacementRequest, free: u64) -> Result<Amount, Reques
     let threads = request.threads.map(u64::from);
     let listed = request.cpus.is_some() || request.nodes.is_some();
     match (request.cores, threads) {
-        // Without numbers, a request with lists means all of their cores.
+        // A request without numbers, but with lists of CPUs or nodes, means all cores of these lists.
         (None, None) if listed && processes == 1 => Ok(by_cores(free.max(1))),
         (None, _) => Ok(by_threads(threads.unwrap_or(1))),
         (Some(Cores::Auto), None) => Ok(by_cores((free / processes).max(1))),

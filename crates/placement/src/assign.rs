@@ -14,7 +14,7 @@ pub(crate) enum Order {
     From(usize),
     /// Round-robin over nodes that are far apart.
     Turns,
-    /// The same number on each, neighbours together.
+    /// The same number of cores on each node, neighbours together.
     Even,
 }
 
@@ -45,14 +45,14 @@ pub(crate) struct Assigner<'a> {
     free: Vec<Vec<u32>>,
 }
 
-/// A group of nodes with its capacity.
+/// A group of nodes, and how many units fit there.
 struct Place {
     nodes: Vec<usize>,
     item: Item,
 }
 
 impl<'a> Assigner<'a> {
-    /// The cores to assign, only on these nodes if given.
+    /// The assigner of these spots; with `nodes`, only of those spots that are on these nodes.
     pub fn of(machine: &'a Machine<'a>, spots: &[u32], nodes: Option<&[usize]>) -> Self {
         let mut free = vec![Vec::new(); machine.topology.nodes.len()];
         let mut wanted = vec![nodes.is_none(); free.len()];
@@ -67,16 +67,16 @@ impl<'a> Assigner<'a> {
         Self { machine, free }
     }
 
-    /// Gives each process its cores. All of them must fit.
+    /// Gives each process its cores. The caller has checked that all processes fit.
     pub fn assign(&self, amount: Amount, order: Order) -> Assignment {
-        // Of a single process, the threads are spread, or fill the fast cores first.
+        // If there is a single process, its threads are spread, or fill the fast cores first.
         let alone = amount.processes == 1;
         let spread = alone && (matches!(order, Order::Turns | Order::Even) || self.mixed());
         let (units, unit) = if spread { (amount.cores, 1) } else { (amount.processes, amount.cores) };
         let fits = |level: &Level| self.places(*level, unit).iter().map(|p| p.item.cap).sum::<u64>() >= units;
         match LEVELS.into_iter().find(fits) {
             Some(level) => Assignment { spots: self.on(level, units, unit, order), level },
-            // Some processes must be split: cut them out of one sequence of cores.
+            // Some processes must be split: they are cut out of one sequence of cores.
             None => {
                 let order = if let Order::From(node) = order { Order::From(node) } else { Order::Nearest };
                 Assignment { spots: self.on(Level::Cache, units * unit, 1, order), level: Level::Machine }
@@ -84,7 +84,7 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// Whether there are cores of several kinds.
+    /// Whether the free cores are of several kinds.
     fn mixed(&self) -> bool {
         let mut kinds = self.free.iter().flatten().map(|&at| self.machine.spots[at as usize].kind);
         let first = kinds.next();
@@ -111,7 +111,7 @@ impl<'a> Assigner<'a> {
                 Level::Board => self.machine.board_of_node[node],
                 _ => 0,
             };
-            // Each node without such a group is a part.
+            // A node that belongs to no such group is a part of its own.
             let whole = matches!(level, Level::Package | Level::Board) && group != crate::machine::NONE;
             grouped.entry((group, if whole { 0 } else { node })).or_default().push(node);
         }
@@ -143,7 +143,7 @@ impl<'a> Assigner<'a> {
 
     fn field(&self, places: &[Place], unit: u64, order: Order) -> Field {
         let mean = |a: &Place, b: &Place| {
-            // Nearly all parts are single nodes, and there may be half a million pairs.
+            // Nearly all parts are single nodes, and there may be half a million pairs: for these no sum is needed.
             if let ([x], [y]) = (a.nodes.as_slice(), b.nodes.as_slice()) {
                 return self.machine.distances.both(*x, *y);
             }
@@ -180,7 +180,7 @@ impl<'a> Assigner<'a> {
                     };
                     filled.extend(in_turns(&field.turns(count), unit as usize, fill));
                 }
-                // Slower kinds are only used after the faster ones.
+                // Slower kinds of cores are used only after the faster ones.
                 Order::Even if field.from.is_none() => {
                     for (at, count) in field.balanced(count) {
                         filled.extend(self.evenly(caches[at], (count * unit) as usize, unit));
@@ -203,12 +203,12 @@ impl<'a> Assigner<'a> {
             Item { cap: room / unit, room, groups: [0; 2] }
         };
         let kinds: Vec<u32> = caches.iter().map(|cache| self.machine.spots[cache[0] as usize].kind).collect();
-        // Slower kinds are only included if the faster ones are not enough.
+        // Slower kinds of cores are included only if the faster ones are not enough.
         let mixed = kinds.iter().any(|kind| *kind != kinds[0]);
         Field { from: mixed.then_some(kinds), ..Field::flat(caches.iter().map(item).collect(), unit) }
     }
 
-    /// This number of cores of some nodes, near ones next to each other.
+    /// This number of cores of some nodes, with near cores next to each other.
     fn row(&self, nodes: &[usize], count: u64, order: Order) -> Vec<u32> {
         let items = nodes.iter().map(|&node| {
             let room = self.free[node].len() as u64;
@@ -242,8 +242,8 @@ impl<'a> Assigner<'a> {
         taken
     }
 
-    /// Gives each process cores near the node at its position in the list. Processes that fit there are assigned first, so
-    /// that none of them is displaced by one that must go elsewhere.
+    /// Gives each process cores near the node at its position in the list. Processes that fit on their node get cores first,
+    /// so that no process without room displaces them.
     pub fn assign_near(&self, homes: &[usize], cores: u64) -> Assignment {
         let mut left = Assigner { machine: self.machine, free: self.free.clone() };
         let mut given: Vec<Vec<u32>> = vec![Vec::new(); homes.len()];
@@ -287,7 +287,7 @@ impl<'a> Assigner<'a> {
     }
 }
 
-/// One unit of each share, then the next of each.
+/// One unit of each share, then the second unit of each share, and so on.
 fn in_turns(shares: &Shares, unit: usize, fill: impl Fn(&(usize, u64)) -> Vec<u32>) -> Vec<u32> {
     let lists: Vec<Vec<u32>> = shares.iter().map(fill).collect();
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);

@@ -54,13 +54,13 @@ pub(crate) fn nodes(
     let both = pairs.map(|(a, b)| machine.distances.both(a, b)).collect();
     let field = Field { items: with.iter().map(item).collect(), unit: 1, both, from: None };
     let mut selected: Vec<usize> = field.nearest(steps).iter().map(|(at, _)| with[*at].0).collect();
-    // Steps are rounded up, so a little may still be missing.
+    // Steps are rounded up, so a little memory may still be missing.
     grow(machine, free, &mut selected, wanted, cores);
     selected.sort_unstable();
     Ok(selected)
 }
 
-/// Free KiB of a node, or its total if the former is unknown.
+/// Free KiB of a node; its total if free memory is unknown.
 fn known_kib(node: &Node) -> Option<u64> {
     node.free_kb.or(node.memory_kb)
 }

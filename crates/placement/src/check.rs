@@ -10,7 +10,7 @@ use thiserror::Error;
 pub const LOCAL_RANKS: [(&str, &str); 2] =
     [("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"), ("MPI_LOCALRANKID", "MPI_LOCALNRANKS")];
 
-/// The rank of this process on its machine, from the variables of its MPI launcher. Slurm sets only the rank.
+/// The rank of this process on its machine, from the variables of its MPI launcher. Slurm sets only the rank in the job.
 pub fn local_rank(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
     let names = LOCAL_RANKS.iter().map(|(rank, _)| *rank).chain(["SLURM_LOCALID"]);
     names.into_iter().find_map(|name| variable(name)?.parse().ok())
@@ -19,9 +19,9 @@ pub fn local_rank(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
 /// An observed thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObservedThread {
-    /// Its process: the rank of an MPI program, else 0.
+    /// The thread's process: the rank of an MPI program, else 0.
     pub process: u32,
-    /// Its position in its process, from 0.
+    /// The thread's position in its process, from 0.
     pub thread: u32,
     /// The TID.
     pub tid: u32,
@@ -36,9 +36,9 @@ pub struct ObservedThread {
 /// Which threads of a plan must exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// All of them.
+    /// The threads of all planned CPUs are expected.
     All,
-    /// Those that the program has created so far: they are bound when they are created.
+    /// Only the threads that the program has created so far are expected. Threads are bound when they are created.
     Started,
 }
 
@@ -174,7 +174,7 @@ pub fn plan_of_environment<'a>(
     Ok(Some(Plan { machine: t.origin.clone(), steps, held, warnings: Vec::new() }))
 }
 
-/// The places of a rank whose launcher runs in `numa run`; `None` if they are not divided.
+/// The places of a rank whose launcher runs in `numa run`; `None` if the launcher's places are not divided among ranks.
 fn part_of_rank(variables: &BTreeMap<&str, &str>, places: usize) -> Option<Range<usize>> {
     if variables.get("NUMA_RANKS") != Some(&"1") {
         return None;

@@ -47,11 +47,11 @@ pub struct Shortage {
     pub free: usize,
     /// Cores of the machine.
     pub exist: usize,
-    /// Why the others are not usable, one line for each reason.
+    /// Why the other cores are not usable, one line for each reason.
     pub others: Vec<String>,
     /// The fix.
     pub fix: String,
-    /// Whether there are enough after others have released theirs.
+    /// Whether there will be enough cores once other programs have released theirs.
     pub is_temporary: bool,
 }
 

@@ -50,9 +50,9 @@ pub static LAUNCHERS: &[Launcher] = &[
 /// Options of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LauncherOptions {
-    /// The machine's name in rank files; without one it is the word `HOST`.
+    /// The machine's name in rank files; if it is `None`, the word `HOST` is written.
     pub host: Option<String>,
-    /// The program with its arguments; without one it is `./app`.
+    /// The program with its arguments; if it is empty, `./app` is written.
     pub command: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct LauncherLines {
     pub warnings: Vec<String>,
 }
 
-/// Why there are no lines.
+/// Why a launcher's lines cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LauncherError {
     /// No launcher has this name.
@@ -75,7 +75,7 @@ pub enum LauncherError {
     Unknown {
         /// The requested name.
         name: String,
-        /// The nearest name, or all of them.
+        /// The nearest name of a launcher, or all names.
         fix: String,
     },
     /// A plan without threads.

@@ -29,7 +29,7 @@ struct Part {
     step: u32,
 }
 
-/// An invalid list, or one with numbers that do not exist.
+/// A list is invalid, or has numbers that do not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ListError {
     /// A word that cannot be parsed.
@@ -49,7 +49,7 @@ pub enum ListError {
     Empty {
         /// The list.
         list: String,
-        /// Why, if it is not obvious.
+        /// Why the list is invalid, if that is not obvious.
         why: String,
         /// The fix.
         fix: String,
@@ -59,11 +59,11 @@ pub enum ListError {
     NotThere {
         /// `CPU` or `node`.
         what: &'static str,
-        /// Which of them.
+        /// Those of the list's numbers that cannot be used.
         named: CpuSet,
         /// The list.
         list: String,
-        /// Why they cannot be used.
+        /// Why these numbers cannot be used.
         problem: String,
         /// Which can be used.
         fix: String,
@@ -201,13 +201,13 @@ impl fmt::Display for NumberList {
 pub struct KnownNumbers<'a> {
     /// `CPU` or `node`.
     pub what: &'static str,
-    /// All that are online.
+    /// All numbers that are online.
     pub there: &'a CpuSet,
-    /// Those that are offline.
+    /// All numbers that are offline.
     pub offline: &'a CpuSet,
-    /// Those that this process may use.
+    /// The numbers that this process may use.
     pub allowed: &'a CpuSet,
-    /// Why the others are not allowed.
+    /// Why this process may not use the others.
     pub limit: &'static str,
 }
 
@@ -217,7 +217,7 @@ impl NumberList {
         if set.is_empty() { None } else { set.to_string().parse().ok() }
     }
 
-    /// Whether it names all numbers explicitly.
+    /// Whether the list names all of its numbers explicitly.
     pub fn is_plain(&self) -> bool {
         !self.inverted && !self.relative && self.parts != Parts::All
     }

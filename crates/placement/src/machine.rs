@@ -63,7 +63,8 @@ impl<'a> Machine<'a> {
         Self { topology, spots, node_of_cpu, package_of_node, board_of_node, distances }
     }
 
-    /// For each spot its part at this level, or [`NONE`]; `None` if the machine shows no such parts.
+    /// The number of each spot's part at this level, or [`NONE`] if it has no such part; `None` if the machine shows no such
+    /// parts.
     pub fn parts(&self, level: Level) -> Option<Vec<u32>> {
         let t = self.topology;
         let of_sets = |sets: Vec<&CpuSet>| -> Option<Vec<u32>> {
@@ -146,7 +147,7 @@ fn spots(topology: &Topology, node_of_cpu: &[u32]) -> Vec<Spot> {
     found.into_iter().map(|(_, spot)| spot).collect()
 }
 
-/// Distances if the machine does not report them.
+/// The distance between any two nodes, if the machine does not report distances.
 const SAME: u32 = 10;
 const SAME_PACKAGE: u32 = 15;
 const OTHER: u32 = 20;
@@ -168,7 +169,7 @@ impl Matrix {
         Self { size, both: both.collect(), known: rows.is_some() || size < 2 }
     }
 
-    /// The sum of the distances both ways.
+    /// The sum of the distances from `a` to `b` and back.
     pub fn both(&self, a: usize, b: usize) -> u32 {
         self.both[a * self.size + b]
     }

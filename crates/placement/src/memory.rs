@@ -72,7 +72,7 @@ impl<'a> Memories<'a> {
         Memory { mode: self.mode, nodes }
     }
 
-    /// The nearest node with memory for one without.
+    /// The node with memory that is nearest to a node without memory.
     fn instead(&mut self, node: usize) -> Option<usize> {
         let distance = |other: &&usize| (self.machine.distances.between(node, **other), **other);
         let nearest = self.usable.iter().min_by_key(distance).copied()?;

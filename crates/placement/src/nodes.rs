@@ -86,7 +86,7 @@ impl Field {
         begins
     }
 
-    /// The sum of distances from one item, coarse for large distances.
+    /// The sum of distances from one item to the others that it needs. It is coarse for large distances.
     fn star(&self, at: usize, want: u64) -> u64 {
         const STEPS: usize = 512;
         let mut caps = [0u64; STEPS];
@@ -107,7 +107,8 @@ impl Field {
         self.from.as_ref().map_or(0, |from| from[at])
     }
 
-    /// How well an item fits the rest: best the smallest that holds all of it, else the largest.
+    /// How well an item holds the rest of the units; smaller is better. The smallest item that holds all of them is best; if
+    /// there is none, the largest.
     fn fit(&self, at: usize, rest: u64) -> (bool, u64, u64) {
         let item = &self.items[at];
         let small = item.cap < rest;
@@ -152,8 +153,8 @@ impl Field {
         (shares, Cost { distance, groups: touched, items, left })
     }
 
-    /// The same shares package by package, each followed by the nearest one; those of a package are in logical order, as
-    /// hwloc and rank files count them.
+    /// Sorts shares package by package, each package followed by the nearest one. Shares of one package are in logical
+    /// order, as hwloc and rank files count them.
     fn chain(&self, shares: Shares) -> Shares {
         let mut shares = shares;
         shares.sort_unstable();
@@ -191,7 +192,7 @@ impl Field {
         sum * 100 / (some.len() * others.len()) as u64
     }
 
-    /// All items, each far from those before it.
+    /// All items, in an order in which each is far from those before it.
     pub fn far_apart(&self) -> Vec<usize> {
         let mut left: Vec<usize> = (0..self.items.len()).collect();
         let mut sums: Vec<u64> = vec![0; left.len()];
@@ -254,7 +255,7 @@ impl Field {
 
 /// The free and selected parts of the groups of items.
 struct Groups {
-    /// For both kinds of groups, by number: free units, free cores, selected items.
+    /// For each of the two kinds of groups, by number of the group: free units, free cores, selected items.
     free: [Vec<(u64, u64, u32)>; 2],
 }
 
@@ -304,7 +305,7 @@ impl Groups {
     }
 }
 
-/// Items without a group are one.
+/// The slot of a group. All items without a group have the same slot.
 fn slot(group: u32) -> usize {
     group.wrapping_add(1) as usize
 }

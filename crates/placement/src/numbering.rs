@@ -1,19 +1,19 @@
-//! Logical numbers, as hwloc and programs based on it use them: in the order of the tree of parts. On many machines they
-//! differ from the kernel's.
+//! Logical numbers, as hwloc and programs based on it use them: in the order of the tree of the machine's parts. On many
+//! machines they differ from the kernel's numbers.
 
 use numakit_model::{CpuSet, Topology};
 
 /// The logical numbers of all CPUs that this process may run on.
 #[derive(Debug, Clone, Default)]
 pub struct LogicalNumbering {
-    /// By CPU.
+    /// The position of each CPU.
     places: Vec<Option<LogicalPosition>>,
 }
 
 /// The position of a CPU in hwloc's order; each number counts from 0, over allowed parts only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogicalPosition {
-    /// Its own number among PUs.
+    /// The number of the PU among all PUs.
     pub pu: u32,
     /// The number of its core in the machine.
     pub core: u32,
@@ -24,8 +24,8 @@ pub struct LogicalPosition {
 }
 
 impl LogicalNumbering {
-    /// Numbers the parts of a machine: depth first, each part's children in the order of
-    /// their first CPU, whether that one is allowed or not; then only allowed ones count.
+    /// Numbers the parts of a machine, depth first. The children of a part are in the order of their first CPU, even if that
+    /// CPU is not allowed; but only allowed CPUs are counted.
     pub fn of(t: &Topology) -> Self {
         let order = order(t);
         let core_of = membership(t, t.cores.iter().map(|core| &core.cpus));
@@ -66,7 +66,7 @@ struct Counter {
 }
 
 impl Counter {
-    /// The number, and whether it is a new one.
+    /// The number of a key, and whether the key is new.
     fn number(&mut self, key: (u32, u32)) -> (u32, bool) {
         let next = self.known.len() as u32;
         let number = *self.known.entry(key).or_insert(next);

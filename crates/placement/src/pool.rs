@@ -10,9 +10,9 @@ use numakit_model::CpuSet;
 /// Why a core is not usable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
-    /// By the inherited mask or cpuset.
+    /// The inherited mask or cpuset leaves it out.
     Mask,
-    /// By the lists of the request.
+    /// The lists of the request leave it out.
     NotNamed,
     Excluded,
     Reserved,
@@ -32,7 +32,7 @@ pub(crate) struct Pool<'a> {
     /// CPUs within mask and lists.
     pub may: CpuSet,
     registered: CpuSet,
-    /// For each core why it is not usable, in the order of the machine's spots.
+    /// Why each core is not usable, in the order of the machine's spots; `None` for usable cores.
     why: Vec<Option<Why>>,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Pool<'a> {
             Some(words) => words.anywhere(&known_cpus(machine))?,
             None => CpuSet::new(),
         };
-        // A list that names isolated CPUs individually includes them.
+        // A list that names isolated CPUs one by one means them.
         let named = request.cpus.as_ref().is_some_and(NumberList::is_plain);
         let isolated = if named { CpuSet::new() } else { taken.isolated.clone() };
         let registered = taken.registered.iter().fold(CpuSet::new(), |all, (cpus, _)| all.or(cpus));

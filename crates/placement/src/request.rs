@@ -33,13 +33,13 @@ pub struct PlacementRequest {
     pub cpus: Option<NumberList>,
     /// Only CPUs of these nodes.
     pub nodes: Option<NumberList>,
-    /// No core with one of these CPUs.
+    /// No core that has one of these CPUs.
     pub exclude: Option<NumberList>,
 }
 
 impl PlacementRequest {
-    /// The request for a program that starts now: without cores and threads it gets all free cores; if an MPI launcher set
-    /// these variables, the policy is that of the rank.
+    /// The request for a program that starts now. Without cores and threads, the program gets all free cores; if an MPI
+    /// launcher set these variables, the policy is the one for its rank.
     pub fn for_program(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
         if self.cores.is_none() && self.threads.is_none() {
             self.cores = Some(Cores::Auto);
@@ -75,7 +75,7 @@ pub enum Cores {
     Count(u32),
     /// All free cores.
     Auto,
-    /// All cores that the process may use; refused if a program holds one of them.
+    /// All cores that the process may use. The request is refused if a program holds one of them.
     All,
 }
 

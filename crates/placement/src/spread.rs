@@ -49,7 +49,8 @@ pub(crate) fn spots(
     Ok(selection)
 }
 
-/// The number of parts that these cores use, the number of all parts, and the maximum of cores on one.
+/// The number of parts of this level that the cores use, the number of all such parts, and the maximum number of these cores
+/// on one part.
 pub(crate) fn reached(machine: &Machine<'_>, spots: &[u32], level: Level) -> Option<(usize, usize, usize)> {
     let part_of = machine.parts(level)?;
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();

@@ -16,9 +16,9 @@ use numakit_model::{CpuSet, Plan, Topology};
 /// What a policy means on a machine.
 struct Strategy {
     order: Order,
-    /// Only these nodes, by position.
+    /// Positions of the only nodes that may be used; `None` if all may.
     only: Option<Vec<usize>>,
-    /// Positions of the nodes of devices: of one for all, or of one for each process.
+    /// Positions of the devices' nodes: one for all processes, or one for each process.
     devices: Vec<usize>,
 }
 

@@ -16,7 +16,7 @@ const SHOWN: usize = 8;
 /// The reason for each node of threads, by position.
 pub(crate) struct Reasons {
     texts: Vec<String>,
-    /// If each process has its own device: the reasons by process and node.
+    /// If each process has its own device: the reasons, by process and node.
     own: BTreeMap<(usize, usize), String>,
 }
 
@@ -184,7 +184,7 @@ fn split(
     })
 }
 
-/// How the kernel's weights distribute pages, if requested and known, and whether measured ones would be others.
+/// How the kernel's weights distribute pages, if weights are requested and known, and whether measured weights would differ.
 pub fn weights(topology: &Topology, request: &PlacementRequest) -> Option<String> {
     let known = topology.nodes.iter().filter_map(|n| Some((n.os_index, n.interleave_weight?)));
     let (nodes, weights): (Vec<u32>, Vec<u32>) = known.unzip();
@@ -219,7 +219,7 @@ fn on_nodes(nodes: &[u32], weights: &[u32]) -> String {
     format!("{}{more}", shown.collect::<Vec<_>>().join(", "))
 }
 
-/// What was considered and selected.
+/// The nodes that were considered, and those that were selected.
 pub(crate) fn explanation(
     machine: &Machine<'_>,
     request: &PlacementRequest,

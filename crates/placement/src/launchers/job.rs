@@ -15,11 +15,11 @@ pub struct LauncherJob<'a> {
     pub host: &'a str,
     /// The program with its arguments.
     pub command: &'a [String],
-    /// The same for a shell.
+    /// The program with its arguments, as a shell reads it.
     pub app: String,
     pub ranks: Vec<Rank<'a>>,
     numbering: LogicalNumbering,
-    /// By CPU, the position of its core.
+    /// The position of each CPU's core.
     core_of: Vec<Option<usize>>,
 }
 
@@ -118,8 +118,8 @@ impl<'a> LauncherJob<'a> {
         all.len() < each
     }
 
-    /// Whether the threads of a rank use its cores one after the other, the PUs of a core together: runtimes do that with a
-    /// set of CPUs.
+    /// Whether the threads of a rank use its cores one after the other, and the PUs of a core together, as runtimes do with
+    /// a set of CPUs.
     fn rises(&self, rank: &Rank<'_>) -> bool {
         let core = |cpu: u32| self.core(cpu).and_then(|core| core.cpus.first()).unwrap_or(cpu);
         rank.steps.windows(2).all(|pair| (core(pair[0].cpu), pair[0].cpu) < (core(pair[1].cpu), pair[1].cpu))
@@ -136,7 +136,7 @@ impl<'a> LauncherJob<'a> {
         variables
     }
 
-    /// Warnings: what a launcher that binds ranks to sets cannot do.
+    /// Warnings about parts of the plan that a launcher cannot do if it binds ranks to sets of CPUs.
     pub fn set_warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.threads().is_none() {
@@ -222,7 +222,7 @@ pub fn numactl_memory(memory: &Memory) -> Vec<String> {
     vec![option.to_owned(), memory.nodes.to_string()]
 }
 
-/// `0x0000f`, as short as it can be.
+/// A set as `0x0000f`, with as few digits as possible.
 pub fn hexadecimal(set: &CpuSet) -> String {
     let mut digits = vec![0u32; set.last().map_or(1, |last| last as usize / 4 + 1)];
     for id in set.iter() {

@@ -65,8 +65,8 @@ pub fn slurm(job: &LauncherJob<'_>) -> Result {
     Ok(lines)
 }
 
-/// OpenMP's variables, those of the launcher, and its command. Each rank has only the CPUs of its threads, so a thread
-/// gets a PU.
+/// OpenMP's variables, the launcher's variables, and the launcher's command. Each rank has only the CPUs of its threads, so
+/// each thread gets a PU.
 fn with_variables(job: &LauncherJob<'_>, own: Vec<String>, command: String) -> LauncherLines {
     let mut text = Vec::new();
     if job.hybrid() {

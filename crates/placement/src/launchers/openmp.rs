@@ -8,7 +8,7 @@ type Result = std::result::Result<LauncherLines, LauncherError>;
 /// `0-6:2,1-7:2`.
 pub fn gomp(job: &LauncherJob<'_>) -> Result {
     let value = |rank: &Rank<'_>| sequence(&rank.order());
-    // OMP_PLACES would override it, and OMP_PROC_BIND=false would disable it.
+    // OMP_PLACES would override GOMP_CPU_AFFINITY, and OMP_PROC_BIND=false would disable it.
     Ok(program(job, "OMP_PLACES OMP_PROC_BIND", &[], "GOMP_CPU_AFFINITY", '"', &value))
 }
 
@@ -18,7 +18,7 @@ pub fn places(job: &LauncherJob<'_>) -> Result {
     Ok(program(job, "GOMP_CPU_AFFINITY KMP_AFFINITY KMP_HW_SUBSET", same, "OMP_PLACES", '\'', &place_list))
 }
 
-/// As [`places`], and the runtime reports what it did.
+/// The variables that [`places`] sets, and one that makes the runtime report what it did.
 pub fn cray(job: &LauncherJob<'_>) -> Result {
     let same = &[("OMP_PROC_BIND", "close"), ("CRAY_OMP_CHECK_AFFINITY", "TRUE")];
     Ok(program(job, "GOMP_CPU_AFFINITY KMP_AFFINITY", same, "OMP_PLACES", '\'', &place_list))
@@ -49,7 +49,7 @@ pub fn place_list(rank: &Rank<'_>) -> String {
     runs(&rank.order(), |_, length| length > 8).iter().map(part).collect::<Vec<_>>().join(",")
 }
 
-/// The lines for one program, or one line for each of several that run at the same time.
+/// The lines for one program. If several programs run at the same time, one line for each.
 fn program(
     job: &LauncherJob<'_>,
     unset: &str,

@@ -10,7 +10,7 @@ type Result = std::result::Result<LauncherLines, LauncherError>;
 /// Longer lists of slots overflow a buffer in 4, and are cut in 5.
 const LONGEST: usize = 47;
 
-/// `rank 0=HOST slot=0:0,0:2`: package and core in it.
+/// Lines `rank 0=HOST slot=0:0,0:2`, where a core is given as its package and its number there.
 pub fn one(job: &LauncherJob<'_>) -> Result {
     let slots = |rank: &Rank<'_>| {
         let mut slots: Vec<String> = Vec::new();
@@ -44,7 +44,7 @@ pub fn four(job: &LauncherJob<'_>) -> Result {
     Ok(logical(job, &format!("-rf rankfile{threads}")))
 }
 
-/// The same file, for `--map-by rankfile`.
+/// The rank file for `--map-by rankfile`, which Open MPI 5 reads.
 pub fn five(job: &LauncherJob<'_>) -> Result {
     let threads = if job.shared_cores() { ":hwtcpus" } else { "" };
     Ok(logical(job, &format!("--map-by rankfile:file=rankfile{threads}")))
@@ -93,7 +93,7 @@ fn environment(job: &LauncherJob<'_>, exact: bool) -> (&'static str, String, Vec
     (places, exports, job.set_warnings())
 }
 
-/// A script between mpirun and the program that binds its rank: it has no limit.
+/// A script between mpirun and the program, which binds its rank: it can express every plan.
 fn script(job: &LauncherJob<'_>) -> LauncherLines {
     let mut text = vec!["#!/bin/sh".to_owned(), "case $OMPI_COMM_WORLD_RANK in".to_owned()];
     for rank in &job.ranks {

@@ -1,4 +1,4 @@
-//! What starts one process: several get a line each.
+//! Launchers that start one process. Several processes get a line each.
 
 use super::job::{LauncherJob, Rank, joined, numactl_memory};
 use super::openmp::place_list;
@@ -46,11 +46,11 @@ fn one_by_one(
     lines
 }
 
-/// A drop-in for one process; several are units of their own, by systemd-run.
+/// A drop-in for a unit with one process. Several processes become units of their own, by systemd-run.
 pub fn systemd(job: &LauncherJob<'_>) -> Result {
     let warnings = policy_warning(job).into_iter().collect();
     if let [only] = job.ranks.as_slice() {
-        // Without the empty assignment a list adds to what the unit has.
+        // Without the empty assignment, systemd adds the list to what the unit has already.
         let mut text = vec!["[Service]".to_owned(), "CPUAffinity=".to_owned()];
         text.push(format!("CPUAffinity={}", only.cpus()));
         text.extend(policy(only.memory()));
