@@ -20,12 +20,12 @@ const MAX_HOLD: Duration = Duration::from_secs(2);
 const MAX_WAIT: Duration = Duration::from_secs(10);
 const RETRY_DELAY: Duration = Duration::from_millis(1);
 
-/// Whether this process selects cores under the lock.
+/// Whether this process has the lock while it selects cores.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AllocationLock {
     /// It has the lock.
     Acquired,
-    /// Another process does not release it: the warning for the user.
+    /// Another process does not release the lock. The text is the warning for the user.
     Unavailable(String),
 }
 
@@ -43,8 +43,8 @@ impl AllocationLock {
 }
 
 impl Registry {
-    /// Waits for the allocation lock, in the file that has the registry's name and with a complete header, so that
-    /// all others see what this process does.
+    /// Waits for the allocation lock. The lock is in the file that has the registry's name and a complete header, so that
+    /// all other processes see what this one does.
     pub(crate) fn acquire_lock(&mut self) -> Result<AllocationLock, RegistryError> {
         let begun = clock::monotonic();
         let mut last = (None, begun);
@@ -87,7 +87,7 @@ impl Registry {
         }
     }
 
-    /// Writes who holds the lock, for the warnings of others; repairs a missing header.
+    /// Writes who holds the lock, for the warnings of other processes; repairs a missing header.
     fn sign(&self) -> Result<(), RegistryError> {
         let found = read_header(&self.file).map_err(|error| self.failed("read", &error))?;
         let own = self.signature();

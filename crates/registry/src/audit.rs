@@ -23,24 +23,24 @@ use std::collections::BTreeSet;
 pub(crate) struct Audit {
     /// Programs of `numa run` that have lost their locks.
     pub lost: Vec<LostProgram>,
-    /// Processes that others bound.
+    /// Processes that were bound without the registry.
     pub bound: Vec<BoundProcess>,
 }
 
 /// A program of `numa run` without locks in the registry.
 #[derive(Debug)]
 pub(crate) struct LostProgram {
-    /// Its record, if there is one.
+    /// The number of its record, if it has one.
     pub slot: Option<u64>,
     cpus: CpuSet,
-    /// Its record or environment says that these are its cores; otherwise they are the CPUs that it may run on.
+    /// Whether its record or its environment says that these are its cores. Otherwise they are the CPUs that it may run on.
     is_declared: bool,
     holder: Holder,
     pid: u32,
 }
 
-/// The process name of supervisors, by which the audit recognises the programs of those that live. It contains neither
-/// ours nor the program's: `pkill` of either does not hit it.
+/// The process name of supervisors, by which the audit recognises the programs of supervisors that live. It contains neither
+/// the name `numa` nor the program's name, so that `pkill` of either does not hit it.
 pub const SUPERVISOR_NAME: &str = "cores-keeper";
 /// Processes that start during the audit are audited in another round.
 const MAX_ROUNDS: usize = 16;
@@ -130,7 +130,7 @@ impl Auditor<'_> {
         !all.is_empty()
     }
 
-    /// Whether a process may belong to a program without locks, whatever its mask.
+    /// Whether a process may belong to a program that has lost its locks, whatever its mask is.
     fn is_suspect(&self, pid: u32, tag: Option<u64>) -> bool {
         let is_of = |holder: &Holder| {
             holder.program.is_some_and(|program| program.pid == pid) || tag.is_some() && holder.tag == tag
@@ -139,7 +139,7 @@ impl Auditor<'_> {
         self.scan.stale.iter().any(|(_, record)| lost(record)) || tag.is_some_and(|tag| self.is_orphan(tag))
     }
 
-    /// Whether a tag belongs to this registry but to no record.
+    /// Whether a tag belongs to this registry, but to none of its records.
     fn is_orphan(&self, tag: u64) -> bool {
         let held = self.scan.holdings.iter().filter_map(|holding| holding.holder.as_ref());
         let known = held.chain(self.scan.stale.iter().map(|(_, record)| &record.holder));
@@ -164,7 +164,8 @@ impl Auditor<'_> {
         }
     }
 
-    /// Adds each program once. Cores that one of its processes declares replace CPUs that others may run on.
+    /// Adds a program, each only once. If one of its processes declares cores, these replace the CPUs that its other
+    /// processes may run on.
     fn add(&mut self, lost: LostProgram) {
         let is_same = |other: &&mut LostProgram| {
             other.slot == lost.slot && (lost.slot.is_some() || other.holder.tag == lost.holder.tag)
@@ -209,7 +210,8 @@ impl Auditor<'_> {
         if !task.cpus.is_empty() {
             return Some(task.cpus.clone());
         }
-        // It may run everywhere. If its supervisor lives and there are locks of an unknown holder, these are its own.
+        // The task may run everywhere. If its supervisor lives and there are locks of an unknown holder, these locks are the
+        // program's.
         let is_unknown = |holding: &Holding| holding.state == HolderState::Unknown;
         let has_locks = !self.scan.in_removed_files.is_empty() || self.scan.holdings.iter().any(is_unknown);
         let is_explained = has_locks && proc::has_ancestor(self.root, task.pid, SUPERVISOR_NAME);
@@ -227,14 +229,15 @@ fn is_of(task: &Task, record: &HolderRecord) -> bool {
     if holder.tag.is_some() {
         return holder.tag == task.tag;
     }
-    // It could not be tagged, so its mask and environment decide.
+    // The program could not be tagged, so the task's mask and environment decide.
     if task.cpus.is_empty() || !task.cpus.is_subset(&record.cpus) {
         return false;
     }
     let user_fits = task.start >= holder.since_boot && task.users.contains(&holder.user);
     match task.has_marker {
         Some(true) => task.application_cpus.as_ref().is_some_and(|mask| mask.is_subset(&record.cpus)),
-        // If the environment cannot be read, any CPUs of the record are enough; without the marker, all are needed.
+        // If the environment cannot be read, any CPUs of the record are enough. If it has no marker, the mask must have all
+        // of them.
         None => user_fits,
         Some(false) => user_fits && task.cpus.len() >= holder.cores.unwrap_or(u32::MAX) as usize,
     }

@@ -44,7 +44,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// Whether waiting for others to release cores may help.
+    /// Whether waiting for other programs to release cores may help.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Full(_))
     }
@@ -87,7 +87,7 @@ impl FileError {
         Self { problem, fix: Fix::Step(fix) }
     }
 
-    /// The file is fine: this process may not open another one.
+    /// An error that is not about the file: this process may not open another file.
     fn of_open_files_limit(path: &Path, doing: &str) -> Self {
         let (limit, highest) = sched::open_files_limits();
         let reason = format!(
@@ -103,8 +103,8 @@ impl FileError {
         Self::cannot_be(path, doing, &reason, fix)
     }
 
-    /// The file is something else; `start` are its first bytes. It may be precious to somebody: a letter, or the registry of
-    /// another numa whose programs hold cores.
+    /// An error about a file that is no registry of this version; `start` are its first bytes. The file may be precious to
+    /// somebody: a letter, or the registry of a different numa whose programs hold cores.
     pub(crate) fn foreign(path: &Path, start: &[u8]) -> Self {
         let (found, file) = (String::from_utf8_lossy(start), path.display());
         let (problem, fix) = match start.starts_with(ANY_VERSION) {
@@ -137,7 +137,7 @@ fn owner(path: &Path) -> String {
 /// Why no cores were taken.
 #[derive(Debug, Error)]
 pub enum TakeError<E> {
-    /// The registry did not allow it.
+    /// The registry did not allow the reservation.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// The caller could not select cores.

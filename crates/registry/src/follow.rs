@@ -13,9 +13,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
-/// In case the kernel does not notify, as when another file system hides the folder.
+/// Time between two checks, in case the kernel does not notify: for example, if another file system hides the folder.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
-/// If the kernel cannot notify, or registering failed.
+/// Time between two attempts, if the kernel cannot notify or registering failed.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The file may be removed again.
 const MAX_ATTEMPTS: usize = 10;
@@ -31,7 +31,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Without watching: another process does.
+    /// Makes a registration that does not watch the file, since another process does.
     pub fn new(reservation: Reservation) -> Self {
         Self { reservation, watch: None, is_outdated: false }
     }
@@ -47,7 +47,7 @@ impl Registration {
         self.watch.as_ref().map(AsFd::as_fd)
     }
 
-    /// After this time, it should be called as well.
+    /// The time after which [`Registration::update`] should be called even if the descriptor is not readable.
     pub fn update_interval(&self) -> Duration {
         if self.is_outdated || self.watch.is_none() { RETRY_INTERVAL } else { CHECK_INTERVAL }
     }
@@ -59,8 +59,8 @@ impl Registration {
             .flatten()
     }
 
-    /// Registers the cores in the file that has the name, if they are in another one. If that fails, they stay
-    /// reserved in the other one.
+    /// Registers the cores in the file that has the registry's name, if they are in a different one. If that fails, they
+    /// stay reserved in that one.
     pub fn update(&mut self) {
         if let Some(watch) = &self.watch {
             watch.clear();
@@ -78,7 +78,7 @@ impl Registration {
         self.is_outdated = true;
     }
 
-    /// One attempt; true if the reservation is in the right file.
+    /// One attempt to register the cores. True if they are in the right file afterwards.
     fn update_once(&mut self) -> io::Result<bool> {
         let path = self.reservation.location.path();
         if file::is_at(&self.reservation.file, &path).unwrap_or(false) {
@@ -87,15 +87,15 @@ impl Registration {
         let registry = Registry::open_in(self.reservation.location.clone()).map_err(io::Error::other)?;
         let watch = NameWatch::new(&registry.file).ok();
         let reservation = register(&self.reservation, &registry)?;
-        // The old locks are released only after the new ones are acquired. A core that another program has in the
-        // new file stays with it: that program did not see the old locks.
+        // The old locks are released only after the new ones are acquired. If another program has a core in the new file, it
+        // keeps the core: it did not see the old locks.
         (self.reservation, self.watch) = (reservation, watch);
         Ok(false)
     }
 }
 
-/// Reserves the same cores in another file, with the first free record. A record without a lock may belong to a
-/// program that runs.
+/// Reserves the same cores in another file, with the first free record there. A record without a lock is not free: it may
+/// belong to a program that runs.
 fn register(reservation: &Reservation, registry: &Registry) -> io::Result<Reservation> {
     let is_free = |there: &Parsed| match there {
         Parsed::Record(record) => record.ended,

@@ -22,7 +22,7 @@ pub struct Holder {
     pub user: u32,
     /// When the cores were taken, in nanoseconds since 1970, UTC; unknown without a record.
     pub since: Option<u64>,
-    /// The same in ticks since boot, as the start times of processes.
+    /// The start of the reservation in ticks since boot, as the start times of processes are.
     pub since_boot: u64,
     /// How many cores the CPUs are, if known.
     pub cores: Option<u32>,
@@ -50,7 +50,7 @@ pub enum HolderState {
     /// Without locks, because the supervisor was killed and the program had closed the descriptor, or the file was
     /// removed; but this process of the program still runs.
     Bound(u32),
-    /// By kernel locks in a file that was the registry until it was removed. Its record cannot be read.
+    /// By kernel locks in a file that was the registry until it was removed. The record in that file cannot be read.
     InRemovedFile,
     /// By kernel locks whose record is damaged.
     Unknown,
@@ -61,11 +61,11 @@ pub enum HolderState {
 pub struct Holding {
     /// The CPUs.
     pub cpus: CpuSet,
-    /// How they are held.
+    /// How the CPUs are held.
     pub state: HolderState,
     /// The holder, if known.
     pub holder: Option<Holder>,
-    /// Whether its PIDs are in the namespace of this process.
+    /// Whether the holder's PIDs are in the namespace of this process.
     pub same_pid_namespace: bool,
     /// Whether this process itself belongs to the holder.
     pub is_own: bool,
@@ -128,7 +128,7 @@ impl fmt::Display for BoundProcess {
 pub struct RegistryView {
     /// CPUs that are held and cannot be selected.
     pub holdings: Vec<Holding>,
-    /// Processes that others bound, whose CPUs should be avoided.
+    /// Processes that were bound without the registry, and whose CPUs should be avoided.
     pub bound: Vec<BoundProcess>,
     /// A warning: which process does not release the allocation lock, and what to do.
     pub warning: Option<String>,
@@ -145,7 +145,7 @@ impl RegistryView {
         self.holdings.iter().map(|holding| (holding.cpus.clone(), holding.to_string())).collect()
     }
 
-    /// The same of bound processes, one entry for each set of CPUs.
+    /// The CPUs of bound processes with a description of the process, one entry for each set of CPUs.
     pub fn bound(&self) -> Vec<(CpuSet, String)> {
         let mut list: Vec<(CpuSet, String)> = Vec::new();
         for bound in &self.bound {

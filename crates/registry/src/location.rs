@@ -10,9 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// An administrator creates it, so that only root can remove it.
+/// The registry that an administrator has created, so that only root can remove it.
 const MACHINE_FILE: &str = "/run/numakit-cores";
-/// The first user creates it.
+/// The registry that the first user creates, if there is no other.
 const SHARED_FILE: &str = "/dev/shm/numakit-cores";
 
 /// Name of the file in a folder.
@@ -21,8 +21,8 @@ const IN_A_FOLDER: &str = "numakit-cores";
 /// The folder that the command line names.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// From now on the registry of this process is in this folder, which several containers mount. What
-/// it starts gets the variable [`VARIABLE`] with it.
+/// From now on the registry of this process is in this folder, which several containers mount. Programs that it starts get
+/// the variable [`VARIABLE`] with the folder.
 pub fn use_folder(folder: &Path) -> Result<(), FileError> {
     if !folder.is_dir() {
         let problem = format!("{} is no folder for the registry of cores", folder.display());
@@ -30,7 +30,7 @@ pub fn use_folder(folder: &Path) -> Result<(), FileError> {
         return Err(FileError { problem, fix: Fix::Step(fix.to_owned()) });
     }
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    // A second name in the same process is the same command line.
+    // The folder can be set only once; a second call comes from the same command line.
     let _ = FOLDER.set(folder);
     Ok(())
 }
@@ -54,7 +54,7 @@ pub enum RegistryLocation {
 }
 
 impl RegistryLocation {
-    /// For this process.
+    /// The location of this process's registry.
     pub fn of_this_process() -> Self {
         Self::of(named())
     }
@@ -63,7 +63,8 @@ impl RegistryLocation {
         named.map_or(Self::Default, |path| Self::named(&path))
     }
 
-    /// In this file, or in a file of this folder, also if this process changes its working directory.
+    /// The location in this file, or in a file of this folder. It stays the same if this process changes its working
+    /// directory.
     pub fn named(path: &Path) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Self::Named(if path.is_dir() { path.join(IN_A_FOLDER) } else { path })
@@ -77,7 +78,8 @@ impl RegistryLocation {
         }
     }
 
-    /// The same for all files that ever had this file's name, different for all other registries.
+    /// An identity for this file. It is the same for all files that ever had this file's name, and different for all other
+    /// registries.
     pub fn identity(&self, file: &File) -> u64 {
         file.metadata().map_or(0, |data| self.identity_on(&data))
     }
@@ -93,7 +95,7 @@ impl RegistryLocation {
         folders.chain(file).map(|data| self.identity_on(&data)).collect()
     }
 
-    /// Includes the device: containers have folders of the same names on other devices.
+    /// The identity includes the device: containers have folders of the same names on other devices.
     fn identity_on(&self, data: &Metadata) -> u64 {
         let name = match self {
             Self::Named(path) => {

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// All users may write: exclusive locks need that.
 const MODE: u32 = 0o666;
-/// With space for the first records, in case the file system fills up.
+/// The file begins with space for the first records, in case the file system fills up later.
 const FIRST_SIZE: usize = 64 << 10;
-/// The scan is repeated while programs change. The last one counts.
+/// Maximum number of scans: they are repeated while programs change. The last one counts.
 const MAX_SCANS: usize = 5;
 
 /// The file through which cores are taken.
@@ -33,7 +33,7 @@ impl Registry {
         Self::open_in(RegistryLocation::of_this_process())
     }
 
-    /// The same for the registry in this file.
+    /// Opens the registry in this file; creates it if there is none.
     pub fn open_at(path: &Path) -> Result<Self, RegistryError> {
         Self::open_in(RegistryLocation::named(path))
     }
@@ -76,17 +76,17 @@ impl Registry {
         HolderScan::of(Some(&self.file), &self.location).map_err(|error| self.failed("read", &error))
     }
 
-    /// Whether this file has the registry's name, so that all others see changes in it.
+    /// Whether this file has the registry's name, so that all other processes see changes in it.
     pub(crate) fn is_in_place(&self, file: &File) -> io::Result<bool> {
         Ok(self.location.path() == self.path && file::is_at(file, &self.path)?)
     }
 
-    /// Writes whether all holders are in this file, so that others need not search removed files. The caller has
+    /// Writes whether all holders are in this file, so that other processes need not search removed files. The caller has
     /// the allocation lock.
     pub(crate) fn write_mark(&self, scan: &HolderScan) {
         let mark = if scan.is_complete { *IS_COMPLETE } else { [0; IS_COMPLETE.len()] };
         if scan.is_complete != scan.is_marked {
-            // If it fails, others just search.
+            // If the mark cannot be written, other processes search all the same.
             let _ = self.file.write_all_at(&mark, COMPLETE as u64);
         }
     }
@@ -96,7 +96,7 @@ impl Registry {
     }
 }
 
-/// Whether the file is a registry, or empty: then the next holder makes it one.
+/// Checks whether the file is a registry. An empty file is one too: the next holder writes its header.
 fn check(file: &File, path: &Path) -> Result<(), FileError> {
     let mut start = [0; MAGIC.len()];
     let length = read(file, &mut start, 0).map_err(|error| FileError::of(path, "read", &error))?;
@@ -129,14 +129,14 @@ pub(crate) fn read_header(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// All holders: from this file, removed files and the audit.
+/// All holders, as found in this file, in removed files and by the audit.
 #[derive(Debug)]
 pub(crate) struct HolderScan {
     pub scan: scan::Scan,
     pub audit: audit::Audit,
-    /// The file has the mark that says that all holders are in it.
+    /// Whether the file has the mark that says that all holders are in it.
     is_marked: bool,
-    /// All holders are in it.
+    /// Whether all holders are in the file.
     is_complete: bool,
 }
 
@@ -193,7 +193,7 @@ pub fn inspect() -> Result<RegistryView, FileError> {
     inspect_in(&RegistryLocation::of_this_process())
 }
 
-/// The same for the registry in this file.
+/// Who holds what in the registry in this file, without creating or changing anything.
 pub fn inspect_at(path: &Path) -> Result<RegistryView, FileError> {
     inspect_in(&RegistryLocation::named(path))
 }

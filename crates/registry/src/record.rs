@@ -15,7 +15,7 @@ pub const HEADER: usize = 4096;
 pub const MAX_SLOTS: u64 = 1 << 14;
 /// The first bytes of a registry; the number is the version of the format.
 pub const MAGIC: &[u8; 16] = b"NUMAKIT CORES 1\n";
-/// With these bytes a registry of any version begins.
+/// The first bytes of a registry of any version.
 pub(crate) const ANY_VERSION: &[u8] = MAGIC.split_at(14).0;
 
 const START: &[u8; 8] = b"HOLDING1";
@@ -40,7 +40,7 @@ pub struct HolderRecord {
     pub cpus: CpuSet,
     /// The holder.
     pub holder: Holder,
-    /// The reservation was released, after all descendants had ended.
+    /// Whether the reservation was released, after all descendants had ended.
     pub ended: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct HolderRecord {
 pub enum Parsed {
     /// All bytes are zero.
     Empty,
-    /// Something else, or a part.
+    /// The bytes are something else, or a part of a record.
     Damaged,
     /// A record.
     Record(Box<HolderRecord>),
@@ -116,7 +116,7 @@ fn record(bytes: &[u8]) -> Option<HolderRecord> {
     };
     let cpus = parts.flat_map(held).collect();
     let mut holder = text.holder;
-    // These are printed on the terminals of others.
+    // Other users print these fields on their terminals.
     holder.application = clean(&holder.application, false);
     holder.cgroup = holder.cgroup.map(|path| clean(&path, true));
     holder.job = holder.job.map(|job| clean(&job, false));
@@ -161,7 +161,7 @@ pub struct LockOwner {
     pub process: ProcessId,
     /// The namespace of its PID.
     pub pid_namespace: u64,
-    /// Since when (monotonic clock); distinguishes one acquisition from the next.
+    /// The time of the acquisition (monotonic clock), which distinguishes it from a later one.
     pub since: u64,
     /// Its name.
     pub name: String,
@@ -180,7 +180,7 @@ impl LockOwner {
     }
 }
 
-/// The header of a registry whose allocation lock has this owner, or none.
+/// The header of a registry. It names the owner of the allocation lock, if there is one.
 pub fn header(owner: Option<&LockOwner>) -> Vec<u8> {
     let mut bytes = vec![0; HEADER];
     bytes[..MAGIC.len()].copy_from_slice(MAGIC);
@@ -199,7 +199,7 @@ pub fn lock_owner(header: &[u8]) -> Option<LockOwner> {
     Some(LockOwner { process, pid_namespace, since, name: clean(words.next()?, false) })
 }
 
-/// Whether all holders are in the file with this header: if not, some may be in a file that had the name before.
+/// Whether the header says that all holders are in the file. If it does not, some may be in a file that had the name before.
 pub(crate) fn is_complete(header: &[u8]) -> bool {
     header.starts_with(MAGIC) && header.get(COMPLETE..COMPLETE + IS_COMPLETE.len()) == Some(IS_COMPLETE)
 }

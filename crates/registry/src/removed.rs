@@ -11,15 +11,16 @@ const LOCKS: &str = "/proc/locks";
 /// overlap by half.
 const CHUNK: usize = 4096;
 
-/// CPUs that are locked in files of these identities, except the one that the kernel lists as `own`; none if the
-/// list cannot be read. It takes some milliseconds: the kernel stops all CPUs for it.
+/// CPUs that are locked in files of these identities, except the file that the kernel lists as `own`; `None` if the list of
+/// locks cannot be read. It takes some milliseconds: the kernel stops all CPUs for it.
 pub fn locked_cpus(root: &SysRoot, identities: &[u64], own: Option<&str>) -> Option<CpuSet> {
     let list = root.source(LOCKS).ok()?;
     let (mut files, mut buffer) = (Files::new(), [0; CHUNK]);
     for from in (0..).step_by(CHUNK / 2) {
         let length = list.read_at(&mut buffer, from).ok()?;
         let text = String::from_utf8_lossy(&buffer[..length]);
-        // The first and the last line may be incomplete; another chunk has all of them.
+        // The first and the last line of a chunk may be incomplete; the chunks overlap, so that another one has the whole
+        // line.
         let end = text.rfind('\n').map_or(0, |at| at + 1);
         let start = if from == 0 { 0 } else { text.find('\n').map_or(end, |at| at + 1) };
         add(&mut files, &text[start.min(end)..end], identities, own);

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
-/// The inherited descriptor has this number or the next free one.
+/// The inherited descriptor has this number, or the next free one above it.
 pub const MIN_DESCRIPTOR: RawFd = 100;
 
 /// Cores that no other program can take as long as a copy of the descriptor is open. Dropping it closes this copy.
@@ -30,9 +30,9 @@ pub struct Reservation {
 pub(crate) enum Locked {
     /// All CPUs are locked.
     All,
-    /// Another program has the record. Nothing was written.
+    /// Another program has the record with this number. Nothing was written.
     NoSlot,
-    /// Other programs have these CPUs; the rest is locked.
+    /// Other programs have these CPUs; all others are locked.
     AllBut(CpuSet),
 }
 
@@ -53,17 +53,17 @@ impl Reservation {
         self.record.holder.tag
     }
 
-    /// Locks the CPUs and writes the record, if the record that is there may be replaced: a program that wrote it
-    /// meanwhile may have lost its locks and still run.
+    /// Locks the CPUs and writes the record, if `may_replace` allows it for the record that is there: the program that wrote
+    /// that one may have lost its locks and still run.
     pub(crate) fn lock(&self, may_replace: impl FnOnce(&Parsed) -> bool) -> io::Result<Locked> {
         let file = self.file.as_fd();
-        // Without this lock, a removed file is just harder to recognise.
+        // Without this lock, a removed file is only harder to recognise.
         let _ = lock::try_share(file, identity_lock(self.location.identity(&self.file)));
         if !lock::try_lock(file, slot_lock(self.slot))? || !may_replace(&read_record(&self.file, self.slot)?)
         {
             return Ok(Locked::NoSlot);
         }
-        // The record comes first: locked CPUs without one count as damaged.
+        // The record is written first: locked CPUs without a record count as damaged.
         self.write()?;
         let mut others = CpuSet::new();
         for part in ranges(&self.record.cpus) {
@@ -87,11 +87,11 @@ impl Reservation {
         self.write()
     }
 
-    /// Releases the cores: nothing was started on them, or all descendants have ended. From now on the record
-    /// without locks means nothing.
+    /// Releases the cores, since nothing was started on them or all descendants have ended. From now on, a record without
+    /// locks means nothing.
     pub fn release(mut self) {
         self.record.ended = true;
-        // If it fails, the audit finds that no process belongs to the record.
+        // If this fails, the audit finds that no process belongs to the record.
         let _ = self.write();
     }
 

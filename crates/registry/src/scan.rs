@@ -16,10 +16,10 @@ use std::time::Duration;
 pub(crate) const CPUS: Range<u64> = 0..MAX_CPUS as u64;
 /// The allocation lock.
 pub(crate) const ALLOCATION_LOCK: Range<u64> = 1 << 40..(1 << 40) + 1;
-/// From here on: byte N is locked while record N is in use.
+/// Offset of the locks of records: byte N from here on is locked while record N is in use.
 const SLOTS: u64 = 1 << 41;
-/// From here on: a byte for each registry, on which all its holders have a shared lock. Removed files are
-/// recognised by it.
+/// Offset of the locks of identities: from here on there is a byte for each registry, on which all its holders have a shared
+/// lock. Removed files are recognised by it.
 const IDENTITIES: u64 = 1 << 42;
 const RECORDS_PER_READ: usize = 4;
 /// Until records and locks that are being written are complete.
@@ -37,7 +37,7 @@ pub(crate) fn identity_lock(identity: u64) -> Range<u64> {
     byte..byte + 1
 }
 
-/// Whether a lock that begins at `start` is that one.
+/// Whether a lock that begins at `start` is the lock of this identity.
 pub(crate) fn is_identity_lock(identity: u64, start: u64) -> bool {
     identity_lock(identity).start == start
 }
@@ -98,8 +98,8 @@ pub(crate) fn scan(file: &File) -> io::Result<Scan> {
 }
 
 fn scan_once(file: &File) -> io::Result<Scan> {
-    // First the records, then the CPUs: a holder writes the record before it locks CPUs, so a locked CPU without
-    // a record means that the record is damaged or very new.
+    // Records are read before CPUs: a holder writes its record before it locks CPUs, so a locked CPU without a record means
+    // that the record is damaged or very new.
     let locked = lock::foreign(file.as_fd(), SLOTS..SLOTS + MAX_SLOTS)?;
     let slots: Vec<u64> = locked.into_iter().flatten().map(|byte| byte - SLOTS).collect();
     let Records { valid, is_damaged } = records(file)?;
@@ -109,7 +109,7 @@ fn scan_once(file: &File) -> io::Result<Scan> {
     let (mut holdings, mut stale) = (Vec::new(), Vec::new());
     for (slot, record) in valid {
         let is_locked = slots.binary_search(&slot).is_ok();
-        // Its holder may have been killed since the slots were read.
+        // The holder may have been killed since the slots were read.
         if !is_locked || !record.cpus.is_subset(&locked) {
             stale.push((slot, record.clone()));
         }
@@ -139,9 +139,9 @@ fn scan_once(file: &File) -> io::Result<Scan> {
 /// The records in the file.
 #[derive(Default)]
 struct Records {
-    /// All valid ones, by slot.
+    /// All valid records, by slot.
     valid: Vec<(u64, HolderRecord)>,
-    /// There is a damaged one.
+    /// Whether a record is damaged.
     is_damaged: bool,
 }
 
@@ -169,12 +169,12 @@ pub(crate) fn read_record(file: &File, slot: u64) -> io::Result<Parsed> {
     Ok(parse(&bytes[..length]))
 }
 
-/// Whether this process belongs to this holder: then the descriptor that it inherited has the lock.
+/// Whether this process belongs to the holder of a slot: then it has inherited the descriptor with the holder's lock.
 fn is_inherited(file: &File, slot: u64) -> bool {
     let Some(number) = std::env::var("NUMA_HOLD").ok().and_then(|text| text.parse().ok()) else {
         return false;
     };
-    // A descriptor does not see its own lock as foreign.
+    // A descriptor does not see its own lock as one of others.
     numakit_sys::file::inherited(number).is_some_and(|held| {
         numakit_sys::file::is_same(&held, file).unwrap_or(false)
             && lock::is_foreign(held.as_fd(), slot_lock(slot)).is_ok_and(|other| !other)

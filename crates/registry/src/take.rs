@@ -19,7 +19,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// Another process may remove the file, or take the selected cores without the allocation lock.
 const MAX_ATTEMPTS: usize = 20;
 
-/// What the caller says of the new holder.
+/// What the caller tells about the new holder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HolderInfo {
     /// The program's name.
@@ -31,9 +31,9 @@ pub struct HolderInfo {
 pub struct CoreSelection<T> {
     /// All CPUs to hold: whole cores, with all their PUs.
     pub cpus: CpuSet,
-    /// How many cores that is.
+    /// The number of these cores.
     pub cores: u32,
-    /// What the caller wants back, such as the plan.
+    /// A value that the caller gets back, such as the plan.
     pub value: T,
 }
 
@@ -59,8 +59,8 @@ impl Registry {
         }
     }
 
-    /// The same, and waits for free cores until the timeout; without a timeout, indefinitely. `is_temporary` says
-    /// for which errors of `select` it waits.
+    /// Selects and locks cores, and waits for free ones until the timeout; without a timeout, indefinitely. It waits if
+    /// `is_temporary` says so of an error of `select`.
     pub fn take_waiting<T, E>(
         &mut self,
         info: &HolderInfo,
@@ -116,8 +116,8 @@ impl Registry {
         })
     }
 
-    /// Locks and writes through a new open file description, which the program inherits. The new record replaces one
-    /// that has ended, or this `stale` one, whose program does not run.
+    /// Locks and writes through a new open file description, which the program inherits. The new record replaces one that
+    /// has ended, or the record `stale`, whose program does not run.
     fn lock(
         &self,
         slot: u64,
@@ -149,8 +149,8 @@ impl Registry {
             }
             Locked::All => {}
         }
-        // Processes that open another file from now on see these locks. One that opened another file before does
-        // not, so the file must still have the name.
+        // Processes that open a different file from now on see these locks. A process that has opened a different file
+        // before does not: so the file must still have the name.
         if self.is_in_place(&reservation.file).map_err(failed("found"))? {
             return Ok(Attempt::Taken(reservation, ()));
         }

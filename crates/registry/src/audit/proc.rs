@@ -21,16 +21,16 @@ pub struct Task {
     pub start: u64,
     /// Its user ids: real, effective, saved, for files.
     pub users: Vec<u32>,
-    /// Whether its environment says that it holds cores; none if that cannot be read.
+    /// Whether the task's environment says that it holds cores; `None` if that cannot be read.
     pub has_marker: Option<bool>,
     /// The CPUs of the whole application, as the environment says.
     pub application_cpus: Option<CpuSet>,
-    /// The tag of its program.
+    /// The tag of the task's program.
     pub tag: Option<u64>,
 }
 
 impl Task {
-    /// None for a kernel thread and for a process that has ended.
+    /// Reads a task; `None` for a kernel thread and for a process that has ended.
     pub fn read(root: &SysRoot, pid: u32, cpus: CpuSet, tag: Option<u64>) -> Option<Self> {
         let process = TaskDir::of(root, pid);
         let stat = process.stat().ok()?;
@@ -48,9 +48,9 @@ impl Task {
     }
 }
 
-/// The environment that a program was started with; none if it cannot be read. While a process executes
-/// another program, the kernel shows neither its environment nor the addresses of its arguments: with `wait`, this
-/// waits for the end of that. An environment that is empty between two reads of the same addresses is empty.
+/// The environment that a program was started with; `None` if it cannot be read. While a process executes a different
+/// program, the kernel shows neither its environment nor the addresses of its arguments; with `wait`, this waits until that
+/// is over. An environment is really empty if it is empty between two reads that show the same addresses.
 fn environment(process: &TaskDir<'_>, wait: bool) -> Option<Variables> {
     if !wait {
         return process.environment().ok();
@@ -116,7 +116,7 @@ impl Confinements {
         Self { mine, known: BTreeMap::new() }
     }
 
-    /// Whether a mask is just the cpuset of the process, or equal to the mask of this process.
+    /// Whether a mask needs no other explanation: it is the cpuset of the process, or equal to the mask of this process.
     pub fn explain(&mut self, root: &SysRoot, pid: u32, mask: &CpuSet) -> bool {
         if *mask == self.mine {
             return true;
