@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 /// Minimum ratio of the distance to the nearest other board and the distance to the farthest node
 /// of the same board, if boards have several packages. Links between sockets are below this.
 const FAR: f64 = 2.5;
-/// The same if a board would be a single package: some packages with several nodes are far
-/// from each other without being boards.
+/// The minimum ratio if each board would be a single package: some packages with several nodes are far from each other
+/// without being boards.
 const FAR_PACKAGES: f64 = 4.0;
 
 /// Groups of nodes that are near each other and far from all others, in ascending order; empty if
@@ -87,7 +87,7 @@ impl Matrix {
         groups
     }
 
-    /// Whether all pairs of a group are near, and not only connected by steps.
+    /// Whether all pairs of a group are near each other, and not only connected through nodes between them.
     fn is_near(&self, group: &[usize], near: u32) -> bool {
         group.iter().all(|&from| group.iter().all(|&to| from == to || self.rows[from][to] <= near))
     }

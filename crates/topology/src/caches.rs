@@ -22,8 +22,8 @@ pub(crate) fn read_for_placement(
     CacheScan { lowest: 2, with_properties: false, ..CacheScan::new(online, siblings) }.run(reader)
 }
 
-/// The CPUs that share a cache of a CPU; `None` if the kernel lists it under other CPUs only,
-/// or not at all. A map of zeros means the threads of the core, as in hwloc.
+/// The CPUs that share a cache of a CPU; `None` if the kernel lists the cache under other CPUs only, or not at all. A map of
+/// zeros means the threads of the core, as in hwloc.
 fn shared(
     reader: &mut Reader<'_>,
     cpu: u32,
@@ -52,7 +52,8 @@ struct CacheScan<'a> {
     caches: Vec<Cache>,
     /// By level and kind: the CPUs whose cache is known.
     covered: HashMap<(u32, CacheKind), CpuSet>,
-    /// By the numbers in a directory: CPUs that share a cache and list the same numbers list it under the same one.
+    /// Directories by the set of their numbers: CPUs that share a cache and have the same numbers list the cache under the
+    /// same number.
     listings: HashMap<CpuSet, Listing>,
     /// Caches below this level are left out.
     lowest: u32,
@@ -61,17 +62,17 @@ struct CacheScan<'a> {
     siblings: &'a Siblings<'a>,
 }
 
-/// What need not be read again of directories with the same numbers.
+/// What is known of directories with the same numbers, and is not read again.
 #[derive(Default)]
 struct Listing {
     /// Numbers of caches that are left out: a kernel counts from the first level on.
     below: CpuSet,
-    /// By number: the CPUs that share a cache which one of them has listed.
+    /// For each number, the CPUs that share a cache of which one has listed it.
     known: HashMap<u32, CpuSet>,
 }
 
 impl<'a> CacheScan<'a> {
-    /// For all caches with their properties.
+    /// Makes a scan of all caches with their properties.
     fn new(online: &'a CpuSet, siblings: &'a Siblings<'a>) -> Self {
         let (caches, covered, listings) = (Vec::new(), HashMap::new(), HashMap::new());
         Self { caches, covered, listings, lowest: 1, with_properties: true, online, siblings }
@@ -109,7 +110,7 @@ impl<'a> CacheScan<'a> {
         let Some(shared) = shared(reader, cpu, index, self.online, self.siblings) else {
             return CpuSet::new();
         };
-        // A CPU has one cache of a kind.
+        // A CPU has one cache of each level and kind.
         let covered = self.covered.entry((level, kind)).or_default();
         let cpus = shared.minus(covered);
         covered.insert_all(&cpus);

@@ -7,8 +7,8 @@ use numakit_sys::SysRoot;
 use numakit_sys::root::{FileTree, archive};
 use std::io::{self, Write};
 
-/// Files are captured from these folders only. None of them has names of people, machines or
-/// networks, or serial numbers. Of resctrl only the root group is captured: users name the others.
+/// The folders from which files are captured. None of them has names of people, machines or networks, or serial numbers. Of
+/// resctrl only the root group is captured, since users name the other groups.
 const PLACES: [&str; 18] = [
     "/sys/devices/system/cpu",
     "/sys/devices/system/node",
@@ -29,7 +29,7 @@ const PLACES: [&str; 18] = [
     "/proc/sys/kernel/numa_balancing",
     "/proc/sys/kernel/perf_event_paranoid",
 ];
-/// Captured even if they were not read: they help a person who reads a capture.
+/// Files that are captured even if they were not read: they help a person who reads a capture.
 const ALWAYS: [&str; 4] =
     [CPUINFO, "/proc/meminfo", "/proc/sys/vm/stat_interval", "/proc/sys/kernel/perf_event_paranoid"];
 /// The PMUs: links to folders elsewhere, captured as folders.
@@ -53,7 +53,7 @@ const CPUINFO_KEYS: [&str; 15] = [
     "clock",
     "revision",
 ];
-/// Generated: of the process that captures, only its allowed CPUs and nodes and its page size are
+/// Files below this path are generated: of the process that captures, only its allowed CPUs and nodes and its page size are
 /// captured.
 const REWRITTEN: &str = "/proc/self";
 
@@ -136,7 +136,7 @@ fn place_of(path: &str) -> Option<&'static str> {
     PLACES.into_iter().find(|place| is_in(path, place))
 }
 
-/// The captured lines of [`CPUINFO`], and the empty ones between CPUs.
+/// The lines of [`CPUINFO`] that are captured, with the empty lines between CPUs.
 fn without_names(text: &str) -> String {
     let key = |line: &str| line.split(':').next().unwrap_or_default().trim().to_owned();
     let kept = |line: &&str| line.trim().is_empty() || CPUINFO_KEYS.contains(&key(line).as_str());

@@ -13,8 +13,8 @@ pub(crate) struct Cpus {
     pub offline: CpuSet,
 }
 
-/// From `online` and `present`; without these, from the directories of the CPUs; without those
-/// too, as in some captures, from /proc/stat.
+/// Reads the CPUs from the files `online` and `present`. If these are missing, from the directories of the CPUs; if these
+/// are missing too, as in some captures, from /proc/stat.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Cpus, TopologyError> {
     let named = reader.list(format_args!("{CPU}/online")).filter(|cpus| !cpus.is_empty());
     // The highest CPU number bounds the time and memory of all that follows.
@@ -44,7 +44,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Cpus, TopologyError> {
     Ok(Cpus { offline: known.minus(&online), online })
 }
 
-/// Those without a 0 in their `online` file. The first CPU often has no such file.
+/// The CPUs without a 0 in their `online` file. The first CPU often has no such file.
 fn running(reader: &mut Reader<'_>, known: &CpuSet) -> CpuSet {
     known.iter().filter(|cpu| reader.bytes(format_args!("{CPU}/cpu{cpu}/online")) != Some(b"0")).collect()
 }

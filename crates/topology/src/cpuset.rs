@@ -12,15 +12,15 @@ pub(crate) struct Allowed {
     pub nodes: CpuSet,
 }
 
-/// From `/proc/self/status`, which is the result of cpusets and affinity; from the files of the
-/// cpuset in captures without it. Without either, everything is allowed.
+/// Reads the allowed CPUs and nodes from `/proc/self/status`, which is the result of cpusets and affinity. In captures
+/// without that file, from the files of the cpuset; if these are missing too, everything is allowed.
 pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, nodes: &CpuSet) -> Allowed {
     let status = reader.text(format_args!("/proc/self/status")).map(of_status).unwrap_or_default();
     let (cpus, mems) = match status {
         (None, None) => of_cpuset(reader).unwrap_or_default(),
         known => known,
     };
-    // A cpuset may name more than is online. One without any online CPU was misread: ignore it.
+    // A cpuset may name CPUs that are not online. If it names none that is online, it was misread and is ignored.
     let limit = |set: Option<CpuSet>, all: &CpuSet| {
         set.map(|set| set.and(all)).filter(|set| !set.is_empty()).unwrap_or_else(|| all.clone())
     };

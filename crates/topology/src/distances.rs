@@ -37,8 +37,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, nodes: &Nodes) -> Option<Distances> 
     Distances::new(ids, rows.into_iter().map(pick).collect()).ok()
 }
 
-/// The column of each node in a row. Columns follow the online nodes, in order; those of rows
-/// of another length are node numbers, if that fits.
+/// The column of each node in a row. Columns are those of the online nodes, in order. In a row with a different number of
+/// columns, columns are node numbers, if that fits.
 fn columns(ids: &[u32], online: &CpuSet, length: usize) -> Option<Vec<usize>> {
     let position = |set: &CpuSet, id: u32| set.iter().position(|other| other == id);
     if length == online.len() {
@@ -51,7 +51,7 @@ fn columns(ids: &[u32], online: &CpuSet, length: usize) -> Option<Vec<usize>> {
     }
 }
 
-/// One row: numbers separated by spaces. A single 0 is how some kernels say that there is none.
+/// Parses a row: numbers separated by spaces. A single 0 is how some kernels say that there are no distances.
 pub fn row(bytes: &[u8]) -> Result<Vec<u32>, ValueError> {
     let text = values::text(bytes)?;
     let row: Result<Vec<u32>, _> = text.trim_matches('\0').split_ascii_whitespace().map(str::parse).collect();

@@ -4,8 +4,8 @@ use crate::nodes::NODE;
 use crate::reader::Reader;
 use numakit_model::topology::{Access, MemorySideCache};
 
-/// Class 0 may name a generic initiator such as a network card; class 1 names CPUs only.
-/// Either may be absent.
+/// Reads the performance of a node's memory for the nearest CPUs. Class 0 may name a generic initiator such as a network
+/// card; class 1 names CPUs only. Either may be absent.
 pub(crate) fn access(reader: &mut Reader<'_>, node: u32) -> Vec<Access> {
     (0..=1).filter_map(|class| one_class(reader, node, class)).collect()
 }

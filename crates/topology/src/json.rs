@@ -45,7 +45,7 @@ pub enum ContentError {
         what: &'static str,
         /// Its CPUs.
         cpus: CpuSet,
-        /// Those that are not online.
+        /// The CPUs that are not online.
         odd: CpuSet,
     },
     /// Cores overlap, or have no CPU.
@@ -98,7 +98,7 @@ fn complete(t: &mut Topology) {
     if t.allowed_nodes.is_empty() {
         t.allowed_nodes = t.node_ids();
     }
-    // `check` refuses more CPUs; do not allocate for them.
+    // `check` refuses more CPUs: nothing is allocated for them before.
     if t.cores.is_empty() && t.online.last() < Some(MAX_CPUS) {
         let core = |cpu| Core { cpus: CpuSet::range(cpu, cpu), ..Core::default() };
         t.cores = t.online.iter().map(core).collect();

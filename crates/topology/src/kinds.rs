@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 /// The PMUs by which hybrid x86 kernels name kinds of cores, slowest first.
 const PMUS: [&str; 3] = ["cpu_lowpower", "cpu_atom", "cpu_core"];
 
-/// Finds the kinds and sets each core's kind. If all cores are alike, there are none.
+/// Finds the kinds of cores and sets each core's kind. If all cores are alike, there are no kinds.
 ///
-/// The most exact source comes first: PMUs, then the model of the core, then the base frequency
-/// (equal within a kind, unlike the highest frequency), then the capacity, which varies a little
-/// within a kind.
+/// The most exact source comes first: PMUs, then the model of the core, then the base frequency (equal within a kind, unlike
+/// the highest frequency), then the capacity, which varies a little within a kind.
 pub(crate) fn read(reader: &mut Reader<'_>, mut cores: Vec<Core>) -> (Vec<CoreKind>, Vec<Core>) {
     let mut kinds = from_pmus(reader, &cores);
     if kinds.is_empty() {

@@ -6,10 +6,10 @@ use numakit_sys::proc::cgroup::{self, GroupFolder};
 
 /// A controller of cgroup v1 that gives no memory limit says so with a number near 2^63.
 const NO_LIMIT: u64 = 1 << 60;
-/// Those of cgroup v1 that have limits.
+/// The controllers of cgroup v1 that have limits.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "hugetlb"];
 
-/// The least of the limits of this process's groups and of those above them.
+/// The smallest limits of this process's groups and of the groups above them.
 pub(crate) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> ControlLimits {
     let mut limits = ControlLimits::default();
     let mut sizes: Vec<u64> = nodes.iter().flat_map(|n| &n.huge_pages).map(|pool| pool.size_kb).collect();

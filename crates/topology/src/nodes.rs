@@ -29,7 +29,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Result<Node
     Ok(nodes)
 }
 
-/// The same, only with CPUs and memory.
+/// Reads the nodes with only their CPUs and memory.
 pub(crate) fn read_for_placement(
     reader: &mut Reader<'_>,
     online_cpus: &CpuSet,
@@ -62,8 +62,8 @@ pub(crate) fn read_for_placement(
 
 /// The folder of the weights of weighted interleaving: `node0` and so on.
 pub const WEIGHTS: &str = "/sys/kernel/mm/mempolicy/weighted_interleave";
-/// The file that says whether they are set automatically. Kernels that are built as C23 call it `__auto_type`: there `auto`
-/// is a macro of that name.
+/// The file that says whether the weights are set automatically. Kernels that are built as C23 call it `__auto_type`: there
+/// `auto` is a macro of that name.
 const AUTO: [&str; 2] = ["auto", "__auto_type"];
 
 /// Adds the weights of weighted interleaving to a machine that was read for placement.
@@ -75,7 +75,7 @@ pub fn read_weights(root: &SysRoot, topology: &mut Topology) {
     topology.weights_auto = weights_auto(&mut reader);
 }
 
-/// The file with which the kernel sets them automatically again, if it can.
+/// The file that makes the kernel set the weights automatically again, if the kernel has one.
 pub fn weights_auto_file(root: &SysRoot) -> Option<String> {
     AUTO.into_iter().map(|name| format!("{WEIGHTS}/{name}")).find(|path| root.exists(path))
 }

@@ -22,14 +22,14 @@ pub(crate) struct Levels {
 struct Level {
     /// The files that may have the mask, newest name first; those with lists end in `_list`.
     files: &'static [&'static str],
-    /// The file with a group's number. A -1 in it says that the machine has no such groups: each
-    /// mask then has only its own CPU.
+    /// The file with a group's number. If it contains -1, the machine has no such groups: each mask then has only its own
+    /// CPU.
     id: Option<&'static str>,
     groups: Vec<CpuSet>,
     covered: CpuSet,
     /// The file that this kernel has.
     found: Option<&'static str>,
-    /// A CPU with a topology directory has none of the files, so no CPU has.
+    /// Whether a CPU with a topology directory had none of the files: then no CPU has them.
     absent: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
     levels
 }
 
-/// The same without the kernel's core numbers.
+/// Reads all levels without the kernel's core numbers.
 pub(crate) fn read_for_placement(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
     let mut core = Level::new(&["core_cpus", "thread_siblings"]);
     let mut outer = [
@@ -97,7 +97,7 @@ pub(crate) fn read_for_placement(reader: &mut Reader<'_>, online: &CpuSet) -> Le
         core.place(reader, cpu, online);
         for level in &mut outer {
             level.place(reader, cpu, online);
-            // All CPUs with a topology directory have the same files in it.
+            // All CPUs with a topology directory have the same files in it, so no other CPU has this level.
             level.absent |= level.found.is_none() && core.found.is_some();
         }
     }
@@ -219,7 +219,7 @@ fn parts_of_one(reader: &mut Reader<'_>, one: &CpuSet, other: &CpuSet, cores: &[
     true
 }
 
-/// Whether the number is -1: present is no such group.
+/// Whether the number of a group is -1: the file is there, but the group is not.
 fn is_none(reader: &mut Reader<'_>, cpu: u32, file: &str) -> bool {
     reader.number(format_args!("{CPU}/cpu{cpu}/topology/{file}")).is_some_and(|id| id < 0)
 }
@@ -242,7 +242,7 @@ impl<'a> Siblings<'a> {
         let groups: Vec<&CpuSet> = levels.cores.iter().map(|core| &core.cpus).chain(&levels.units).collect();
         let slots = groups.iter().filter_map(|group| group.last()).max().map_or(0, |last| last as usize + 1);
         let mut of_cpu = vec![usize::MAX; slots];
-        // Units come last: they are the wider ones.
+        // Units come last, since a unit is wider than its cores.
         for (at, group) in groups.iter().enumerate() {
             group.iter().for_each(|cpu| of_cpu[cpu as usize] = at);
         }

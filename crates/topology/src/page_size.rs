@@ -3,11 +3,11 @@
 use crate::reader::Reader;
 use numakit_sys::proc::TaskDir;
 
-/// Assumed for captures without one.
+/// The page size that is assumed for captures that do not have it.
 const DEFAULT: u64 = 4096;
 const AT_PAGESZ: u64 = 6;
 
-/// This machine's is asked from the system; another's is in the auxiliary vector of its capture.
+/// Reads the page size: of this machine from the system, of a capture from its auxiliary vector.
 pub(crate) fn read(reader: &mut Reader<'_>) -> u64 {
     if reader.root.is_host() {
         return numakit_sys::sched::page_size();

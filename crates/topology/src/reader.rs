@@ -11,8 +11,7 @@ const MAX_NOTES: usize = 20;
 /// More than the kernel returns for an attribute of /sys.
 const FRONT: usize = 8192;
 
-/// The files of a root. A file that is missing is `None`; one that cannot be read or parsed is
-/// `None` and a note.
+/// Reads the files of a root. A file that is missing is `None`; a file that cannot be read or parsed is `None` and a note.
 pub(crate) struct Reader<'a> {
     pub root: &'a SysRoot,
     /// The CPUs that have a directory; `None` if the kernel does not list them.
@@ -53,7 +52,7 @@ impl<'a> Reader<'a> {
         self.notes
     }
 
-    /// Those CPUs that have a directory: others have no files, and a damaged list may name many.
+    /// Those of these CPUs that have a directory: the others have no files, and a damaged list may name many.
     pub fn with_directory(&self, cpus: &CpuSet) -> CpuSet {
         self.directories.as_ref().map_or_else(|| cpus.clone(), |there| cpus.and(there))
     }
@@ -77,7 +76,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A short file of /sys takes one read; others are read to their end.
+    /// Reads a file into the buffer. A short file of /sys takes one read; others are read to their end.
     fn fill(&mut self) -> Result<usize, ReadError> {
         if self.path.starts_with("/sys/") {
             let length = self.root.front(&self.path, &mut self.content)?;
@@ -119,7 +118,8 @@ impl<'a> Reader<'a> {
         self.value(path, values::number)
     }
 
-    /// A set from its mask, or from its list if there is no mask; if they differ, the mask is right.
+    /// A set from the file with its mask, or from the file with its list if there is no mask. If the two differ, the mask is
+    /// right.
     pub fn set(&mut self, mask: Arguments<'_>, list: Arguments<'_>) -> Option<CpuSet> {
         let parse = |b: &[u8]| if b.is_empty() { Ok(None) } else { values::mask(b).map(Some) };
         self.value(mask, parse).flatten().or_else(|| self.list(list))

@@ -19,7 +19,7 @@ pub enum ValueError {
     /// Not a set.
     #[error(transparent)]
     Set(#[from] ParseSetError),
-    /// A negative number where none is possible.
+    /// A number is negative where that is not possible.
     #[error("{0} is negative")]
     Negative(i64),
     /// Not a hexadecimal number.

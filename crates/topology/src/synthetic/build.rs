@@ -18,9 +18,9 @@ const UNIT_L2: u64 = 2 << 20;
 const UNIT_L1I: u64 = 64 << 10;
 const LINE: u32 = 64;
 
-/// The machine as counts: all parts of a kind are alike, so a core's position says where it is.
+/// The machine as numbers of parts. All parts of a kind are alike, so the number of a core says where it is.
 struct Shape<'a> {
-    /// Each level with its number in the whole machine.
+    /// Each level, with the number of its parts in the whole machine.
     levels: Vec<(SyntheticPart, SyntheticLevel, usize)>,
     cores: usize,
     threads: usize,
@@ -57,7 +57,7 @@ pub fn build(description: &SyntheticMachine, text: &str) -> Result<Topology> {
         ..Topology::default()
     };
     restrict(&mut topology, description)?;
-    // A unit of one core is that core.
+    // A unit of one core is no unit: it is that core.
     let cores = &topology.cores;
     let core_of = |unit: &CpuSet| cores.binary_search_by_key(&unit.first(), |core| core.cpus.first());
     topology.units.retain(|unit| core_of(unit).is_ok_and(|at| cores[at].cpus != *unit));
@@ -180,7 +180,7 @@ impl<'a> Shape<'a> {
                 SyntheticPart::Core => {
                     if let Some(size) = level.l1 {
                         add(1, CacheKind::Data, size, self.groups(*part));
-                        // A unit has one for all its cores.
+                        // A unit has one cache for all of its cores.
                         if self.total(SyntheticPart::Unit).is_none() {
                             add(1, CacheKind::Instruction, size, self.groups(*part));
                         }
@@ -278,8 +278,8 @@ impl<'a> Shape<'a> {
         Ok(std::iter::once((1, values[0])).chain(outer).collect())
     }
 
-    /// The first and last node of the package that each CPU-less node belongs to, and the number
-    /// that is added to its distance. They are spread evenly over the packages.
+    /// For each node without CPUs, the first and last node of its package, and the number that is added to its distance.
+    /// These nodes are spread evenly over the packages.
     fn far_nodes(&self, near: usize) -> Vec<(usize, usize, u32)> {
         let packages = self.total(SyntheticPart::Package).unwrap_or(1);
         let one = |at: usize, count: usize, added: u32| {

@@ -98,7 +98,7 @@ pub fn parse(text: &str) -> Result<SyntheticMachine> {
     Ok(description)
 }
 
-/// Words with their positions; a space in parentheses does not end one.
+/// Words with their positions. A space within parentheses does not end a word.
 fn items(text: &str) -> Vec<(usize, &str)> {
     let mut items = Vec::new();
     let (mut start, mut depth) = (None, 0u32);
@@ -278,7 +278,7 @@ fn count(at: usize, digits: &str, name: &str) -> Result<u32> {
     }
 }
 
-/// The attributes of one item; each is taken once, and none may remain.
+/// The attributes of an item. Each is taken out once, and none may remain.
 struct Attributes<'a> {
     parts: Vec<(usize, &'a str, Option<&'a str>)>,
 }
