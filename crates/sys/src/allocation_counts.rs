@@ -30,7 +30,8 @@ pub struct CountFile {
 }
 
 impl CountFile {
-    /// A new file. One block in `every` bytes is sampled, with its call chain if `chains`; takes 20 ms to compare clocks.
+    /// Makes a new file. One block in `every` bytes is sampled, with its call chain if `chains`. It takes 20 ms, in which
+    /// two clocks are compared.
     pub fn create(every: u64, chains: bool) -> io::Result<Self> {
         let file = memory_file()?;
         let words = SharedWords::of_file(&file, WORDS)?;
@@ -53,7 +54,7 @@ impl CountFile {
         (COUNT, shared_name(&self.file, self.token))
     }
 
-    /// The processes so far, in the order of their start.
+    /// The processes so far, in the order in which they started.
     pub fn processes(&self) -> Vec<CountedProcess> {
         let count = usize::try_from(self.words[header::PROCESSES].load(Relaxed)).unwrap_or(PROCESSES);
         let words = |place: usize| {

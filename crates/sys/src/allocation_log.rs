@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub const LOG: &str = "NUMA_ALLOCATIONS";
 /// Blocks and mappings of this many bytes and more are logged.
 pub const LEAST: &str = "NUMA_ALLOCATIONS_MIN";
-/// Of smaller blocks, one in this number of bytes on average; 0: none.
+/// The variable for how many smaller blocks are logged: one in this number of bytes on average, or none if it is 0.
 pub const PERIOD: &str = "NUMA_ALLOCATIONS_SAMPLE";
 
 /// "NUMAALLC".
@@ -33,7 +33,7 @@ const VERSION: u64 = 1;
 pub struct LogThreshold {
     /// Blocks and mappings of this many bytes and more; the library takes at least 256.
     pub least: u64,
-    /// Of smaller blocks, one in this number of bytes on average; 0: none.
+    /// How many smaller blocks are logged: one in this number of bytes on average, or none if it is 0.
     pub period: u64,
 }
 
@@ -44,7 +44,7 @@ impl Default for LogThreshold {
 }
 
 impl LogThreshold {
-    /// How many blocks of this size one in the log is, on average: larger ones are logged more often.
+    /// How many blocks of this size one logged block represents, on average: larger blocks are logged more often.
     pub fn blocks_of_a_sample(&self, size: u64) -> f64 {
         if self.period == 0 || size == 0 || size >= self.least {
             return 1.0;
@@ -58,9 +58,9 @@ impl LogThreshold {
 pub struct LoggedProcess {
     /// The process.
     pub process: u32,
-    /// It has ended, or will at once.
+    /// Whether the process has ended, or will at once.
     pub is_ended: bool,
-    /// It set a filter of system calls, and is not logged any more.
+    /// Whether the process has set a filter of system calls; it is not logged any more then.
     pub is_filtered: bool,
     /// When the library was loaded, monotonic ns.
     pub since: u64,
@@ -94,9 +94,9 @@ impl AllocationLog {
         self.threshold
     }
 
-    /// Takes all records that are complete, at most as many as the log holds, and returns their number. Records of a
-    /// thread come in order. So do those of one address, unless a thread was stopped while it wrote one: their times are
-    /// in order then.
+    /// Takes all complete records, at most as many as the log holds, and returns their number. Records of a thread come in
+    /// order. Records of one address do too, unless a thread was stopped while it wrote one: then only their times are in
+    /// order.
     pub fn drain(&mut self, take: &mut dyn FnMut(&AllocationRecord)) -> usize {
         self.drain_at(clock::monotonic(), take)
     }
@@ -116,8 +116,8 @@ impl AllocationLog {
         self.ring.words[header::WITHOUT_END].load(Relaxed)
     }
 
-    /// The observed processes. One that has ended is reported once, and its entry is free for another: a log with more
-    /// processes than entries works, but does not count for each.
+    /// The observed processes. A process that has ended is reported once, and its entry is then free for another one. If
+    /// there are more processes than entries, the log still works, but some processes have no counts.
     pub fn processes(&mut self) -> Vec<LoggedProcess> {
         let entries = self.ring.entries();
         let process = |(words, is_ended): &([u64; 8], bool)| LoggedProcess {

@@ -1,6 +1,6 @@
-//! The kernel's automatic NUMA balancing, switched on for a moment: it marks pages, and the next use of each is a fault that
-//! tells who used it. A setting of the whole machine, so it is restored on every way out. What was there before is in a
-//! file meanwhile, by which a later program finds what one that was killed has left on.
+//! The kernel's automatic NUMA balancing, switched on for a moment: it marks pages, and the next use of each marked page is
+//! a fault that tells which thread used it. This is a setting of the whole machine, so it is restored on every way out.
+//! Meanwhile a file has the settings from before; if a program is killed, a later one finds there what is still switched on.
 
 use crate::proc::TaskDir;
 use crate::{SysRoot, shared_ring};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 const MODE: &str = "proc/sys/kernel/numa_balancing";
-/// Where the settings of the scan are: since Linux 5.13, and before.
+/// Where the settings of the scan are, since Linux 5.13 and before it.
 const SCANS: [&str; 2] = ["sys/kernel/debug/sched/numa_balancing/", "proc/sys/kernel/numa_balancing_"];
-/// All pages of a process are marked four times a second.
+/// Settings with which the kernel marks all pages of a process four times a second.
 const SCAN: [(&str, &str); 4] = [
     ("scan_delay_ms", "50"),
     ("scan_period_max_ms", "250"),
@@ -21,22 +21,22 @@ const SCAN: [(&str, &str); 4] = [
 ];
 /// The mode that marks pages of all nodes.
 const NORMAL: u32 = 1;
-/// What was there before, while it is switched on.
+/// The file with the settings from before, as long as balancing is switched on.
 const BEFORE: &str = "run/numakit-balancing";
 
 /// Files with what they contain.
 type Settings = Vec<(PathBuf, String)>;
 
-/// Why it is not switched on.
+/// Why balancing cannot be switched on.
 #[derive(Debug, Error)]
 pub enum BalancingError {
-    /// The kernel has none.
+    /// The kernel has no balancing.
     #[error("this kernel has no NUMA balancing; boot a kernel that is built with CONFIG_NUMA_BALANCING")]
     Missing,
-    /// Another program has switched it on.
+    /// Another program has switched balancing on.
     #[error("process {0} has switched NUMA balancing on; wait until it has ended")]
     Busy(u32),
-    /// A program that was killed has left it on.
+    /// A program that was killed has left balancing switched on.
     #[error("{0}")]
     Left(LeftBehind),
     /// A file cannot be written.
@@ -57,7 +57,7 @@ pub enum BalancingError {
 pub struct LeftBehind {
     /// The program.
     pub process: u32,
-    /// Its files, with what they contained before.
+    /// The files of the settings, with what they contained before.
     before: Settings,
     record: PathBuf,
 }
@@ -84,13 +84,13 @@ impl Default for BalancingFiles {
 }
 
 impl BalancingFiles {
-    /// Whether it is switched on; `None` if the kernel has none.
+    /// Whether balancing is switched on; `None` if the kernel has none.
     pub fn is_on(&self) -> Option<bool> {
         let mode = fs::read_to_string(self.top.join(MODE)).ok()?;
         Some(mode.trim().parse::<u32>().is_ok_and(|mode| mode & NORMAL != 0))
     }
 
-    /// Switches it on until the result is dropped.
+    /// Switches balancing on until the result is dropped.
     pub fn switch_on(&self) -> Result<BalancingSwitch, BalancingError> {
         let was_on = self.is_on().ok_or(BalancingError::Missing)?;
         let before = self.settings();
@@ -108,7 +108,7 @@ impl BalancingFiles {
         Ok(switch)
     }
 
-    /// What is to be changed, as it is now; the switch itself is first, and so the first that is restored.
+    /// The settings that are to be changed, as they are now. The switch itself is first, so that it is also restored first.
     fn settings(&self) -> Settings {
         let scan = |(name, _): &(&str, &str)| {
             let mut paths = SCANS.iter().map(|place| self.top.join(format!("{place}{name}")));
@@ -119,7 +119,7 @@ impl BalancingFiles {
         all.map(|(path, value)| (path, value.trim().to_owned())).collect()
     }
 
-    /// Writes down what is there now, unless another program has done so.
+    /// Writes down the settings from before, unless another program has done so already.
     fn note(&self, before: &[(PathBuf, String)]) -> Result<(), BalancingError> {
         let path = self.top.join(BEFORE);
         let failed = |error| BalancingError::Write { path: path.clone(), error };
@@ -136,7 +136,7 @@ impl BalancingFiles {
         }
     }
 
-    /// What a program that was killed has left on, if there is one.
+    /// The settings that a program left on when it was killed, if there was one.
     pub fn left_behind(&self) -> Option<LeftBehind> {
         let record = self.top.join(BEFORE);
         let (process, start, before) = read(&record)?;
@@ -149,8 +149,8 @@ fn started(process: u32) -> Option<u64> {
     Some(TaskDir::of(&SysRoot::host(), process).stat().ok()?.start)
 }
 
-/// Whether a process with this start has ended. One that cannot be looked at may still run: this process may have no descriptor
-/// left, or /proc may hide others' processes.
+/// Whether the process with this number and start has ended. If it cannot be looked at, it may still run: this process may
+/// have no descriptor left, or /proc may hide processes of other users.
 fn has_ended(root: &SysRoot, process: u32, start: u64) -> bool {
     match TaskDir::of(root, process).stat() {
         Ok(stat) => stat.start != start,
@@ -158,7 +158,7 @@ fn has_ended(root: &SysRoot, process: u32, start: u64) -> bool {
     }
 }
 
-/// A record: the process, its start, and the files with what they contained before.
+/// Reads a record: the process, its start, and the files with what they contained before.
 fn read(record: &Path) -> Option<(u32, u64, Settings)> {
     let text = fs::read_to_string(record).ok()?;
     let (first, rest) = text.split_once('\n')?;
@@ -173,14 +173,14 @@ fn read(record: &Path) -> Option<(u32, u64, Settings)> {
 pub struct BalancingSwitch {
     before: Settings,
     record: PathBuf,
-    /// Whether it was on before, so that pages move anyway.
+    /// Whether balancing was on before. The kernel then moves pages anyway.
     pub was_on: bool,
 }
 
 impl Drop for BalancingSwitch {
     fn drop(&mut self) {
         let restored = self.before.iter().filter(|(path, value)| fs::write(path, value).is_ok()).count();
-        // What could not be restored can still be found.
+        // If a setting could not be restored, the record stays, so that a later program finds it.
         if restored == self.before.len() {
             _ = fs::remove_file(&self.record);
         }

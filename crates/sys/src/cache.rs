@@ -1,4 +1,4 @@
-//! Where a user's files that can be made again are kept.
+//! Where files of a user are kept that can be made again.
 
 use crate::user;
 use std::fs::{self, DirBuilder};
@@ -6,12 +6,12 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Names the directory for them, instead of all others.
+/// The variable with the directory for such files. If it is set, no other directory is used.
 pub const VARIABLE: &str = "NUMAKIT_CACHE";
 
-/// The directories for them, in order of preference: NUMAKIT_CACHE and no other, if it is set; of root /var/cache/numakit, of
-/// others numakit in XDG_CACHE_HOME or in .cache of their home, and at last one for `purpose` in the directory of temporary
-/// files.
+/// The directories for such files, in order of preference: NUMAKIT_CACHE and no other, if that is set; /var/cache/numakit
+/// for root; for other users numakit in XDG_CACHE_HOME or in .cache of their home, and last a directory for `purpose` in
+/// that of temporary files.
 pub fn folders(purpose: &str) -> Vec<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(folder) = variable(VARIABLE) {
@@ -27,7 +27,7 @@ pub fn folders(purpose: &str) -> Vec<PathBuf> {
     first.into_iter().chain([std::env::temp_dir().join(format!("numakit-{user}-{purpose}"))]).collect()
 }
 
-/// The content of a small file in a directory; none if there is none, or a user other than root could have written it.
+/// The content of a small file in a directory; `None` if there is none, or if a user other than root could have written it.
 pub fn load(folder: &Path, name: &str) -> Option<String> {
     user::is_trusted(folder).ok().filter(|trusted| *trusted)?;
     fs::read_to_string(folder.join(name)).ok()

@@ -1,5 +1,5 @@
-//! A chain of dependent loads at known addresses, in memory larger than the private caches: almost all of its time
-//! passes in waiting for loads. Where samples of it land tells what the samples of other programs mean.
+//! A chain of dependent loads at known addresses, in memory larger than the private caches: the program waits for loads
+//! almost all of the time. Where the samples of this chain land shows what samples of other programs mean.
 
 use crate::check;
 use std::arch::asm;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Loads in a round of the loop.
 const LOADS: u64 = 4;
-/// Instructions without effect before each load, and behind it.
+/// The number of instructions without effect before each load, and after it.
 const PADDING: u64 = 8;
 
 /// Bytes of an instruction without effect, and of a load.
@@ -79,7 +79,7 @@ impl LoadChain {
         for (line, next) in lines.iter_mut().zip(order) {
             line.0[0] = start + u64::from(next) * size_of::<Line>() as u64;
         }
-        // Without rounds to do it makes one, and says where the loop is.
+        // This round only tells where the loop is.
         let (at, loop_start) = follow(start, 1);
         Self { lines, at, loop_start }
     }
@@ -170,8 +170,8 @@ extern "C" fn follow_in_child(at: *mut c_void) -> c_int {
     0
 }
 
-/// Follows a chain from a line for some rounds; returns the line that it reached, and the address of the loop. It is
-/// not inlined, so that there is one loop.
+/// Follows a chain from a line for some rounds. Returns the line that it reached, and the address of the loop. It is not
+/// inlined, so that there is only one such loop.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 fn follow(from: u64, rounds: u64) -> (u64, u64) {

@@ -20,7 +20,7 @@ pub fn utc() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// How many minutes local time is ahead of UTC now; `None` if the system does not say.
+/// By how many minutes local time is ahead of UTC now; `None` if the system does not say.
 pub fn utc_offset() -> Option<i32> {
     let now = libc::time_t::try_from(utc() / 1_000_000_000).ok()?;
     // SAFETY: all zero bytes are a valid value; both pointers are to live values.
@@ -55,7 +55,7 @@ pub struct EndedUsage {
     pub faults: u64,
 }
 
-/// Of all descendants that have ended, were waited for, and whose parents were too.
+/// CPU time of all descendants that have ended, if they and their parents were waited for.
 pub fn ended_children() -> EndedUsage {
     let usage = usage(libc::RUSAGE_CHILDREN);
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
@@ -66,7 +66,7 @@ pub fn ended_children() -> EndedUsage {
     }
 }
 
-/// What these processes or threads have used.
+/// The resources that these processes or threads have used.
 pub(crate) fn usage(who: i32) -> libc::rusage {
     // SAFETY: all zero bytes are a valid value, which outlives the call.
     unsafe {
@@ -88,7 +88,7 @@ impl Alarm {
         Self { rung: AtomicU32::new(0) }
     }
 
-    /// Ends the present sleep, or else the next one. Callable from any thread.
+    /// Ends the present sleep; if nobody sleeps now, the next one. It may be called from any thread.
     pub fn ring(&self) {
         self.rung.store(1, Ordering::Release);
         wake(&self.rung, 1);

@@ -20,9 +20,9 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// How it ended, once it was reaped here.
+    /// The exit status, once the command was reaped here.
     end: Option<i32>,
-    /// Says how it ended while a tracer reaps it.
+    /// Where a tracer that reaps the command says how it ended.
     traced: Option<Arc<TracedEnd>>,
 }
 
@@ -32,12 +32,13 @@ impl Running {
         Self::start_with(words, &[])
     }
 
-    /// The same, with these variables in its environment.
+    /// Starts a program with these variables in its environment, in addition to those of this process.
     pub fn start_with(words: &[OsString], variables: &[(OsString, OsString)]) -> io::Result<Self> {
         Self::start_to(words, variables, None)
     }
 
-    /// The same. With `output`, it prints there and has no input, so that it leaves the terminal alone.
+    /// Starts a program. If there is an `output`, the program prints there and has no input, so that it leaves the terminal
+    /// alone.
     pub fn start_to(
         words: &[OsString],
         variables: &[(OsString, OsString)],
@@ -46,8 +47,8 @@ impl Running {
         Self::start_prepared(words, variables, output, inherited::restore)
     }
 
-    /// The same, with output to this file. The kernel kills it (SIGKILL) when the thread that calls this ends, however that
-    /// ends: nothing else would end it then.
+    /// Starts a program with its output in this file. The kernel kills the program (SIGKILL) when the calling thread ends,
+    /// in whatever way: nothing else would end it then.
     pub fn start_bound(
         words: &[OsString],
         variables: &[(OsString, OsString)],
@@ -79,7 +80,7 @@ impl Running {
         Ok(Self { child: command.spawn()?, end: None, traced: None })
     }
 
-    /// From now on a tracer in this process reaps it, and says here how it ended.
+    /// Lets a tracer in this process reap the command from now on; `tracer` then says how it ended.
     pub fn reaped_by(&mut self, tracer: Arc<TracedEnd>) {
         self.traced = Some(tracer);
     }
@@ -89,8 +90,9 @@ impl Running {
         self.child.id()
     }
 
-    /// The exit status once it has ended: its own, or 128 + the signal that killed it. To be called from the thread that
-    /// started it, which is its tracer if the program asks for one (`PTRACE_TRACEME`, as programs do that want no debugger).
+    /// The exit status once the command has ended: its own, or 128 + the signal that killed it. Call this from the thread
+    /// that started the command: that thread is its tracer if the program asks for one (`PTRACE_TRACEME`, as programs do
+    /// that want no debugger).
     pub fn ended(&mut self) -> io::Result<Option<i32>> {
         if let Some(end) = &self.traced {
             match end.status() {
@@ -104,7 +106,7 @@ impl Running {
             // SAFETY: a child that was not reaped; the status outlives the call.
             match check(unsafe { libc::waitpid(self.child.id() as i32, &mut status, libc::WNOHANG) } as i64) {
                 Ok(0) => break,
-                // Not its end: it stopped for the tracer that it asked for.
+                // The command has not ended: it stopped for the tracer that it asked for.
                 Ok(_) if libc::WIFSTOPPED(status) => ptrace::let_run_on(self.child.id(), status),
                 Ok(_) => {
                     self.end = ExitStatus::from_raw(status).code().or(Some(128 + libc::WTERMSIG(status)))
@@ -125,8 +127,8 @@ impl Running {
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
-    /// Ends it by SIGTERM, and if it has not ended after `patience`, by SIGKILL. Returns its exit status. SIGINT is no way
-    /// to end what we started: shells let their background commands ignore it, and their children with them.
+    /// Ends the command by SIGTERM, and by SIGKILL if it has not ended after `patience`. Returns its exit status. SIGINT
+    /// would not do: shells let their background commands and the children of these ignore it.
     pub fn end(&mut self, patience: Duration) -> io::Result<i32> {
         self.signal(libc::SIGTERM);
         let late = Instant::now() + patience;

@@ -1,4 +1,4 @@
-//! A timer of CPU time whose signal notes where it interrupts the calling thread: what `libnumaexplain.so` sees in
+//! A timer of CPU time whose signal notes where it interrupts the calling thread. It sees what `libnumaexplain.so` sees in
 //! programs, without the library.
 
 use crate::thread_timer::ThreadTimer;
@@ -13,7 +13,7 @@ const ROOM: usize = 256;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static PLACES: [AtomicU64; ROOM] = [const { AtomicU64::new(0) }; ROOM];
-/// The handler has one list.
+/// The owner of the handler's list. There is one list, so there is one timer at a time.
 static OWNER: Mutex<()> = Mutex::new(());
 
 /// The signal: a real-time signal from the end, where libraries take none.
@@ -42,7 +42,8 @@ pub struct CpuTimer {
 }
 
 impl CpuTimer {
-    /// Expires each time the calling thread has used this much CPU time. One at a time: a second one waits.
+    /// Makes a timer that expires each time the calling thread has used this much CPU time. If there is another timer, this
+    /// waits until that is dropped.
     pub fn every(period: Duration) -> io::Result<Self> {
         let owner = OWNER.lock().unwrap_or_else(PoisonError::into_inner);
         COUNT.store(0, Ordering::Relaxed);
@@ -60,7 +61,7 @@ impl CpuTimer {
         COUNT.load(Ordering::Relaxed)
     }
 
-    /// The addresses of the instructions that it interrupted, the first 256.
+    /// The addresses of the first 256 instructions that it interrupted.
     pub fn places(&self) -> Vec<u64> {
         PLACES[..self.count().min(ROOM)].iter().map(|place| place.load(Ordering::Relaxed)).collect()
     }

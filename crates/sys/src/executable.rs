@@ -40,8 +40,8 @@ fn executable(file: &Path) -> io::Result<()> {
     user::access(file, Access::EXEC_OK)
 }
 
-/// Why a program runs with other privileges than its user's, so that the loader ignores preloaded libraries; none if
-/// it does not.
+/// Why a program runs with other privileges than its user's; the loader then ignores preloaded libraries. `None` if the
+/// program does not.
 pub fn raises_rights(file: &Path) -> io::Result<Option<&'static str>> {
     let meta = std::fs::metadata(file)?;
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
@@ -61,13 +61,13 @@ pub fn c_library() -> Option<PathBuf> {
     file_of(c"getpid")
 }
 
-/// The file of the allocator of this process: the C library, or a library that is preloaded in its place; none if the
+/// The file of this process's allocator: the C library, or a preloaded library that replaces its allocator; `None` if the
 /// program is statically linked.
 pub fn allocator() -> Option<PathBuf> {
     file_of(c"malloc")
 }
 
-/// The file of the function that all callers of this name get.
+/// The file with the function that every caller of this name gets.
 fn file_of(function: &CStr) -> Option<PathBuf> {
     // SAFETY: the name is a C string, and the structure is plain; what it points to belongs to the loader, and stays
     // as long as the library, which nobody unloads: the program itself needs it.

@@ -11,9 +11,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Opens an existing regular file, without O_CREAT: so the kernel's protection of other users' files in shared
-/// directories (fs.protected_regular) does not apply. A symbolic link, or what is not a regular file, is an error of
-/// the kind `InvalidInput`.
+/// Opens an existing regular file without O_CREAT, so that the kernel's protection of other users' files in shared
+/// directories (fs.protected_regular) does not apply. If it is a symbolic link, or no regular file, the error is of the kind
+/// `InvalidInput`.
 pub fn open_existing(path: &Path, writable: bool) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let opened = File::options().read(true).write(writable).custom_flags(flags).open(path);
@@ -26,8 +26,8 @@ pub fn open_existing(path: &Path, writable: bool) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { odd("it is not a regular file") }
 }
 
-/// Opens a file for reading, following links. What is not a regular file (a FIFO, a device, a directory) is an error
-/// of the kind `InvalidInput`: so this never waits.
+/// Opens a file for reading, following links. If it is no regular file but a FIFO, a device or a directory, the error is of
+/// the kind `InvalidInput`: so this never waits.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     // Opening a device can have effects, so its kind is checked first.
     regular(&std::fs::metadata(path)?)?;
@@ -36,8 +36,9 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads a text that a process left for those who observe it, such as the names of its compiled code. It has at most `most` bytes, and
-/// belongs to root, to this user or to that of the process: anybody may write into /tmp. Never waits, as [`open_to_read`].
+/// Reads a text that a process wrote for its observers, such as the names of its compiled code. The file must have at most
+/// `most` bytes, and belong to root, to this user or to the user of the process, since any user may write into /tmp. This
+/// never waits, as [`open_to_read`] does not.
 pub fn text_of_process(path: &Path, process: u32, most: u64) -> io::Result<String> {
     let file = open_to_read(path)?;
     let user = std::fs::metadata(format!("/proc/{process}"))?.uid();
@@ -128,7 +129,7 @@ pub fn create_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<(
     }
 }
 
-/// For the flags of an open: a link at the end of the path is not followed but an error.
+/// A flag for opening a file: if the path ends with a link, that is an error, and the link is not followed.
 pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
 /// An unnamed file in memory.
@@ -187,7 +188,7 @@ fn fill(file: &mut File, content: &[u8], mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Gives a file without a name this one, unless it is taken.
+/// Gives an unnamed file this name, unless the name is taken.
 pub(crate) fn link(file: &File, path: &Path) -> io::Result<()> {
     Ok(linkat(CWD, path_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
@@ -224,7 +225,7 @@ pub fn duplicate_from(file: &File, minimum: RawFd) -> io::Result<File> {
     }
 }
 
-/// Whether the limit of open files of this process is the reason.
+/// Whether an error is the limit of open files of this process.
 pub fn is_at_open_files_limit(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }

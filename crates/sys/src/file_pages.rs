@@ -13,10 +13,11 @@ use std::os::fd::AsRawFd;
 /// Mappings are aligned to this, so that huge pages of the cache are mapped as such.
 const HUGE: usize = 2 << 20;
 
-/// Pages in one call of process_vm_readv (IOV_MAX).
+/// Maximum number of pages in one call of process_vm_readv (IOV_MAX).
 const TOUCHED: usize = 1024;
 
-/// Pages in one call of move_pages that moves: the call first empties the lists of all CPUs.
+/// Maximum number of pages in one call of move_pages that moves them. It is large, since each call first empties the lists
+/// of all CPUs.
 const MOVED: usize = 4096;
 
 /// `HUGETLBFS_MAGIC` of the kernel.
@@ -52,8 +53,8 @@ impl PageState {
     }
 }
 
-/// A part of a file in the address space of this process, with inaccessible pages around it: so it is a mapping of its
-/// own in `numa_maps` and `smaps`. Pages are numbered from its start.
+/// A part of a file in the address space of this process. There are inaccessible pages around it, so that it is a separate
+/// mapping in `numa_maps` and `smaps`. Pages are numbered from its start.
 #[derive(Debug)]
 pub struct FileWindow {
     reserved: *mut u8,
@@ -107,8 +108,8 @@ impl FileWindow {
         self.pages as u32
     }
 
-    /// Which pages are in the cache (mincore). Since Linux 5.2 all, unless this process may write to the file or owns
-    /// it: see [`tells_cached`].
+    /// Which pages are in the cache (mincore). Since Linux 5.2 the kernel calls all pages cached, unless this process may
+    /// write to the file or owns it: see [`tells_cached`].
     pub fn cached(&self) -> io::Result<Vec<bool>> {
         let mut cached = vec![0u8; self.pages];
         // SAFETY: the kernel writes one byte for each page of the mapping.
@@ -150,8 +151,8 @@ impl FileWindow {
         Ok(migrate::pages_call(0, &addresses, None)?.into_iter().map(PageState::of).collect())
     }
 
-    /// Moves pages that were touched, each to the node beside it. `all` also moves those that other processes map,
-    /// which needs CAP_SYS_NICE.
+    /// Moves pages that were touched, each to the node beside it in `nodes`. With `all`, pages that other processes map are
+    /// moved too, which needs CAP_SYS_NICE.
     pub fn relocate(&self, pages: &[u32], nodes: &[u32], all: bool) -> io::Result<Vec<PageState>> {
         let movable = if all { Movable::All } else { Movable::Own };
         let mut states = Vec::with_capacity(pages.len());
@@ -175,11 +176,12 @@ impl Drop for FileWindow {
     }
 }
 
-/// How far beyond the end of a file pages are asked for: another process may let the file grow meanwhile, by less.
+/// How far beyond the end of a file pages are asked for. Another process may let the file grow meanwhile, but not by all of
+/// these distances.
 const BEYOND: [u64; 3] = [HUGE as u64, 1 << 30, 1 << 40];
 
-/// Whether the kernel tells this process which pages of a file are cached: asked of pages far beyond the end, which are
-/// not, but which a kernel that does not tell calls cached.
+/// Whether the kernel tells this process which pages of a file are cached. This asks about pages far beyond the end, which
+/// are not cached: a kernel that does not tell calls them cached.
 pub fn tells_cached(file: &File) -> io::Result<bool> {
     let end = file.metadata()?.len().next_multiple_of(HUGE as u64);
     for beyond in BEYOND {
@@ -195,7 +197,7 @@ pub fn tells_cached(file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether the file is on hugetlbfs, whose pages belong to no cache.
+/// Whether the file is on hugetlbfs, whose pages are not in the page cache.
 pub fn is_of_pool(file: &File) -> io::Result<bool> {
     Ok(fstatfs(file)?.f_type == HUGETLBFS)
 }

@@ -6,7 +6,7 @@ use rustix::thread::futex::{self, Flags};
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU32;
 
-/// All threads that sleep on a word: the kernel takes a signed number.
+/// How many threads to wake, to wake all that sleep on a word: the kernel takes a signed number.
 pub(crate) const ALL: u32 = i32::MAX as u32;
 
 /// Wakes at most this many threads that sleep on the word.
@@ -20,7 +20,7 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, deadline: Option<u64>) -> bool 
     sleep(word, Flags::PRIVATE, value, deadline)
 }
 
-/// The same on a word in memory that other processes share.
+/// Sleeps as [`wait`] does, on a word in memory that other processes share.
 pub(crate) fn wait_shared(word: &AtomicU32, value: u32, deadline: u64) -> bool {
     sleep(word, Flags::empty(), value, Some(deadline))
 }

@@ -6,17 +6,17 @@ use crate::futex::{ALL, wait, wake};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The gate. Opening it is one system call and waiting for all is another, whatever the number of members; nothing is
-/// locked or allocated.
+/// The gate. Opening it is one system call, and waiting for all members is a second one, however many members there are;
+/// nothing is locked or allocated.
 ///
 /// A member that is late is left out of the rounds that begin before it is back.
 #[derive(Debug)]
 pub struct Gate {
-    /// Members sleep on it: the number of the round.
+    /// The number of the round; members sleep on this word.
     round: AtomicU32,
     /// The opener sleeps on it: the round (upper half), and how many members are not back.
     out: AtomicU32,
-    /// The round that each member is out for; 0 when it is not.
+    /// The round in which each member is out; 0 if the member is back.
     members: Box<[AtomicU32]>,
     closed: AtomicBool,
 }
@@ -30,11 +30,11 @@ impl Gate {
         Self { round: AtomicU32::new(0), out: AtomicU32::new(0), members, closed: AtomicBool::new(false) }
     }
 
-    /// Lets all members through that are back, and waits until they are back again, at most for the timeout. Only one
-    /// thread may open a gate. False if a member is not back.
+    /// Starts a round: lets the members that are back through, and waits until they are back again, or until the timeout.
+    /// Only one thread may open a gate. False if any member is not back.
     pub fn open(&self, timeout: Duration) -> bool {
         let round = self.round.load(Ordering::Relaxed).wrapping_add(1).max(1);
-        // The count is set before members start, so that those that return find it.
+        // The count is set before members start, so that members that return find it.
         let all = self.members.len() as u32;
         self.out.store(round << 16 | all, Ordering::Relaxed);
         let back = self.members.iter().filter(|m| m.load(Ordering::Acquire) == 0);
@@ -77,7 +77,7 @@ impl Gate {
     pub fn back(&self, member: usize) {
         let round = self.members[member].swap(0, Ordering::AcqRel);
         let mut out = self.out.load(Ordering::Acquire);
-        // A late member finds another round and does not change its count.
+        // A late member finds the number of a later round, and does not change that round's count.
         while out >> 16 == round & HALF && out & HALF != 0 {
             match self.out.compare_exchange_weak(out, out - 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) if out & HALF == 1 => return wake(&self.out, 1),

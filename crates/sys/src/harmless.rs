@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-/// What is written for a character that is left out.
+/// The character that replaces one that is left out.
 const LEFT_OUT: char = '\u{fffd}';
 
-/// The text without what a terminal would obey or what changes the order of its characters: each such character becomes U+FFFD, so
-/// that columns and formats stay as they are. Line breaks and tabs stay, and with `colors` what sets colors and weights.
+/// The text without characters that a terminal would obey, or that change the order of other characters. Each is replaced by
+/// U+FFFD, so that columns and formats stay as they are. Line breaks and tabs stay; with `colors`, sequences that set colors
+/// and weights stay too.
 pub(crate) fn harmless(text: &str, colors: bool) -> Cow<'_, str> {
     if !text.chars().any(is_obeyed) {
         return Cow::Borrowed(text);

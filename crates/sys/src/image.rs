@@ -12,7 +12,7 @@ const SHELL: &CStr = c"/bin/sh";
 /// For the child before exec.
 const STACK: usize = 256 << 10;
 
-/// Everything for exec, so that the child does not allocate.
+/// All memory that exec needs, so that the child does not allocate.
 pub(crate) struct Image {
     file: CString,
     words: Vec<CString>,
@@ -72,9 +72,9 @@ impl Image {
         }
     }
 
-    /// Starts it in a child, which calls `prepare` first; returns the child's PID after exec. Until then the child shares
-    /// this memory, and this thread waits: `prepare` must neither allocate nor take locks. Signals are blocked until
-    /// exec.
+    /// Starts the program in a child, which calls `prepare` first; returns the child's PID after exec. Until then the child
+    /// shares the memory of this process, and this thread waits: `prepare` must neither allocate nor take locks. Signals are
+    /// blocked until exec.
     pub fn start(&self, prepare: impl Fn() -> io::Result<()>) -> io::Result<u32> {
         let prepare = self.preparation(&prepare);
         let state =
@@ -170,7 +170,7 @@ impl Pointers {
     }
 }
 
-/// Calls it with all signals blocked.
+/// Calls a function with all signals blocked.
 pub(crate) fn without_signals<T>(then: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are initialised before use and outlive the calls.
     let before = unsafe {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 /// Bit N: signal N was blocked.
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
-/// SIGPIPE was ignored; the runtime always ignores it.
+/// Whether SIGPIPE was ignored when this process started; Rust's runtime always ignores it later.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
 /// The kernel's signals have the numbers 1 to 64; bit 0 is the last one.

@@ -12,11 +12,11 @@ pub enum StandardInput {
     Endless,
     /// A file, at this offset now.
     File(u64),
-    /// A pipe or a socket: what was read is gone.
+    /// A pipe or a socket: bytes that were read are gone.
     Once,
 }
 
-/// That of this process.
+/// The standard input of this process.
 pub fn standard() -> StandardInput {
     if isatty(stdin()) {
         return StandardInput::Endless;
@@ -33,7 +33,7 @@ pub fn standard() -> StandardInput {
 }
 
 impl StandardInput {
-    /// Goes back to where it was.
+    /// If the standard input is a file, goes back to the offset that it had.
     pub fn rewind(self) -> io::Result<()> {
         match self {
             Self::File(offset) => Ok(seek(stdin(), SeekFrom::Start(offset)).map(drop)?),

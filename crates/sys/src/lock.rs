@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Locks a part exclusively. False if another description has a lock in it; then nothing has changed. The file must be
+/// Locks a part exclusively. False if another description has a lock in the part; then nothing has changed. The file must be
 /// open for writing.
 pub fn try_lock(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
     taken(set(file, libc::F_WRLCK, part))

@@ -19,7 +19,7 @@ unsafe impl Send for SharedWords {}
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// New memory of this many words; pages are allocated when they are written.
+    /// Maps memory of this many words. Its pages are allocated when they are written.
     pub fn anonymous(len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
     }

@@ -8,7 +8,7 @@ use std::io;
 const NODE_WORDS: usize = 16;
 /// The status of a page that is not present.
 const ABSENT: i32 = -libc::ENOENT;
-/// Pages in one call.
+/// Maximum number of pages in one call.
 const CHUNK: usize = 512;
 
 /// Moves all pages of a process from some nodes to others, node by node in order. Returns how many could not be moved.
@@ -34,7 +34,7 @@ pub fn move_process(process: u32, from: &CpuSet, to: &CpuSet) -> io::Result<u64>
 pub struct Moved {
     /// Moved to the node.
     pub moved: u64,
-    /// Still on other nodes.
+    /// Pages that are still on other nodes.
     pub left: u64,
 }
 
@@ -76,9 +76,9 @@ pub fn move_pages(process: u32, pages: &[(u64, u32)]) -> io::Result<u64> {
 /// Which pages may be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Movable {
-    /// Those that no other process maps.
+    /// Pages that no other process maps.
     Own = 1 << 1,
-    /// All; needs CAP_SYS_NICE.
+    /// All pages; this needs CAP_SYS_NICE.
     All = 1 << 2,
 }
 
@@ -87,8 +87,8 @@ pub(crate) fn own_nodes(pages: &[u64]) -> io::Result<Vec<Option<u32>>> {
     Ok(pages_call(0, pages, None)?.into_iter().map(|node| u32::try_from(node).ok()).collect())
 }
 
-/// The nodes of pages, after moving them if `nodes` is given; negative numbers are errors of single pages. Process 0 is
-/// this one.
+/// The nodes of pages. If `nodes` is given, the pages are moved before. Negative numbers are errors of single pages. Process
+/// 0 is this process.
 pub(crate) fn pages_call(
     process: u32,
     pages: &[u64],

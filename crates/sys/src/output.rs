@@ -92,7 +92,7 @@ impl OutputFile {
         };
         let renamed = match self.existing {
             Existing::Keep => rename_to_free(&name, &self.place),
-            // It may have been replaced by something else meanwhile.
+            // Something else may have replaced the existing file meanwhile, so it is checked again.
             Existing::Replace => place(&self.place, self.existing).and_then(|place| fs::rename(&name, place)),
         };
         self.name = Some(name);
@@ -158,7 +158,7 @@ fn temporary_name(place: &Path) -> PathBuf {
     name.into()
 }
 
-/// Copies the mode of the replaced file and, if permitted, its owner.
+/// Copies the mode of the file that is replaced and, if permitted, its owner.
 fn take_after(file: &File, replaced: &Metadata) -> io::Result<()> {
     file.set_permissions(replaced.permissions())?;
     let _ = fchown(file.as_fd(), Some(replaced.uid()), Some(replaced.gid()));

@@ -13,9 +13,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 /// Maximum of pages in one query of nodes. The kernel takes the lock for 16 of them at a time.
 pub const MAX_QUERY: usize = 512;
 
-/// Maximum of pages in a piece: about 15 us of holding the lock. A thread of the process that wants to change mappings waits
-/// that long by looking at the lock again and again; if it were held longer, the kernel would put the thread to sleep, and to
-/// wake it takes longer than the piece.
+/// Maximum number of pages in a piece: the lock is held for about 15 us. A thread of the process that wants to change
+/// mappings waits that long by looking at the lock again and again. If the lock were held longer, the kernel would put the
+/// thread to sleep, and waking it takes longer than the piece.
 const PIECE_PAGES: u64 = 1024;
 
 /// Maximum of bytes that a piece spans, as page tables without pages are walked too.
@@ -90,7 +90,7 @@ fn pool(size: u64) -> io::Result<(u32, u32)> {
 #[derive(Debug)]
 struct Pagemap {
     file: File,
-    /// Whether the kernel has PAGEMAP_SCAN (6.7); else every entry is read.
+    /// Whether the kernel has PAGEMAP_SCAN (6.7). If not, every entry is read.
     scans: Cell<bool>,
 }
 

@@ -37,8 +37,8 @@ impl PerfEvent {
     }
 }
 
-/// For how long a group was enabled and for how long it counted, in ns since it was opened. It counts for a part of the
-/// time if the PMU has fewer counters than there are events (multiplexing).
+/// For how long a group was enabled and for how long it counted, in ns since it was opened. If the PMU has fewer counters
+/// than there are events, the group counts only for a part of the time (multiplexing).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
     /// Time enabled.
@@ -76,7 +76,7 @@ pub enum Errno {
     Busy,
     /// ENOSYS: the kernel has no performance events.
     NoCall,
-    /// Anything else.
+    /// Any other error.
     Other,
 }
 
@@ -96,7 +96,7 @@ impl Errno {
         })
     }
 
-    /// The error of this class; `Other` is an I/O error.
+    /// An error of this class; for `Other`, it is EIO.
     pub fn error(self) -> io::Error {
         io::Error::from_raw_os_error(match self {
             Self::Denied => libc::EACCES,
@@ -133,7 +133,7 @@ const ENABLE: libc::Ioctl = libc::_IO(b'$' as u32, 0);
 
 #[derive(Debug)]
 struct KernelGroup {
-    /// The leader comes first. The other descriptors only keep their events open.
+    /// The files of the group's events. The first one is the leader; the others only keep their events open.
     files: Vec<File>,
 }
 
@@ -161,8 +161,8 @@ impl Counters for KernelCounters {
     }
 }
 
-/// Opens an event of the calling thread that counts nothing, and closes it. The kernels of Debian and Ubuntu refuse it
-/// only after they have read what is asked for.
+/// Opens an event of the calling thread that counts nothing, and closes it: so a refusal is found out. The kernels of Debian
+/// and Ubuntu refuse an event only after they have read its attributes, so these must be valid.
 pub fn attempt() -> io::Result<()> {
     let mut attr = perf_event_attr {
         type_: bindings::PERF_TYPE_SOFTWARE,
@@ -223,7 +223,7 @@ impl EventGroup for KernelGroup {
         // SAFETY: any bytes are valid integers, and the slice covers part of the array.
         let bytes = unsafe { std::slice::from_raw_parts_mut(answer.as_mut_ptr().cast::<u8>(), length) };
         let read = (&self.files[0]).read(bytes)?;
-        // A group whose CPU went offline has fewer counts or none.
+        // If the CPU of a group went offline, the group has fewer counts or none.
         if read < length || answer[0] != self.files.len() as u64 {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,

@@ -1,6 +1,5 @@
-//! What the kernel lets this process do: each system call that may be refused is tried once,
-//! without an effect, and every refusal has its reason. Nothing else in numakit guesses from an
-//! errno of these calls.
+//! What the kernel lets this process do. Each system call that may be refused is tried once, without an effect, and every
+//! refusal has its reason. No other part of numakit guesses from an errno of these calls.
 
 mod grant;
 mod surroundings;
@@ -39,7 +38,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// All, in the order in which they are shown.
+    /// All permissions, in the order in which they are shown.
     pub const ALL: [Self; 8] = [
         Self::Affinity,
         Self::Policies,
@@ -79,7 +78,7 @@ impl Permission {
         }
     }
 
-    /// How numakit does without it.
+    /// How numakit works without the permission, in words.
     pub fn substitute(self) -> &'static str {
         match self {
             Self::Policies => "first touch on the thread's CPU",
@@ -92,7 +91,7 @@ impl Permission {
         }
     }
 
-    /// What is lost where it is refused.
+    /// What is lost if the permission is refused, in words.
     pub fn loss(self) -> &'static str {
         match self {
             Self::Policies => "--memory bind, prefer, interleave and weighted",
@@ -160,7 +159,7 @@ fn attempt_limit(resource: Resource, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Whether the call is refused, and not only what it was asked with.
+/// Whether the call itself is refused, and not only its arguments.
 fn refuses<T>(result: &io::Result<T>) -> bool {
     let errno = result.as_ref().err().and_then(io::Error::raw_os_error);
     matches!(errno, Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
@@ -171,11 +170,11 @@ fn refuses<T>(result: &io::Result<T>) -> bool {
 pub enum Refuser {
     /// A seccomp filter.
     Filter,
-    /// The kernel is built without it; the build option.
+    /// The kernel is built without the call; the name of the build option.
     Kernel(&'static str),
     /// `kernel.perf_event_paranoid`, with its value.
     Paranoid(i64),
-    /// A resource limit, and a capability that would do without it.
+    /// A resource limit. With a capability, the limit does not apply.
     Limit {
         /// The limit, as `ulimit` and documentation call it.
         limit: &'static str,
@@ -218,7 +217,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What this process may do, found out once.
+/// What this process may do. It is found out once.
 #[derive(Debug, Clone, Default)]
 pub struct Permissions {
     /// Where it runs.
@@ -228,13 +227,13 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Those of this process. The first call tries everything, real-time priority on a thread of its own.
+    /// The permissions of this process. The first call tries everything, real-time priority on a thread of its own.
     pub fn own() -> &'static Self {
         static OWN: OnceLock<Permissions> = OnceLock::new();
         OWN.get_or_init(|| Self::own_of(&Permission::ALL))
     }
 
-    /// The same, but only these are tried; all others count as permitted.
+    /// The permissions of this process, of which only these are tried; all others count as permitted.
     pub fn own_of(permissions: &[Permission]) -> Self {
         let surroundings = Surroundings::own().clone();
         Self::with(&SysRoot::host(), surroundings, permissions, Permission::attempt)
@@ -262,7 +261,7 @@ impl Permissions {
         Self { surroundings, refusals }
     }
 
-    /// Whether it is permitted, or why not.
+    /// Whether something is permitted; if not, why.
     pub fn check(&self, permission: Permission) -> Result<(), &Refusal> {
         match self.refusals.iter().find(|refusal| refusal.permission == permission) {
             Some(refusal) => Err(refusal),
@@ -274,14 +273,14 @@ impl Permissions {
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
 
-/// Mode of a process that has a filter, in `Seccomp:` of its status.
+/// The mode of a process that has a filter, in the line `Seccomp:` of its status.
 const FILTERED: &str = "2";
 /// The first level at which kernels of Debian and Ubuntu refuse users all performance events.
 const NO_EVENTS: i64 = 3;
 
 fn refuser(root: &SysRoot, status: &TaskStatus, permission: Permission, error: &io::Error) -> Refuser {
     let option = match permission {
-        // With the capability no limit counts.
+        // With the capability, no limit applies, so the control group must be the reason.
         Permission::RealTime if status.is_capable(CAP_SYS_NICE) => return Refuser::NoBudget,
         Permission::RealTime => {
             return Refuser::Limit { limit: "RLIMIT_RTPRIO", capability: "CAP_SYS_NICE" };

@@ -38,12 +38,12 @@ impl MemoryPolicy {
         Self::new(MPOL_DEFAULT, &CpuSet::new())
     }
 
-    /// From this node as long as it has free memory.
+    /// Allocates from this node as long as it has free memory, then from others.
     pub fn preferred(node: u32) -> Self {
         Self::new(MPOL_PREFERRED, &CpuSet::range(node, node))
     }
 
-    /// From these nodes only.
+    /// Allocates from these nodes only.
     pub fn bind(nodes: &CpuSet) -> Self {
         Self::new(MPOL_BIND, nodes)
     }
@@ -61,7 +61,7 @@ impl MemoryPolicy {
         Self::new(mode, &memory.nodes)
     }
 
-    /// The option of numactl that sets it; none for the default.
+    /// The option of numactl that sets this policy; `None` for the default.
     pub fn numactl(&self) -> Option<String> {
         let option = match self.mode {
             MPOL_PREFERRED => "--preferred",

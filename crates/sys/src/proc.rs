@@ -33,17 +33,17 @@ pub struct TaskDir<'a> {
 }
 
 impl<'a> TaskDir<'a> {
-    /// Of a process.
+    /// The directory of a process.
     pub fn of(root: &'a SysRoot, pid: u32) -> Self {
         Self { root, path: format!("{FOLDER}/{pid}"), pid: Some(pid) }
     }
 
-    /// Of this process; in a capture, of the process that made it.
+    /// The directory of this process; in a capture, of the process that made it.
     pub fn own(root: &'a SysRoot) -> Self {
         Self { root, path: format!("{FOLDER}/self"), pid: None }
     }
 
-    /// Of one of its threads.
+    /// The directory of a thread of this process.
     pub fn thread(&self, tid: u32) -> Self {
         Self { root: self.root, path: format!("{}/task/{tid}", self.path), pid: Some(tid) }
     }
@@ -102,7 +102,7 @@ impl<'a> TaskDir<'a> {
         Ok(threads)
     }
 
-    /// The same without reading the list of a single-threaded process; none if it has ended.
+    /// The threads of the process. If it has only one, the list is not read; empty if the process has ended.
     pub fn live_threads(&self) -> Vec<u32> {
         match (self.thread_count(), self.pid) {
             (Some(0 | 1), Some(pid)) => vec![pid],
@@ -110,7 +110,8 @@ impl<'a> TaskDir<'a> {
         }
     }
 
-    /// How many threads the process has, from the link count of a directory. Only on this machine.
+    /// How many threads the process has, from the link count of a directory. This works only on this machine, not in a
+    /// capture.
     pub fn thread_count(&self) -> Option<u64> {
         self.root.links(&self.path("task"))?.checked_sub(2)
     }
@@ -137,7 +138,7 @@ pub fn pid_namespace(root: &SysRoot) -> Option<u64> {
     namespace(root, "pid")
 }
 
-/// A namespace of the process that reads, by the name of its kind.
+/// The number of a namespace of the process that reads, by the name of its kind.
 pub fn namespace(root: &SysRoot, kind: &str) -> Option<u64> {
     let link = root.link(&TaskDir::own(root).path(&format!("ns/{kind}"))).ok()?;
     link.strip_prefix(kind)?.strip_prefix(":[")?.strip_suffix(']')?.parse().ok()

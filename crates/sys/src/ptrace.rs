@@ -12,19 +12,19 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Why a traced thread stopped. After [`Stop::Ended`] it is gone; in all other cases it waits to be resumed.
+/// Why a traced thread stopped. After [`Stop::Ended`] the thread is gone; in all other cases it waits to be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// It was interrupted by [`Tracer::interrupt`], or it is new and traced from now on.
+    /// The thread was interrupted by [`Tracer::interrupt`], or it is new and traced from now on.
     Interrupted,
-    /// It receives this signal, which [`Tracer::resume`] must pass on.
+    /// The thread receives this signal, which [`Tracer::resume`] must pass on.
     Signal(i32),
-    /// Its process is stopped; [`Tracer::leave_stopped`] keeps it so until it is continued.
+    /// The process of the thread is stopped; [`Tracer::leave_stopped`] keeps it so until it is continued.
     Group,
-    /// It created this thread or process, which is traced too.
+    /// The thread created this thread or process, which is traced too.
     Created(u32),
-    /// It executed a program. The other threads of the process are gone, and it has the number of the process; this is
-    /// the one that it had before.
+    /// The thread executed a program. The other threads of its process are gone, and it has the number of the process now;
+    /// this is the number that it had before.
     Executed(u32),
     /// It ended, with this status as a shell gives it.
     Ended(i32),
@@ -35,7 +35,7 @@ pub enum Stop {
 pub struct TracedRegisters {
     /// The registers.
     pub registers: UserRegisters,
-    /// Whether it stopped on its way out of a system call. Where the kernel does not say so, false.
+    /// Whether the thread stopped on its way out of a system call; false if the kernel does not say so.
     pub in_call: bool,
 }
 
@@ -53,7 +53,7 @@ fn in_call(_: &libc::user_regs_struct) -> bool {
 /// Traces threads.
 #[derive(Debug)]
 pub struct Tracer {
-    /// Not for other threads.
+    /// Keeps the tracer on its thread, as the kernel demands.
     own: PhantomData<*const ()>,
 }
 
@@ -66,7 +66,7 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACECLONE
 const RESTART_WITHOUT_HANDLER: i64 = 514;
 
 impl Tracer {
-    /// For the calling thread. Stops of traced threads raise no SIGCHLD in this process from now on.
+    /// Makes the tracer of the calling thread. From now on, stops of traced threads raise no SIGCHLD in this process.
     pub fn new() -> io::Result<Self> {
         // SAFETY: all zero bytes are a valid value: the default action without flags.
         unsafe {
@@ -84,7 +84,7 @@ impl Tracer {
         check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, 0usize, OPTIONS as usize) }).map(drop)
     }
 
-    /// The same without what it creates or executes.
+    /// Traces a running thread without stopping it, but not what it creates or executes.
     pub fn seize_alone(&self, thread: u32) -> io::Result<()> {
         // SAFETY: plain integers.
         check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, 0usize, 0usize) }).map(drop)
@@ -97,7 +97,7 @@ impl Tracer {
         check(unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, 0usize, 0usize) }).map(drop)
     }
 
-    /// The registers of a stopped thread; none of a 32-bit program.
+    /// The registers of a stopped thread; `None` for a 32-bit program.
     pub fn registers(&self, thread: u32) -> io::Result<Option<TracedRegisters>> {
         Ok(self
             .raw_registers(thread)?
@@ -116,9 +116,9 @@ impl Tracer {
         Ok((vector.iov_len == size).then_some(registers))
     }
 
-    /// After [`Stop::Interrupted`]: if the interruption ended a system call that the kernel would not restart
-    /// (`epoll_wait` is one), lets it be restarted. The program does not see EINTR unless a handler of a signal runs.
-    /// True if there was such a call.
+    /// Call this after [`Stop::Interrupted`]. If the interruption ended a system call that the kernel would not restart
+    /// (`epoll_wait` is one), lets it be restarted: the program does not see EINTR unless a handler of a signal runs. True
+    /// if there was such a call.
     #[cfg(target_arch = "x86_64")]
     pub fn repair_call(&self, thread: u32) -> io::Result<bool> {
         let Some(mut registers) = self.raw_registers(thread)? else { return Ok(false) };
@@ -176,7 +176,7 @@ impl Tracer {
         }
     }
 
-    /// Waits for the next stop of this traced thread, whatever others do.
+    /// Waits for the next stop of this traced thread, whatever other threads do.
     pub fn next_of(&self, thread: u32) -> io::Result<Stop> {
         let mut status = 0;
         // SAFETY: the status outlives the call.
@@ -217,9 +217,9 @@ impl Tracer {
 pub fn let_run_on(child: u32, status: i32) {
     let signal = libc::WSTOPSIG(status);
     let (request, signal) = match signal {
-        // A traced program that job control stopped would not hear SIGCONT. So it is traced no more.
+        // If job control stopped a traced program, SIGCONT would not reach it. So it is traced no more.
         libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => (libc::PTRACE_DETACH, signal),
-        // The kernel tells a tracer so that the program executed another one. Nobody wants the signal.
+        // This is how the kernel tells a tracer that the program executed a different one. Nobody wants the signal.
         libc::SIGTRAP if is_sent_by_process(child) => (libc::PTRACE_CONT, 0),
         _ => (libc::PTRACE_CONT, signal),
     };
@@ -238,7 +238,7 @@ fn is_sent_by_process(child: u32) -> bool {
     }
 }
 
-/// How a child ended that a [`Tracer`] reaps, for other threads: they must not wait for it themselves, or they would
+/// How a child ended that a [`Tracer`] reaps, for other threads. They must not wait for the child themselves: they would
 /// take stops that the tracer waits for.
 #[derive(Debug, Default)]
 pub struct TracedEnd(AtomicI64);
@@ -252,7 +252,7 @@ impl TracedEnd {
         let _ = crate::supervise::send(std::process::id(), libc::SIGCHLD);
     }
 
-    /// The tracer has ended, and the child runs on: from now on it is waited for like any other.
+    /// Notes that the tracer has ended and the child runs on: from now on the child is waited for like any other.
     pub fn detach(&self) {
         let _ = self.0.compare_exchange(0, DETACHED, Ordering::AcqRel, Ordering::Acquire);
         let _ = crate::supervise::send(std::process::id(), libc::SIGCHLD);

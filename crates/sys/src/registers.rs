@@ -18,7 +18,7 @@ pub const STACK_POINTER: usize = 31;
 /// The registers of a thread in user mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UserRegisters {
-    /// The general ones.
+    /// The general registers.
     pub general: [u64; GENERAL],
     /// The address of the next instruction.
     pub ip: u64,
@@ -61,7 +61,7 @@ mod perf {
     /// x0 to x30, sp, pc.
     pub const MASK: u64 = (1 << 33) - 1;
     pub const IP: u32 = 32;
-    /// Performance events do not deliver them.
+    /// The number of the flags, which performance events do not deliver.
     pub const FLAGS: u32 = 64;
 
     pub fn place(number: u32) -> Option<usize> {

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Reads memory of another process; returns the number of bytes, fewer where a mapping ends. The process is not
-/// stopped, so that what is read may change meanwhile.
+/// Reads memory of another process; returns the number of bytes, which is smaller if a mapping ends. The process is not
+/// stopped, so its memory may change meanwhile.
 pub fn read(process: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
     let here = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };

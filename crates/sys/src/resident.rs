@@ -3,8 +3,8 @@
 use crate::SysRoot;
 use crate::proc::{TaskDir, TaskStatus};
 
-/// Bytes that are resident now. The exact sum over all mappings where the kernel prints it (4.14 and later), as its counter
-/// may be behind by some pages for each CPU.
+/// Bytes that are resident now. This is the exact sum over all mappings, if the kernel prints it (4.14 and later): the
+/// kernel's counter may be wrong by some pages for each CPU.
 pub fn now() -> Option<u64> {
     let root = SysRoot::host();
     let own = TaskDir::own(&root);
@@ -19,7 +19,7 @@ pub fn peak() -> Option<u64> {
 
 /// Lets the peak begin now.
 pub fn begin_peak() {
-    // 5 is the kernel's word for it; where it refuses, the peak is that of the process.
+    // 5 is the kernel's word for resetting the peak. If it refuses, the peak is that of the whole life of the process.
     let _ = std::fs::write(TaskDir::own(&SysRoot::host()).path("clear_refs"), "5");
 }
 

@@ -110,7 +110,7 @@ impl SysRoot {
         Self { place: Arc::new(place), name, touched: None, counters: None, pages: None }
     }
 
-    /// The same root with these performance counters.
+    /// This root with these performance counters.
     pub fn with_counters(self, counters: Arc<dyn Counters>) -> Self {
         Self { counters: Some(counters), ..self }
     }
@@ -120,7 +120,7 @@ impl SysRoot {
         self.counters.as_ref()
     }
 
-    /// The same root with this source of pages.
+    /// This root with this source of pages.
     pub fn with_pages(self, pages: Arc<dyn Pages>) -> Self {
         Self { pages: Some(pages), ..self }
     }
@@ -130,7 +130,7 @@ impl SysRoot {
         self.pages.as_ref()
     }
 
-    /// The same root, which records every path that is accessed.
+    /// This root, which records every path that is accessed.
     pub fn traced(&self) -> Self {
         Self { touched: Some(Arc::default()), ..self.clone() }
     }
@@ -158,7 +158,7 @@ impl SysRoot {
         }
     }
 
-    /// Opens a file to read it repeatedly.
+    /// Opens a file that is read repeatedly.
     pub fn source(&self, path: &str) -> Result<RootFile, ReadError> {
         self.touch(path);
         let from = match &*self.place {
@@ -302,7 +302,7 @@ impl RootFile {
         result.map_err(|e| ReadError::new(&self.path, &e))
     }
 
-    /// Reads from an offset with one call; 0 is the end. So a long or slow file is read in parts.
+    /// Reads from an offset with one call; 0 means the end of the file. Long or slow files are read in parts by it.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, ReadError> {
         let result = match &self.from {
             From::File(file) => file.read_at(buffer, offset),
@@ -324,7 +324,7 @@ impl RootFile {
 /// Reads from the start until a read returns nothing: files of /proc return at most a page per call.
 fn read_to_end(file: &File, buffer: &mut Vec<u8>) -> io::Result<()> {
     let mut filled = 0;
-    // All of the capacity stays initialised, so that a read needs no clearing.
+    // All of the buffer's capacity stays initialised, so that a read does not have to clear it.
     buffer.resize(buffer.capacity().max(4096 + 1024), 0);
     loop {
         if filled == buffer.len() {

@@ -28,11 +28,11 @@ pub const CHAIN: &str = "NUMA_SAMPLE_CHAIN";
 pub struct RingCounts {
     /// Processes that were sampled.
     pub processes: u64,
-    /// Of these, how many found no entry of their own.
+    /// How many of these processes found no free entry.
     pub processes_without_entry: u64,
     /// Threads.
     pub threads: u64,
-    /// Of these, how many got no timer, for example because of RLIMIT_SIGPENDING.
+    /// How many of these threads got no timer, for example because of RLIMIT_SIGPENDING.
     pub threads_without_timer: u64,
 }
 
@@ -54,13 +54,13 @@ pub enum SamplingState {
 pub struct SampledProcess {
     /// The process.
     pub process: u32,
-    /// It has ended, or will at once.
+    /// Whether the process has ended, or will at once.
     pub is_ended: bool,
     /// When the library was loaded, monotonic ns.
     pub since: u64,
     /// Threads since then.
     pub threads: u64,
-    /// Of these, how many got no timer.
+    /// How many of these threads got no timer.
     pub threads_without_timer: u64,
     /// Samples that it wrote.
     pub samples: u64,
@@ -150,7 +150,7 @@ impl SampleRing {
         }
     }
 
-    /// The observed processes. One that has ended is reported once, and its entry is free for another.
+    /// The observed processes. A process that has ended is reported once, and its entry is then free for another one.
     pub fn processes(&mut self) -> Vec<SampledProcess> {
         self.ring.entries().iter().map(|(words, is_ended)| process_of(words, *is_ended)).collect()
     }

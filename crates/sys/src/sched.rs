@@ -7,7 +7,7 @@ use rustix::thread::set_current_timer_slack;
 use std::io;
 use std::num::NonZeroU64;
 
-// Space for 16,384 CPUs; the kernel refuses masks that are shorter than its own. The one of rustix has 1,024.
+// Space for 16,384 CPUs: the kernel refuses masks that are shorter than its own. The mask of rustix has only 1,024.
 const MASK_WORDS: usize = 256;
 
 /// The CPUs that the calling thread may run on.
@@ -32,12 +32,13 @@ pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     Ok(cpus)
 }
 
-/// The CPUs that threads of this process may bind themselves to, whatever the calling thread is bound to now: a program that it
-/// starts may run there. A thread of its own asks for all CPUs, and the kernel leaves those of the cpuset.
+/// The CPUs that threads of this process may bind themselves to, whatever the calling thread is bound to now: a program that
+/// this process starts may run on any of them. A thread of its own asks for all CPUs, and the kernel leaves it those of the
+/// cpuset.
 pub fn permitted() -> io::Result<CpuSet> {
     let all = CpuSet::range(0, MASK_WORDS as u32 * 64 - 1);
     std::thread::scope(|scope| {
-        // Where binding is refused, a program cannot leave these CPUs either.
+        // If binding is refused, a program cannot leave the present CPUs either.
         let ask = move || set_affinity(&all).and_then(|()| affinity()).or_else(|_| affinity());
         let asked = std::thread::Builder::new().name("cpus".to_owned()).spawn_scoped(scope, ask)?;
         asked.join().unwrap_or_else(|_| affinity())
@@ -62,7 +63,7 @@ pub fn set_affinity_of(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     .map(drop)
 }
 
-/// The CPU that the calling thread runs on; it may be on another one when this returns.
+/// The CPU that the calling thread runs on. When this returns, the thread may be on a different one.
 pub fn current_cpu() -> Option<u32> {
     // SAFETY: without arguments.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
@@ -93,7 +94,7 @@ pub fn is_realtime() -> bool {
     matches!(policy & !libc::SCHED_RESET_ON_FORK, libc::SCHED_FIFO | libc::SCHED_RR)
 }
 
-/// Whether this process may use real-time priority; tried on a thread that ends at once.
+/// Whether this process may use real-time priority. This is tried on a thread that ends at once.
 pub fn may_use_realtime() -> bool {
     let trial = std::thread::Builder::new().spawn(|| set_realtime().is_ok());
     trial.is_ok_and(|thread| thread.join().unwrap_or(false))

@@ -1,9 +1,9 @@
-//! A ring of slots in a memory file that this process makes and observed programs map. Many threads of many processes
-//! write, and this one reads. Nobody waits: a full ring loses what is written, and counts it. The file has no name, so
-//! that nothing is left behind.
+//! A ring of slots in a memory file that this process makes and observed programs map. Many threads of many processes write,
+//! and this process reads. Nobody waits: if the ring is full, what would be written is lost and counted. The file has no
+//! name, so that nothing is left behind.
 //!
-//! Everything in the ring may be overwritten by the programs, at any time: no content makes the reader panic, loop or
-//! allocate without a limit.
+//! The programs may overwrite everything in the ring at any time: no content makes the reader panic, loop or allocate
+//! without a limit.
 
 pub mod layout;
 
@@ -45,7 +45,7 @@ pub struct SharedRing {
     pub words: SharedWords,
     pub slots: u64,
     pub token: u64,
-    /// All positions before were seen.
+    /// All positions before this one were seen.
     pub seen: u64,
     /// Positions before `seen` that were not complete, and since when.
     pub unfinished: Vec<(u64, u64)>,
@@ -72,17 +72,17 @@ impl SharedRing {
         Ok(Self { file, words, slots, token, seen: 0, unfinished: Vec::new(), wanted: 0, losses })
     }
 
-    /// What names the ring to the library.
+    /// The name of the ring, by which the library finds it.
     pub fn name(&self) -> String {
         shared_name(&self.file, self.token)
     }
 
-    /// Takes all slots that are complete, at most as many as the ring holds, and returns the number of those that `take`
-    /// accepts. Slots of a thread come in order, slots of different threads need not.
+    /// Takes all complete slots, at most as many as the ring holds, and returns the number of those that `take` accepts.
+    /// Slots of one thread come in order; slots of different threads may not.
     pub fn drain(&mut self, now: u64, take: &mut dyn FnMut(&Slot) -> bool) -> usize {
         self.wanted = self.words.half(header::WANTED).load(Acquire);
         self.words[header::BEAT].fetch_add(1, Relaxed);
-        // First: a thread that completes a position from now on has its next one behind this.
+        // The head is read first: a thread that completes a position after this has its next position behind the head.
         let head = self.words[header::HEAD].load(Acquire);
         let mut count = self.finish(now, take);
         if head.wrapping_sub(self.seen) > self.slots {
@@ -90,7 +90,7 @@ impl SharedRing {
             self.unfinished.clear();
             self.seen = head;
         }
-        // Their slots have other positions by now.
+        // The slots of these positions have been used again for other positions.
         let (known, slots) = (self.unfinished.len(), self.slots);
         self.unfinished.retain(|(position, _)| head.wrapping_sub(*position) <= slots);
         self.losses.unfinished += (known - self.unfinished.len()) as u64;
@@ -187,7 +187,7 @@ impl SharedRing {
     }
 }
 
-/// Whether there is a process of this number, also where /proc hides those of others.
+/// Whether there is a process of this number, even if /proc hides processes of other users.
 pub(crate) fn exists(process: u32) -> bool {
     let number = i32::try_from(process).ok().and_then(Pid::from_raw);
     number.is_some_and(|number| test_kill_process(number) != Err(Errno::SRCH))
@@ -198,7 +198,8 @@ pub const fn slots_at() -> usize {
     HEADER_WORDS + ENTRIES * ENTRY_WORDS
 }
 
-/// What names a memory file of this process to a library: its path for other processes, and a number that is in the file.
+/// The name by which a library finds a memory file of this process: its path for other processes, and a number that is in
+/// the file.
 pub(crate) fn shared_name(file: &File, token: u64) -> String {
     let (process, number) = (std::process::id(), file.as_raw_fd());
     format!("/proc/{process}/fd/{number}:{token:x}")
@@ -217,7 +218,7 @@ pub(crate) fn memory_file() -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(file as i32) })
 }
 
-/// The programs can then not change its size, so that accesses to its mapping never fail.
+/// Keeps the programs from changing the size of the file, so that accesses to its mapping never fail.
 pub(crate) fn seal(file: &File) -> io::Result<()> {
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
     // SAFETY: the descriptor is open; the call takes no pointer.

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Signal {
     /// Its number.
     pub number: i32,
-    /// Whether a process sent it; the kernel's, as for a key on the terminal, go to the whole process group.
+    /// Whether a process sent it. A signal of the kernel, such as for a key on the terminal, goes to the whole process
+    /// group.
     pub from_process: bool,
 }
 
@@ -23,8 +24,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks these signals in this thread (and in threads started later) and collects them; a
-    /// hangup that is ignored, as `nohup` makes it, stays so. Call before any other thread exists.
+    /// Blocks these signals in this thread, and in threads that are started later, and collects them. A hangup that is
+    /// ignored, as `nohup` does it, stays ignored. Call this before any other thread exists.
     pub fn collect(signals: &[i32]) -> io::Result<Self> {
         let set = set_of(signals.iter().copied().filter(|&s| s != HANGUP || !is_ignored(s)));
         // SAFETY: the set is initialised.
@@ -92,8 +93,8 @@ pub const CHILD: i32 = libc::SIGCHLD;
 pub const STOP: i32 = libc::SIGTSTP;
 /// The process continues after a stop.
 pub const CONTINUE: i32 = libc::SIGCONT;
-/// Signals beside the usual ones that end a process which does not handle them, and that others send: Ctrl-\ makes the first,
-/// a limit of CPU time the last.
+/// Further signals that end a process which does not handle them, and that other programs send: Ctrl-\ makes the first, a
+/// limit of CPU time the last.
 pub const OTHER_ENDS: [i32; 5] = [libc::SIGQUIT, libc::SIGALRM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGXCPU];
 
 /// Sends a signal to this process.
@@ -110,8 +111,8 @@ pub fn stop_group() {
 
 /// Stops this process, and returns when it continues.
 pub fn stop_self() {
-    // The other signal to stop can be blocked or collected. Sent to the process, this one may reach another thread first, and
-    // this thread would go on for a while.
+    // The other signal that stops a process can be blocked or collected. If SIGSTOP were sent to the process, it might reach
+    // a different thread first, and this thread would go on for a while.
     // SAFETY: plain integers.
     unsafe { libc::raise(libc::SIGSTOP) };
 }

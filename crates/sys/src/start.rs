@@ -14,25 +14,25 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// A program with its settings. Settings that are none are inherited from this process.
+/// A program with its settings. The program inherits settings that are `None` from this process.
 #[derive(Debug, Clone, Default)]
 pub struct PreparedCommand {
     /// The program's file.
     pub file: PathBuf,
     /// The name that the program is called by, and its arguments.
     pub words: Vec<OsString>,
-    /// All of its environment.
+    /// All of the program's environment.
     pub environment: Vec<(OsString, OsString)>,
     /// An additional variable whose value is the PID of the started process.
     pub process_variable: Option<&'static str>,
-    /// The CPUs on which it starts: the kernel allocates what it sets up there.
+    /// The CPUs on which the program starts. The kernel allocates there what it sets up for the program.
     pub first: Option<CpuSet>,
     /// The CPUs that it may run on.
     pub cpus: Option<CpuSet>,
     /// An open descriptor that it inherits under its number; all others are closed at exec.
     pub descriptor: Option<RawFd>,
-    /// An open `cgroup.procs`: it enters that control group before anything else, as entering one
-    /// may change its mask.
+    /// An open `cgroup.procs`. The program enters that control group before anything else, as entering one may change its
+    /// mask.
     pub cgroup: Option<RawFd>,
     /// Where its memory comes from.
     pub memory: Option<MemoryPolicy>,
@@ -51,7 +51,7 @@ pub struct PreparedCommand {
 /// A scheduling class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheduler {
-    /// The usual one.
+    /// The usual scheduling class.
     Other,
     /// For programs that compute and do not wait.
     Batch,
@@ -129,8 +129,8 @@ impl fmt::Display for Stage {
     }
 }
 
-/// A step between fork and exec that failed; in the [`io::Error`] of [`PreparedCommand::spawn`]. Errors without it are
-/// those of exec.
+/// A step between fork and exec that failed; it is in the [`io::Error`] of [`PreparedCommand::spawn`]. An error without it
+/// is one of exec.
 #[derive(Debug)]
 pub struct FailedStep {
     /// The step.
@@ -149,7 +149,7 @@ impl fmt::Display for FailedStep {
 
 impl std::error::Error for FailedStep {}
 
-/// The child returns one number: the errno in its lower half, the stage (from 1) above.
+/// The child returns one number, with the errno in its lower half and the stage (from 1) in the upper one.
 const HALF: u32 = 16;
 
 impl Stage {
@@ -236,7 +236,7 @@ impl PreparedCommand {
             stage(Stage::Scheduler, scheduler.set())?;
         }
         if let Some(first) = &self.first {
-            // Starting there is an optimisation, so failing is not an error.
+            // Starting on these CPUs is an optimisation, so a failure is no error.
             let _ = crate::sched::set_affinity(first);
         }
         if let Some(cpus) = &self.cpus {
@@ -268,7 +268,7 @@ fn limit_stack(bytes: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::Stack, Rlimit { current: Some(bytes), ..getrlimit(Resource::Stack) })?)
 }
 
-/// The hard limit of stacks in bytes; none if unlimited.
+/// The hard limit of stacks in bytes; `None` if there is no limit.
 pub fn max_stack() -> Option<u64> {
     getrlimit(Resource::Stack).maximum
 }

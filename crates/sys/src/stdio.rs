@@ -1,5 +1,6 @@
-//! Standard output and standard error: the only way in which the program prints. What a terminal would obey is left out of every
-//! text. A failed write to standard output is an error of its own type; a failed write to standard error is ignored.
+//! Standard output and standard error: the only way in which the program prints. Characters that a terminal would obey are
+//! left out of every text. A failed write to standard output is an error of its own type; a failed write to standard error
+//! is ignored.
 
 use crate::harmless::harmless;
 use crate::{inherited, poll, tty};
@@ -48,7 +49,7 @@ impl From<io::Error> for OutputError {
     }
 }
 
-/// Whether colors and weights in texts of standard output are ours.
+/// Whether colors and weights in texts of standard output are this program's own, and are kept.
 static HAS_STYLES: AtomicBool = AtomicBool::new(false);
 
 /// Lets colors and weights in texts of standard output pass, or not.
@@ -61,7 +62,7 @@ pub fn print(text: impl Display) -> Result<(), OutputError> {
     put(&harmless(&text.to_string(), HAS_STYLES.load(Ordering::Relaxed)))
 }
 
-/// Prints a text in place of all that the terminal shows.
+/// Prints a text that replaces all that the terminal shows.
 pub fn print_over(text: impl Display) -> Result<(), OutputError> {
     put(&format!("{CLEAR_ALL}{}", harmless(&text.to_string(), HAS_STYLES.load(Ordering::Relaxed))))
 }
@@ -91,8 +92,9 @@ pub fn say(text: impl Display) {
     write_error(Some(text), false);
 }
 
-/// Replaces the line of the last call on standard error, which is a terminal; `None` removes it. Other texts, also those of
-/// standard output, take its place. What does not fit into the terminal is left out: only one row can be removed.
+/// Replaces the line that the last call printed on standard error, which is a terminal; `None` removes the line. Other
+/// texts, including those of standard output, replace the line too. The part of a line that does not fit into the terminal
+/// is left out: only one row can be removed.
 pub fn replace_line(text: Option<&str>) {
     let columns = tty::error_columns().unwrap_or(usize::MAX);
     write_error(text.map(|text| fitting(text, columns)), text.is_some());
@@ -116,7 +118,7 @@ fn write_error(text: Option<impl Display>, stays: bool) {
     let _ = File::write_all(&mut standard(libc::STDERR_FILENO), text.as_bytes());
 }
 
-/// The text, which replaces the last one if either is a line in place.
+/// The text with what it needs to replace the last one, if either of them is a line in place.
 fn placed(in_place: &AtomicBool, text: Option<impl Display>, stays: bool) -> String {
     let clear = if in_place.swap(stays, Ordering::Relaxed) || stays { CLEAR } else { "" };
     let text = text.map(|text| text.to_string()).unwrap_or_default();
@@ -144,7 +146,7 @@ pub struct Stdout {
 }
 
 impl Stdout {
-    /// For a file of text: what a terminal would obey is left out where standard output is one.
+    /// A filter for a file of text: characters that a terminal would obey are left out if standard output is a terminal.
     pub fn for_text() -> Self {
         Self { is_cleaned: tty::is_output(), ..Self::default() }
     }

@@ -41,7 +41,7 @@ pub fn fork() -> io::Result<Fork> {
 
 /// Makes this process a subreaper: orphans among its descendants become its children.
 pub fn become_subreaper() -> io::Result<()> {
-    // Any PID turns it on.
+    // Any PID switches it on.
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
@@ -109,7 +109,7 @@ pub fn next_child_event() -> io::Result<WaitResult> {
     Ok(WaitResult::Child(child.as_raw_nonzero().get() as u32, change))
 }
 
-/// Sends a signal to a process. Only for own children: their PIDs are not reused until they are reaped.
+/// Sends a signal to a process. Use it only for children of this process: their PIDs are not reused until they are reaped.
 pub fn send(process: u32, signal: i32) -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::kill(process as i32, signal) } as i64)?;
@@ -127,8 +127,8 @@ pub fn shares_group(process: u32) -> bool {
 pub struct ReceivedSignal {
     /// Its number.
     pub signal: i32,
-    /// The process that sent it; none for the kernel, as for a key on the terminal, whose signal the whole process
-    /// group receives.
+    /// The process that sent it; `None` for the kernel, as for a key on the terminal: that signal reaches the whole process
+    /// group.
     pub sender: Option<u32>,
 }
 
@@ -159,7 +159,7 @@ const SIGNALS: [i32; 15] = [
 ];
 
 impl SignalQueue {
-    /// Blocks the signals in this thread and collects them. Programs that it starts must unblock them. Ignored
+    /// Blocks the signals in this thread and collects them. Programs that this process starts must unblock them. Ignored
     /// signals stay ignored, so that programs inherit that.
     pub fn open() -> io::Result<Self> {
         // SAFETY: the set is initialised before use and outlives the calls; the new descriptor has no other owner.
@@ -216,8 +216,8 @@ pub fn detach_stdio(with_stderr: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes the descriptors from 3 on that programs would inherit. This process inherited them itself: what Rust
-/// opens is closed at exec.
+/// Closes the descriptors from 3 on that programs would inherit. They were inherited by this process: descriptors that Rust
+/// opens are closed at exec.
 pub fn close_inheritable() -> io::Result<()> {
     for descriptor in open_descriptors()? {
         // SAFETY: plain integers; nothing of this process owns such a descriptor.
@@ -231,8 +231,8 @@ pub fn close_inheritable() -> io::Result<()> {
     Ok(())
 }
 
-/// Closes all descriptors from 3 on except these. For a process that uses no others and ends by [`exit_now`], so
-/// that no owner closes a descriptor again.
+/// Closes all descriptors from 3 on except these. Use it only in a process that uses no others and ends by [`exit_now`], so
+/// that no owner closes a descriptor a second time.
 pub fn close_all_but(kept: &[RawFd]) -> io::Result<()> {
     for descriptor in open_descriptors()? {
         if !kept.contains(&descriptor) {

@@ -11,8 +11,8 @@ pub struct ThreadTimer {
 }
 
 impl ThreadTimer {
-    /// Of the calling thread, each time the clock has advanced by the period. The signal has this action from now on,
-    /// and the thread does not block it.
+    /// Makes a timer for the calling thread, which expires each time the clock has advanced by the period. The signal has
+    /// this action from now on, and the thread does not block it.
     pub fn every(
         clock: libc::clockid_t,
         signal: i32,

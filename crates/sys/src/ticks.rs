@@ -8,7 +8,7 @@ pub fn ticks() -> u64 {
     counter().unwrap_or_else(clock::monotonic)
 }
 
-/// The counter of the processor, where programs can read it. It counts time at a constant rate, not the cycles of the core.
+/// The counter of the processor, if programs can read it. It counts time at a constant rate, not the cycles of the core.
 pub fn counter() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -26,7 +26,7 @@ pub fn counter() -> Option<u64> {
     None
 }
 
-/// For how long the two clocks are compared, in ns.
+/// Time for which the counter and the clock are compared, in ns.
 const COMPARED: u64 = 20_000_000;
 
 /// Nanoseconds of a tick, in units of 2^-32.

@@ -3,17 +3,17 @@
 use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::{isatty, tcgetwinsize};
 
-/// Its width in columns; `None` if standard output is not a terminal or its size is unknown.
+/// The width in columns of the terminal of standard output; `None` if that is no terminal or its size is unknown.
 pub fn columns() -> Option<usize> {
     size().map(|(columns, _)| columns).filter(|&n| n > 0)
 }
 
-/// The width of the terminal of standard error; `None` as above.
+/// The width in columns of the terminal of standard error; `None` if that is no terminal or its size is unknown.
 pub fn error_columns() -> Option<usize> {
     tcgetwinsize(stderr()).ok().map(|size| usize::from(size.ws_col)).filter(|&n| n > 0)
 }
 
-/// Its height in rows; `None` as above.
+/// The height in rows of the terminal of standard output; `None` if that is no terminal or its size is unknown.
 pub fn rows() -> Option<usize> {
     size().map(|(_, rows)| rows).filter(|&n| n > 0)
 }

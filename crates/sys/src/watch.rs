@@ -23,7 +23,7 @@ impl NameWatch {
         Ok(Self { descriptor })
     }
 
-    /// Discards the events so far.
+    /// Discards the events that came so far.
     pub fn clear(&self) {
         let mut buffer = [0u8; 4096];
         while read(&self.descriptor, &mut buffer).is_ok_and(|length| length > 0) {}

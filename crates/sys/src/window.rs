@@ -54,7 +54,7 @@ impl WindowError {
     }
 }
 
-/// Registers of 32 bits. Every access is one load or store of that width, in program order; none is optimised away.
+/// Registers of 32 bits. Every access is one load or store of that width, in program order; the compiler leaves none out.
 /// Reading and writing do not allocate.
 #[derive(Debug)]
 pub struct Window {
@@ -74,7 +74,7 @@ enum Place {
 unsafe impl Send for Window {}
 
 impl Window {
-    /// Physical memory of this machine. The address is a multiple of the page size. The caller must know what is there:
+    /// Maps physical memory of this machine. The address is a multiple of the page size. The caller must know what is there:
     /// reading a device may have effects.
     pub fn physical(root: &SysRoot, address: u64, length: usize) -> Result<Self, WindowError> {
         let name = format!("{MEMORY} at {address:#x}");
@@ -132,7 +132,7 @@ impl Window {
         Ok(Self { place: Place::Device(pointer.cast()), length })
     }
 
-    /// The register at this offset in bytes; `None` if there is none or its file cannot be read.
+    /// The register at this offset in bytes; `None` if there is none, or if the window's file cannot be read.
     pub fn read32(&self, offset: usize) -> Option<u32> {
         self.check(offset)?;
         match &self.place {

@@ -2,7 +2,7 @@
 
 /// "UMACOUNT".
 pub const MAGIC: u64 = 0x544e_554f_4341_4d55;
-/// Of the layout.
+/// The version of the layout.
 pub const VERSION: u64 = 1;
 
 pub const HEADER_WORDS: usize = 64;

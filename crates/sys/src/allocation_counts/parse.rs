@@ -5,9 +5,9 @@ use super::layout::*;
 /// What a program's processes counted together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AllocationCounts {
-    /// All processes that loaded the library, in the order of their start; not those beyond the 1,023rd.
+    /// All processes that loaded the library, in the order in which they started. Processes beyond the 1,023rd are left out.
     pub processes: Vec<CountedProcess>,
-    /// How many there were.
+    /// The number of processes that loaded the library, including those that are left out.
     pub process_count: u64,
     /// Threads that called the allocator.
     pub threads: u64,
@@ -17,7 +17,7 @@ pub struct AllocationCounts {
     pub sizes: Vec<SizeCount>,
     /// Lives of sampled blocks, by the time from malloc to free in ns; only those that occurred.
     pub by_time: Vec<LifeCount>,
-    /// The same by the bytes that the process allocated meanwhile.
+    /// Freed blocks by the length of their life, as the bytes that the process allocated meanwhile.
     pub by_bytes: Vec<LifeCount>,
     /// The call chains of sampled blocks.
     pub sites: Vec<CountedSite>,
@@ -40,11 +40,11 @@ pub struct AllocationCounts {
 pub struct CountedProcess {
     /// Its ID, in its own namespace.
     pub pid: u32,
-    /// The place of the process that forked it; none for a program that was executed.
+    /// The place of the process that forked it; `None` for a program that was executed.
     pub parent: Option<usize>,
     /// Bytes of live blocks.
     pub live: u64,
-    /// The maximum of it.
+    /// The maximum of `live`.
     pub peak: u64,
     /// Bytes of all its blocks.
     pub allocated: u64,
@@ -55,13 +55,13 @@ pub struct CountedProcess {
 /// Sums over all processes and threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CountTotals {
-    /// Blocks, also those that realloc made of others.
+    /// Allocated blocks, including those that realloc made of other blocks.
     pub allocations: u64,
     /// Bytes that were asked for.
     pub requested: u64,
     /// Bytes of these blocks as the allocator rounds them.
     pub usable: u64,
-    /// Blocks that were freed, also those of which realloc made others.
+    /// Freed blocks, including those of which realloc made other blocks.
     pub frees: u64,
     /// Allocations by realloc of a block.
     pub reallocs: u64,
@@ -73,7 +73,7 @@ pub struct CountTotals {
     pub failed: u64,
     /// Time in the allocator for allocations, in ns.
     pub taking_ns: u64,
-    /// For frees.
+    /// Time in the allocator for frees, in ns.
     pub giving_ns: u64,
     /// Time that counting took.
     pub counting_ns: u64,
@@ -118,7 +118,7 @@ pub struct CountedSite {
     pub blocks: f64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of these, blocks that were freed.
+    /// Blocks among these that were freed.
     pub freed_blocks: f64,
     /// Their bytes.
     pub freed_bytes: u64,
@@ -147,10 +147,10 @@ const WEIGHT_ONE: f64 = 1024.0;
 /// Why there are no counts in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountsError {
-    /// It has another size.
+    /// The file has a different size.
     #[error("the file of counts has {0} words and not {WORDS}")]
     Size(usize),
-    /// Its beginning was overwritten.
+    /// The beginning of the file was overwritten.
     #[error("the program has overwritten its counts")]
     Damaged,
 }

@@ -97,12 +97,12 @@ pub enum AllocationEvent {
     },
     /// The thread began.
     ThreadBegan {
-        /// Where its stack begins and ends, where that is known within some pages. On x86-64 its thread-local variables
-        /// are in the last bytes.
+        /// Where the stack of the thread begins and ends, if that is known within some pages. On x86-64, the thread's
+        /// thread-local variables are in the last bytes.
         stack: Option<(u64, u64)>,
         /// Base of its thread-local storage.
         base: u64,
-        /// Its function; none of a first thread.
+        /// The function that the thread executes; `None` for the first thread of a process.
         function: Option<u64>,
     },
     /// The thread ended.
@@ -115,7 +115,7 @@ pub enum AllocationEvent {
         size: u64,
         /// The alignment if one was requested.
         alignment: Option<u64>,
-        /// It is below the threshold, and represents others.
+        /// Whether the block is below the threshold. It then represents other blocks too.
         is_sample: bool,
     },
     /// The block at this address is freed.
@@ -128,25 +128,25 @@ pub enum AllocationEvent {
         /// Its first byte.
         address: u64,
     },
-    /// Memory was mapped, in place of what was there.
+    /// Memory was mapped, and replaced what was there.
     Mapped {
         /// Its first byte.
         address: u64,
         /// Its length.
         size: u64,
-        /// `PROT_...`; unknown of `mremap`, where it is 0.
+        /// `PROT_...`; 0 for `mremap`, where it is not known.
         protection: u32,
         /// `MAP_...`, or `MREMAP_...`.
         flags: u32,
     },
-    /// Memory is unmapped, whatever part of mappings it is.
+    /// Memory is unmapped. It may be a part of a mapping, or several mappings.
     Unmapped {
         /// The first byte.
         address: u64,
         /// The length.
         size: u64,
     },
-    /// What was unmapped last is mapped still: the call failed.
+    /// The memory that was last unmapped is still mapped: the call failed.
     StillMapped {
         /// The first byte.
         address: u64,
@@ -171,8 +171,8 @@ pub struct AllocationCall {
 }
 
 impl AllocationCall {
-    /// Return addresses. The first is the direct caller; the others are by frame pointers, and may lack frames of
-    /// functions that have none. There are no others when something is freed.
+    /// Return addresses. The first one is that of the direct caller. The others are found by frame pointers, and may lack
+    /// functions that have none. If the call frees something, there is only the first.
     pub fn frames(&self) -> &[u64] {
         &self.frames[..self.frame_count]
     }
@@ -188,7 +188,7 @@ impl AllocationCall {
 pub struct AllocationRecord {
     /// Process, in the process's own PID namespace.
     pub process: u32,
-    /// Thread, there too.
+    /// Thread, in the process's own PID namespace.
     pub thread: u32,
     /// Monotonic ns, in the process's own time namespace.
     pub time: u64,
@@ -196,7 +196,7 @@ pub struct AllocationRecord {
     pub cpu: Option<u32>,
     /// What happened.
     pub event: AllocationEvent,
-    /// The call that did it, if there was one.
+    /// The call that made it happen, if there was one.
     pub call: Option<AllocationCall>,
 }
 

@@ -19,9 +19,9 @@ pub struct BlockSites(u64);
 /// A small block, of whatever size, and who allocated it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmallBlock {
-    /// Its first byte, within 16.
+    /// Its first byte, rounded down to 16 bytes.
     pub address: u64,
-    /// Its bytes; those of large ones are at least this many.
+    /// Its bytes. A large block has at least this many.
     pub size: u64,
     /// The address behind the call that allocated it.
     pub site: u64,
@@ -38,8 +38,8 @@ impl BlockSites {
         mixed(address) >> (u64::BITS - PAGES_BITS) == 0
     }
 
-    /// The block that has an address, if it begins in the same page and that page has entries. `read` copies memory of the
-    /// process. Nothing of it is trusted: the program may write there.
+    /// The block that has an address, if it begins in the same page and if that page has entries. `read` copies memory of
+    /// the process. Nothing that it returns is trusted: the program may write there.
     pub fn find(self, address: u64, read: impl Fn(u64, &mut [u8]) -> bool) -> Option<SmallBlock> {
         if !Self::has_page(address) {
             return None;

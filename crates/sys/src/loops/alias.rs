@@ -3,7 +3,7 @@
 use super::Region;
 use std::io;
 
-/// Addresses are compared by their low bits: those below this number of bytes.
+/// Two addresses look alike if they are equal modulo this number of bytes.
 const PERIOD: usize = 4096;
 const STEP: usize = size_of::<usize>();
 /// Where the loads begin; the stores are before it.
@@ -16,16 +16,16 @@ pub struct StoresAndLoads {
 }
 
 impl StoresAndLoads {
-    /// Maps both; all pages are there.
+    /// Maps the memory of stores and that of loads. All pages are there afterwards.
     pub fn map() -> io::Result<Self> {
         let mut region = Region::map(LOADS + 2 * PERIOD)?;
         region.doubles_mut().fill(0.0);
         Ok(Self { region })
     }
 
-    /// Stores to each word of 4 KiB, and loads after each store the word that is `offset`, modulo 4 KiB and rounded down to a
-    /// word, ahead of it in other memory. Each load needs the result of the one before, and each store that of the last load.
-    /// Returns the number of stores.
+    /// Stores to each word of 4 KiB. After each store, loads a word of other memory: the one that is `offset` ahead, modulo
+    /// 4 KiB and rounded down to a word. Each load needs the result of the load before, and each store that of the last
+    /// load. Returns the number of stores.
     pub fn pass(&mut self, offset: usize) -> usize {
         let (to, from) =
             (self.region.start(), self.region.start().wrapping_add(LOADS + offset % PERIOD / STEP * STEP));

@@ -1,4 +1,4 @@
-//! Barriers of others: that of the C library, and that of an OpenMP library if the machine has one.
+//! Barriers of other libraries: that of the C library, and that of an OpenMP library if the machine has one.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_uint, c_void};
@@ -6,7 +6,7 @@ use std::io;
 
 /// The C library's barrier.
 pub struct PthreadBarrier {
-    /// In a place of its own, as it must not move.
+    /// The barrier, in memory of its own, since it must not move.
     barrier: Box<UnsafeCell<libc::pthread_barrier_t>>,
 }
 
@@ -46,7 +46,7 @@ const LIBRARIES: [&CStr; 4] = [c"libgomp.so.1", c"libomp.so.5", c"libomp.so", c"
 
 type Body = unsafe extern "C" fn(*mut c_void);
 
-/// An OpenMP library, loaded when it is asked for. It stays loaded.
+/// An OpenMP library that was loaded here. It stays loaded.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenMp {
     /// The name of its file.
@@ -58,9 +58,9 @@ pub struct OpenMp {
 }
 
 impl OpenMp {
-    /// The first one that this machine has; none if there is none.
+    /// The first of these libraries that this machine has; `None` if it has none.
     pub fn load() -> Option<Self> {
-        // With OMP_PROC_BIND, libraries bind the thread that loads them.
+        // With OMP_PROC_BIND, libraries bind the thread that loads them; so this is not done by the calling thread.
         std::thread::spawn(|| LIBRARIES.into_iter().find_map(Self::open)).join().ok().flatten()
     }
 
@@ -95,8 +95,8 @@ impl OpenMp {
         }
     }
 
-    /// Does something in this number of threads, or fewer if the library permits no more: each gets its number, from 0 on, and
-    /// how many there are. One of them is the calling thread. Returns when all have done it.
+    /// Calls `work` in this number of threads, or in fewer if the library permits no more. Each thread gets its number, from
+    /// 0, and the number of threads. One of them is the calling thread. Returns when all threads have returned.
     pub fn parallel(&self, threads: u32, work: &(dyn Fn(usize, usize) + Sync)) {
         struct Call<'a> {
             omp: OpenMp,
@@ -114,7 +114,7 @@ impl OpenMp {
         unsafe { (self.parallel)(body, (&raw const call).cast_mut().cast(), threads, 0) };
     }
 
-    /// Waits until all threads of the parallel work do; outside of it there is one thread.
+    /// Waits until all threads of the parallel work have called this; outside of such work, there is only one thread.
     pub fn barrier(&self) {
         // SAFETY: a function without conditions.
         unsafe { (self.barrier)() };

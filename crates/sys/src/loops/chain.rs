@@ -35,12 +35,12 @@ impl Chain {
         Self::stepping(region, page.max(LINE), pages, seed)
     }
 
-    /// As [`over`](Self::over); none once it is to stop.
+    /// Writes a chain as [`over`](Self::over) does; `None` if `stop` returned true before the chain was complete.
     pub fn over_unless(region: Region, bytes: usize, seed: u64, stop: &dyn Fn() -> bool) -> Option<Self> {
         Self::stepping_unless(region, LINE, bytes / LINE, seed, stop)
     }
 
-    /// As [`by_page`](Self::by_page); none once it is to stop.
+    /// Writes a chain as [`by_page`](Self::by_page) does; `None` if `stop` returned true before the chain was complete.
     pub fn by_page_unless(
         region: Region,
         page: usize,
@@ -70,12 +70,13 @@ impl Chain {
         chain.link(lines, seed, stop).then_some(chain)
     }
 
-    /// Writes it again, through the first `lines` lines or pages of its region; at least two, and no more than there are.
+    /// Writes the chain anew, through the first `lines` lines or pages of its region: at least two, and no more than there
+    /// are.
     pub fn relink(&mut self, lines: usize, seed: u64) {
         self.link(lines, seed, &|| false);
     }
 
-    /// Whether all was written before it was to stop.
+    /// Writes a chain. Returns false if `stop` returned true before the chain was complete.
     fn link(&mut self, lines: usize, seed: u64, stop: &dyn Fn() -> bool) -> bool {
         let is_stopped = |at: usize| at.is_multiple_of(STOPS) && stop();
         let lines = lines.min(self.region.bytes() / self.step).max(2);
@@ -140,9 +141,9 @@ fn fitting(region: &Region, step: usize) -> usize {
     if region.bytes() / step < 2 { LINE } else { step }
 }
 
-/// Where the line of a step is: in a page, lines fill the sets of caches evenly, as they do side by side. In large pages they
-/// are also in small pages of many numbers, for a TLB that has large ones as small ones, such as those of a guest
-/// whose host has small ones.
+/// The offset of a step's line. Within pages, lines fill the sets of caches evenly, as lines side by side do. Within large
+/// pages they also lie in small pages with many different numbers: a TLB may keep a large page as small ones, as where the
+/// host of a guest has small pages.
 fn offset(step: usize, at: usize) -> usize {
     let in_small = at * LINE % SMALL_PAGE;
     let small = at / (SMALL_PAGE / LINE) + at * SPREAD;

@@ -15,7 +15,7 @@ pub struct HeapBlock {
 unsafe impl Send for HeapBlock {}
 
 impl HeapBlock {
-    /// A block of this many bytes, at least one.
+    /// Allocates a block of this many bytes, at least one.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.max(1);
         // SAFETY: a plain integer.
@@ -48,7 +48,7 @@ impl Drop for HeapBlock {
     }
 }
 
-/// The nodes of the pages in which these blocks begin; none for a page that was never written.
+/// The nodes of the pages in which these blocks begin; `None` for a page that was never written.
 pub fn nodes_of_blocks(blocks: &[&HeapBlock]) -> io::Result<Vec<Option<u32>>> {
     let page = sched::page_size();
     let pages: Vec<u64> =

@@ -2,7 +2,7 @@
 
 use super::Region;
 
-/// Distance of two lines, all of which is written.
+/// Distance of two lines. All bytes of a line are written.
 const LINE: usize = 64;
 
 /// Whether this CPU can wait for a write that bypasses the caches.

@@ -22,10 +22,10 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// All, widest first.
+    /// All kinds of registers, the widest first.
     const ALL: [Self; 5] = [Self::Avx512, Self::Avx2, Self::Sse2, Self::Neon, Self::Plain];
 
-    /// All that this CPU has, widest first.
+    /// The kinds of registers that this CPU has, the widest first.
     pub fn available() -> Vec<Self> {
         Self::ALL.into_iter().filter(|vectors| vectors.is_available()).collect()
     }
@@ -61,7 +61,7 @@ impl Vectors {
         }
     }
 
-    /// Itself, if this CPU has it.
+    /// These registers if the CPU has them, else [`Self::Plain`].
     pub(super) fn checked(self) -> Self {
         if self.is_available() { self } else { Self::Plain }
     }
@@ -94,7 +94,7 @@ macro_rules! with {
     };
 }
 
-/// Reads all of it; returns the number of bytes.
+/// Reads all of a region; returns the number of bytes.
 pub fn read(region: &Region, vectors: Vectors) -> usize {
     let (start, bytes) = (region.start(), whole(region));
     // SAFETY: the region has these bytes, its start is aligned to a page, and the CPU has these registers.
@@ -114,7 +114,7 @@ pub fn read(region: &Region, vectors: Vectors) -> usize {
     bytes
 }
 
-/// Fills all of it with one byte; returns the number of bytes.
+/// Fills all of a region with one byte; returns the number of bytes.
 pub fn write(region: &mut Region, value: u8, vectors: Vectors) -> usize {
     let (start, bytes, from) = (region.start(), whole(region), Pattern([value; 64]));
     let from = from.0.as_ptr().cast_mut();
@@ -124,7 +124,8 @@ pub fn write(region: &mut Region, value: u8, vectors: Vectors) -> usize {
     bytes
 }
 
-/// The same with stores that bypass the caches; with ordinary ones where [`Vectors::bypasses`] says no.
+/// Fills a region as [`write()`] does, with stores that bypass the caches; with ordinary ones if [`Vectors::bypasses`] says
+/// no.
 pub fn write_past_caches(region: &mut Region, value: u8, vectors: Vectors) -> usize {
     let (start, bytes, from) = (region.start(), whole(region), Pattern([value; 64]));
     let from = from.0.as_ptr().cast_mut();
@@ -141,7 +142,7 @@ pub fn copy(from: &Region, to: &mut Region, vectors: Vectors) -> usize {
     bytes
 }
 
-/// The same with stores that bypass the caches; with ordinary ones where [`Vectors::bypasses`] says no.
+/// Copies as [`copy()`] does, with stores that bypass the caches; with ordinary ones if [`Vectors::bypasses`] says no.
 pub fn copy_past_caches(from: &Region, to: &mut Region, vectors: Vectors) -> usize {
     let (source, start, bytes) = (from.start(), to.start(), whole(from).min(whole(to)));
     // SAFETY: as in `copy`.
@@ -151,7 +152,7 @@ pub fn copy_past_caches(from: &Region, to: &mut Region, vectors: Vectors) -> usi
     bytes
 }
 
-/// What is written: as long and as aligned as the widest register.
+/// The bytes that are written: as long and as aligned as the widest register.
 #[repr(align(64))]
 struct Pattern([u8; 64]);
 

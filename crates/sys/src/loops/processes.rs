@@ -6,15 +6,15 @@ use numakit_model::CpuSet;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Time for all children to see when they begin, in ns, for the first and for each more.
+/// Time in which all children see when they begin, in ns: for the first child, and for each further one.
 const LEAD: u64 = 200_000;
 const LEAD_EACH: u64 = 20_000;
 /// Children that are not ready after this time are not waited for.
 const PATIENCE: u64 = 10_000_000_000;
-/// The time of a child that could not do it.
+/// The time that a child reports if it could not do its work.
 const FAILED: u64 = u64::MAX;
 
-/// What parent and children say to each other: how many are ready, when they begin, and the time of each.
+/// What parent and children tell each other: how many children are ready, when they begin, and how long each took.
 struct Talk {
     words: *const AtomicU64,
     count: usize,
@@ -56,8 +56,8 @@ impl Drop for Talk {
     }
 }
 
-/// Starts a process on each of these CPUs, each of which maps `bytes` and, all at one moment, writes a byte every `step`
-/// bytes. Returns how long each took, in ns. The processes have ended when it returns.
+/// Starts a process on each of these CPUs. Each process maps `bytes`, and all of them then begin, at one moment, to write a
+/// byte every `step` bytes. Returns how long each took, in ns. The processes have ended when this returns.
 pub fn touch_in_processes(cpus: &[u32], bytes: usize, pages: Advice, step: usize) -> io::Result<Vec<u64>> {
     let talk = Talk::map(cpus.len() + 2)?;
     let mut children = Vec::with_capacity(cpus.len());
@@ -105,7 +105,7 @@ pub fn touch_in_processes(cpus: &[u32], bytes: usize, pages: Advice, step: usize
     }
 }
 
-/// What a child does. It counts as ready in any case, as the parent waits for it.
+/// The work of a child. It counts as ready even if it failed, since the parent waits for it.
 fn in_child(talk: &Talk, child: usize, on: &CpuSet, bytes: usize, pages: Advice, step: usize) {
     let bound = sched::set_affinity(on).is_ok();
     let region = Region::map(bytes);
@@ -114,7 +114,7 @@ fn in_child(talk: &Talk, child: usize, on: &CpuSet, bytes: usize, pages: Advice,
     let _ = region.advise(pages);
     let begin = loop {
         match talk.begin().load(Ordering::Acquire) {
-            // Others may need this CPU to get ready.
+            // Other children may need this CPU to get ready.
             0 => std::thread::yield_now(),
             begin => break begin,
         }

@@ -27,7 +27,7 @@ const BITS: libc::c_ulong = WORDS as libc::c_ulong * 64 + 1;
 pub enum Advice {
     /// Huge pages, if there are free ones.
     Huge,
-    /// Pages of [`MEDIUM_PAGE`], if the kernel gives such: no piece of the memory has room for larger ones.
+    /// Pages of [`MEDIUM_PAGE`], if the kernel has such pages: no piece of the memory has room for larger ones.
     Medium,
     /// Small pages.
     Small,
@@ -115,11 +115,12 @@ impl Region {
         self.start
     }
 
-    /// Tells the kernel about all of it.
+    /// Gives the kernel this advice for all of the region.
     pub fn advise(&mut self, advice: Advice) -> io::Result<()> {
         self.tell(0, self.length, advice.number())?;
         if advice == Advice::Medium {
-            // Neighbours that differ in something harmless stay mappings of their own, and a page is within one.
+            // Neighbouring pieces that differ in something harmless stay separate mappings, and a page cannot be larger than
+            // its mapping.
             for at in (0..self.length).step_by(2 * MEDIUM_PAGE) {
                 self.tell(at, MEDIUM_PAGE.min(self.length - at), libc::MADV_DONTDUMP)?;
             }
@@ -151,7 +152,7 @@ impl Region {
         self.touch_part(0..self.length, step);
     }
 
-    /// The same; false if it was to stop before the end.
+    /// Touches pages as [`touch`](Self::touch) does; false if `stop` returned true before the end.
     pub fn touch_unless(&mut self, step: usize, stop: &dyn Fn() -> bool) -> bool {
         let piece = step.max(1).saturating_mul(STOPS);
         for from in (0..self.length).step_by(piece) {
@@ -181,8 +182,9 @@ impl Region {
         migrate::own_nodes(&pages)
     }
 
-    /// Bytes of its mapping on each node, by `/proc/self/numa_maps`, where the kernel does not say it of single pages; none where
-    /// it does not say either. Other memory may be part of the mapping, with the same policy.
+    /// Bytes on each node of the mapping that has the region, by `/proc/self/numa_maps`, for kernels that do not tell the
+    /// nodes of single pages; `None` if that file does not tell either. Other memory with the same policy may be part of the
+    /// mapping.
     pub fn mapped_bytes(&self) -> Option<BTreeMap<u32, u64>> {
         let text = TaskDir::own(&SysRoot::host()).bytes("numa_maps").ok()?;
         mapped_in(&text, self.start as u64, self.length as u64, sched::page_size())
@@ -200,13 +202,13 @@ impl Region {
         huge.sum()
     }
 
-    /// As numbers.
+    /// The region as numbers.
     pub fn doubles(&self) -> &[f64] {
         // SAFETY: the mapping is aligned and as long; every bit pattern is a number.
         unsafe { std::slice::from_raw_parts(self.start.cast(), self.length / size_of::<f64>()) }
     }
 
-    /// As numbers to be written.
+    /// The region as numbers that can be written.
     pub fn doubles_mut(&mut self) -> &mut [f64] {
         // SAFETY: as above, and the reference is the only one.
         unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.length / size_of::<f64>()) }

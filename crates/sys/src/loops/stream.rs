@@ -6,7 +6,7 @@ use super::Vectors;
 /// The registers for which the loops are compiled, as far as the CPU has them, widest first.
 pub fn stream_versions() -> Vec<Vectors> {
     let mut versions = Vectors::available();
-    // The compiler uses vectors of its target without being asked.
+    // For its own target, the compiler uses vectors without being asked.
     if versions.len() > 1 {
         versions.retain(|vectors| *vectors != Vectors::Plain);
     }

@@ -1,4 +1,4 @@
-//! Arrays that are used together: an element of one is the sum of those of the others.
+//! Arrays that are used together: each element of the first array is the sum of the elements of all others.
 
 use super::Region;
 
@@ -13,8 +13,8 @@ pub struct Together<'a> {
 }
 
 impl<'a> Together<'a> {
-    /// Arrays of `bytes` that begin at these distances from the region's start; none if one of them is not within it, or
-    /// not aligned.
+    /// Arrays of `bytes` that begin at these distances from the region's start; `None` if an array is not within the region,
+    /// or not aligned.
     pub fn within(region: &'a mut Region, starts: &[usize], bytes: usize) -> Option<Self> {
         let (room, first) = (region.bytes(), region.start());
         let fits = |start: usize| {

@@ -1,10 +1,11 @@
-//! Reading and writing of cache lines at a chosen rate: what other cores do while one is measured.
+//! Reading and writing of cache lines at a chosen rate: the work of other cores while one core is measured.
 
 use super::Region;
 use crate::ticks;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Distance of two lines. A load of a word brings the whole line, a store to it makes all of it written back.
+/// Distance of two lines. A load of a word fetches the whole line, and a store to a word lets the whole line be written
+/// back.
 const LINE: usize = 64;
 /// Lines between two looks at the clock: each kind of traffic repeats within.
 const CHUNK: usize = 48;
@@ -12,7 +13,7 @@ const CHUNK: usize = 48;
 /// Which lines are written after they were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mix {
-    /// None.
+    /// No line is written.
     Reads,
     /// Every third.
     Third,
@@ -26,7 +27,7 @@ impl Mix {
     /// All, with most reads first.
     pub const ALL: [Self; 4] = [Self::Reads, Self::Third, Self::Half, Self::All];
 
-    /// Of this many lines that are read, one is written back; none if none is.
+    /// One in this many lines that are read is written back; `None` if no line is.
     fn one_in(self) -> Option<usize> {
         match self {
             Self::Reads => None,
@@ -48,7 +49,7 @@ impl Mix {
     }
 }
 
-/// What a thread that makes traffic and others say to each other. It has cache lines of its own.
+/// What a thread that makes traffic and the thread that measures tell each other. It has cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct TrafficGauge {
@@ -76,7 +77,7 @@ pub fn traffic(region: &mut Region, mix: Mix, pause: f64, gauge: &TrafficGauge, 
         // SAFETY: the chunk is within the region, to which the caller has the only reference.
         unsafe { chunk(region.start().add(at * CHUNK * LINE), mix) };
         at = (at + 1) % chunks;
-        // One thread alone writes it.
+        // Only this thread writes the count.
         gauge.moved.store(gauge.moved() + mix.bytes() as u64, Ordering::Relaxed);
         if interval == 0 {
             continue;

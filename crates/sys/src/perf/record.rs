@@ -13,7 +13,7 @@ pub struct SampleLayout {
 }
 
 impl SampleLayout {
-    /// The fields that [`PerfRecords`] reads; a sample with others is not parsed.
+    /// The fields that [`PerfRecords`] reads. A sample that has other fields is not parsed.
     pub const KNOWN: u64 = (kernel::PERF_SAMPLE_IDENTIFIER
         | kernel::PERF_SAMPLE_IP
         | kernel::PERF_SAMPLE_TID
@@ -53,7 +53,7 @@ pub struct RawSample<'a> {
     pub period: u64,
     /// The registers in user mode; none for a thread of the kernel or a 32-bit program.
     pub registers: Option<UserRegisters>,
-    /// What is above the stack pointer.
+    /// The memory above the stack pointer.
     pub stack: &'a [u8],
     /// The latency of the access, in the unit of the processor.
     pub latency: Option<u64>,
@@ -91,7 +91,7 @@ pub enum PerfRecord<'a> {
         process: u32,
         /// The thread.
         thread: u32,
-        /// The process that created it: the same one for a new thread.
+        /// The process that created the new one; for a new thread, its own process.
         parent: u32,
     },
     /// A thread ended.
@@ -125,7 +125,7 @@ pub struct PerfRecords<'a> {
 }
 
 impl<'a> PerfRecords<'a> {
-    /// Of events with this layout.
+    /// The records of events with this layout.
     pub fn new(bytes: &'a [u8], layout: SampleLayout) -> Self {
         Self { bytes, layout }
     }
@@ -256,7 +256,7 @@ impl<'a> Fields<'a> {
         Some(u32::from_ne_bytes(*half))
     }
 
-    /// `None` within is a sample without registers: the ABI says so.
+    /// The registers of a sample. The inner `None` means that the sample has no registers, as its ABI says.
     fn registers(&mut self, mask: u64) -> Option<Option<UserRegisters>> {
         let abi = self.word()?;
         if abi == u64::from(kernel::PERF_SAMPLE_REGS_ABI_NONE) {

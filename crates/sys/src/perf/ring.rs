@@ -21,8 +21,8 @@ pub struct EventRing {
 unsafe impl Send for EventRing {}
 
 impl EventRing {
-    /// Maps the ring of an event with at most this number of pages, a power of two. If the user may not lock that much
-    /// memory, with half of it, and so on.
+    /// Maps the ring of an event with this number of pages, a power of two. If the user may not lock that much memory, maps
+    /// half of it, and so on.
     pub fn map(event: &File, pages: usize) -> io::Result<Self> {
         let page = crate::sched::page_size() as usize;
         let mut data = pages.next_power_of_two();
@@ -56,7 +56,7 @@ impl EventRing {
         self.start.cast()
     }
 
-    /// The end of what the kernel wrote, and of what was read, as counts of bytes.
+    /// How far the kernel has written, as a count of bytes.
     fn head(&self) -> &AtomicU64 {
         // SAFETY: the first page has this layout, the field is aligned, and the kernel writes it atomically.
         unsafe { AtomicU64::from_ptr(&raw mut (*self.control()).data_head) }
@@ -95,7 +95,8 @@ impl Drop for EventRing {
     }
 }
 
-/// Where the bytes between two positions are in a ring of this size: the second range continues at its start.
+/// Where the bytes between two positions are in a ring of this size. The second range is what continues at the start of the
+/// ring.
 pub fn pieces(tail: u64, head: u64, size: usize) -> (Range<usize>, Range<usize>) {
     let count = usize::try_from(head.wrapping_sub(tail)).unwrap_or(size).min(size);
     // The size is a power of two, so the position modulo it is exact even after the counter wraps around.
@@ -122,7 +123,7 @@ pub fn number(event: &File) -> io::Result<u64> {
     Ok(number)
 }
 
-/// The event takes no samples from now on; nor do those that it was inherited to.
+/// Stops the samples of an event, and those of the events that inherited it.
 pub fn disable(event: &File) -> io::Result<()> {
     /// `PERF_EVENT_IOC_DISABLE`.
     const DISABLE: libc::Ioctl = libc::_IO(b'$' as u32, 1);

@@ -33,7 +33,7 @@ impl SampledEvent {
         Self::software(kernel::PERF_COUNT_SW_CPU_CLOCK, period)
     }
 
-    /// Page faults. The address of a sample is the one that was accessed.
+    /// An event for page faults. The address of its samples is the one that was accessed.
     pub fn page_faults(period: u64) -> Self {
         Self::software(kernel::PERF_COUNT_SW_PAGE_FAULTS, period)
     }
@@ -53,7 +53,7 @@ pub enum SampleContent {
         /// The bytes.
         stack: u32,
     },
-    /// The same with the address that the event is about, and without those records.
+    /// The registers and the stack as above, with the address that the event is about, and without those records.
     Accessed {
         /// The bytes of the stack.
         stack: u32,
@@ -63,7 +63,7 @@ pub enum SampleContent {
 }
 
 impl SampleContent {
-    /// The bytes of the stack; `None` if there are no registers either.
+    /// The number of bytes of the stack; `None` if there are no registers either.
     fn stack(self) -> Option<u32> {
         match self {
             Self::Registers { stack } | Self::Accessed { stack } => Some(stack),
@@ -90,7 +90,7 @@ pub enum SampledTasks<'a> {
 pub struct SamplingRequest<'a> {
     /// The events, the most important first. The records of forks and the like come with the first.
     pub events: &'a [SampledEvent],
-    /// Whose.
+    /// The threads whose samples are taken.
     pub tasks: SampledTasks<'a>,
     /// What each sample contains.
     pub content: SampleContent,
@@ -136,7 +136,7 @@ pub struct DrainedRecords {
 #[derive(Debug)]
 pub struct SampledRings {
     rings: Vec<CpuRing>,
-    /// They keep the events open.
+    /// The files of the events, which keep the events open.
     files: Vec<File>,
     /// Place of each event in the request, by the kernel's number.
     numbers: BTreeMap<u64, usize>,
@@ -146,12 +146,12 @@ pub struct SampledRings {
 /// The ring of the events on one CPU.
 #[derive(Debug)]
 struct CpuRing {
-    /// The CPU; none for a thread that is followed to all of them.
+    /// The CPU; `None` for a thread that is followed to all CPUs.
     cpu: Option<u32>,
     ring: EventRing,
     /// Place of the file that owns the ring.
     owner: usize,
-    /// What was drained of it, and not taken yet.
+    /// Bytes that were drained from the ring and not parsed yet.
     drained: Vec<u8>,
 }
 
@@ -163,7 +163,7 @@ struct Setup {
     content: SampleContent,
     pages: usize,
     sees_kernel: bool,
-    /// Threads and processes that a sampled one creates are sampled too.
+    /// Whether threads and processes that a sampled one creates are sampled too.
     inherits: bool,
     /// Sampling begins when a program is executed.
     on_exec: bool,
@@ -172,7 +172,7 @@ struct Setup {
 }
 
 impl SampledRings {
-    /// Opens the events. Samples of the kernel are included where that is permitted. Those of [`SampledTasks::Executed`]
+    /// Opens the events. Samples of the kernel are included if that is permitted. Samples of [`SampledTasks::Executed`]
     /// begin when the program is executed, all others at once.
     pub fn open(request: &SamplingRequest<'_>) -> Result<Self, SamplingError> {
         match Self::open_with(request, true) {
@@ -230,7 +230,7 @@ impl SampledRings {
             let attributes = self.setup.attributes(place);
             let file = match open(&attributes, thread, cpu) {
                 Ok(file) => file,
-                // It has ended since it was listed, or the CPU went offline.
+                // The thread has ended since it was listed, or the CPU went offline.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV)) => {
                     return Ok(());
                 }
@@ -263,14 +263,14 @@ impl SampledRings {
         self.rings.iter().map(|ring| ring.ring.size()).min().unwrap_or(0)
     }
 
-    /// Stops sampling, also of what sampled threads have created, or goes on.
+    /// Stops or resumes sampling, also of tasks that sampled threads have created.
     pub fn set_running(&self, is_running: bool) -> io::Result<()> {
         let set = if is_running { enable } else { ring::disable };
         self.files.iter().try_for_each(set)
     }
 
-    /// The threads that started since the last [`SampledRings::drain`], as far as records say so; these are sampled.
-    /// Everything stays for the next drain.
+    /// The threads that have started since the last [`SampledRings::drain`], as far as records say so. They are sampled
+    /// already. All records stay for the next drain.
     pub fn started(&mut self) -> BTreeSet<u32> {
         let mut started = BTreeSet::new();
         for ring in &mut self.rings {
@@ -285,8 +285,8 @@ impl SampledRings {
         started
     }
 
-    /// Takes the records since the last call, ring after ring, with the place of the event of each sample: those of one
-    /// CPU are in the order of time.
+    /// Takes the records since the last call, ring after ring, with the place of each sample's event. Records of one CPU are
+    /// in the order of time.
     pub fn drain(&mut self, take: &mut dyn FnMut(&PerfRecord<'_>, Option<usize>)) -> DrainedRecords {
         let mut sum = DrainedRecords::default();
         for CpuRing { ring, drained, .. } in &mut self.rings {
@@ -352,12 +352,13 @@ fn layout(request: &SamplingRequest<'_>) -> SampleLayout {
         fields |= kernel::PERF_SAMPLE_REGS_USER;
         fields |= if stack > 0 { kernel::PERF_SAMPLE_STACK_USER } else { 0 };
     }
-    // With its period in them, the kernel writes a sample for each count of a software event, whatever the period.
+    // With the period among their fields, the kernel writes a sample of a software event for each count, whatever the period
+    // is.
     match request.content {
         SampleContent::Registers { .. } => fields |= kernel::PERF_SAMPLE_PERIOD,
         SampleContent::Accessed { .. } | SampleContent::Address => fields |= kernel::PERF_SAMPLE_ADDR,
     }
-    // All events of a ring have the same fields, or their records could not be distinguished.
+    // All events of a ring have the same fields; otherwise their records could not be distinguished.
     if request.events.iter().any(|event| event.has_addresses) {
         fields |= kernel::PERF_SAMPLE_ADDR | kernel::PERF_SAMPLE_WEIGHT | kernel::PERF_SAMPLE_DATA_SRC;
     }

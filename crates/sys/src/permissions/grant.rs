@@ -16,7 +16,7 @@ pub struct Grant<'a> {
 }
 
 impl Runtime {
-    /// What gives a process that it runs this capability, named without `CAP_`.
+    /// The option that gives a process this capability, named without `CAP_`, in the words of the runtime.
     pub fn with_capability(&self, name: &str) -> String {
         match self {
             Self::Host => format!("setcap cap_{}=ep on the program", name.to_lowercase()),
@@ -38,7 +38,7 @@ impl Runtime {
     }
 }
 
-/// What a container is started with in addition.
+/// What a container must be started with in addition.
 enum Need {
     /// A capability, without `CAP_`.
     Capability(&'static str),
@@ -96,8 +96,8 @@ impl Grant<'_> {
         Fix::Step(format!("systemctl edit {unit}, and add under [Service]: {line}"))
     }
 
-    /// What the container needs. The default profiles of Docker and containerd permit policies
-    /// with `CAP_SYS_NICE` and counters with `CAP_PERFMON`; no capability permits the rest.
+    /// What the container needs. The default profiles of Docker and containerd permit policies with `CAP_SYS_NICE`, and
+    /// counters with `CAP_PERFMON`; for all other calls, no capability helps.
     fn need(&self) -> Need {
         match self.permission {
             Permission::Policies | Permission::RealTime => Need::Capability("SYS_NICE"),
@@ -110,7 +110,7 @@ impl Grant<'_> {
 
     fn in_a_container(&self, runtime: &Runtime) -> String {
         match (runtime, self.need()) {
-            // Podman's profile permits policies to all, and counters only with this capability.
+            // Podman's profile permits policies without a capability, and counters only with this one.
             (Runtime::Podman, Need::Capability("PERFMON")) => runtime.with_capability("SYS_ADMIN"),
             (Runtime::Lxc, _) => format!("permit {} in the profile of lxc.seccomp.profile", self.calls()),
             (Runtime::Nspawn, _) => {

@@ -57,7 +57,7 @@ impl fmt::Display for Runtime {
 pub struct Surroundings {
     /// What runs it.
     pub runtime: Runtime,
-    /// It runs as root, at least within its container.
+    /// Whether it runs as root, at least within its container.
     pub is_root: bool,
     /// A seccomp filter is in force.
     pub has_filter: bool,
@@ -65,7 +65,7 @@ pub struct Surroundings {
     pub has_sudo: bool,
     /// The path of this program.
     pub program: String,
-    /// The name of the user who runs it; `*` if there is none.
+    /// The name of the user who runs it; `*` if the user has none.
     pub user: String,
 }
 
@@ -79,13 +79,13 @@ fn has_namespaces_of_the_machine(root: &SysRoot) -> bool {
 }
 
 impl Surroundings {
-    /// Those of this process, read once.
+    /// The surroundings of this process, which are read once.
     pub fn own() -> &'static Self {
         static OWN: OnceLock<Surroundings> = OnceLock::new();
         OWN.get_or_init(|| Self::of(&SysRoot::host(), |name| std::env::var(name).ok()))
     }
 
-    /// Those of the process that reads below this root; `variable` looks up its environment.
+    /// The surroundings of the process whose files are below this root; `variable` looks up its environment.
     pub fn of(root: &SysRoot, variable: impl Fn(&str) -> Option<String>) -> Self {
         let status = TaskDir::own(root).status().unwrap_or_default();
         let path = variable("PATH").unwrap_or_default();
@@ -127,7 +127,7 @@ fn runtime(root: &SysRoot, variable: &impl Fn(&str) -> Option<String>) -> Runtim
     of_control_group(root, variable)
 }
 
-/// What the path of the control group says. In a control group namespace it says nothing.
+/// The runtime that the path of the control group names. In a control group namespace the path says nothing.
 fn of_control_group(root: &SysRoot, variable: &impl Fn(&str) -> Option<String>) -> Runtime {
     let groups = TaskDir::own(root).text("cgroup").unwrap_or_default();
     for group in cgroup::lines(&groups) {

@@ -37,9 +37,9 @@ pub struct GroupFolder {
     pub is_unified: bool,
 }
 
-/// The folders of the groups of a process in the mounted hierarchies of cgroup v2 and of these controllers, each group's own
-/// first and then those above it. `groups` is the process's list of groups, `mounted` its list of mounts; `exists` says
-/// whether a file is there.
+/// The folders of the groups of a process in the mounted hierarchies of cgroup v2 and of these controllers of v1. For each,
+/// the folder of the group itself comes first, then those of the groups above it. `groups` is the process's list of groups,
+/// `mounted` its list of mounts; `exists` says whether a file is there.
 pub fn folders(
     groups: &str,
     mounted: &str,
@@ -55,7 +55,7 @@ pub fn folders(
             false => controllers.iter().any(|name| is_of(name) && group.has(name)),
         });
         let Some(group) = group else { continue };
-        // In a control group namespace the mount is the group's own, and the path is that of the host.
+        // In a control group namespace, the mount shows the process's own group, while the path is that of the host.
         let is_there = exists(&format!("{}{}/cgroup.procs", mount.path, group.path));
         let mut path = if is_there { group.path.trim_end_matches('/') } else { "" };
         loop {

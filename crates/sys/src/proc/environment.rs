@@ -25,7 +25,7 @@ impl Variables {
         })
     }
 
-    /// The value of the first one of this name.
+    /// The value of the first variable of this name.
     pub fn get(&self, name: &str) -> Option<Cow<'_, str>> {
         self.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }

@@ -60,7 +60,7 @@ impl<'a> MapsEntry<'a> {
         })
     }
 
-    /// Whether it is the kernel's own, as the vDSO.
+    /// Whether the mapping belongs to the kernel, as the vDSO does.
     pub fn is_of_kernel(&self) -> bool {
         const NAMES: [&str; 5] = ["[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"];
         NAMES.contains(&self.name)

@@ -55,8 +55,8 @@ pub fn line(text: &[u8], page_size: u64, mut on_node: impl FnMut(Use, u32, u64))
     Some((start, usage))
 }
 
-/// Parses a line for its policy: the first address of the mapping, and the nodes that the policy binds its memory to, or
-/// prefers; none with other policies.
+/// Parses a line for its policy: the first address of the mapping, and the nodes to which the policy binds its memory or
+/// which it prefers; `None` for other policies.
 pub fn bound_to(text: &[u8]) -> Option<(u64, Option<CpuSet>)> {
     let (start, _) = line(text, 0, |_, _, _| {})?;
     let text = std::str::from_utf8(text).ok()?;

@@ -7,12 +7,12 @@ use crate::SysRoot;
 pub struct Processor {
     /// Its model; of AArch64 the numbers of implementer and part, where x86 has a name.
     pub name: String,
-    /// Whether it is that of a virtual machine. Only x86 says so.
+    /// Whether the CPU is that of a virtual machine. Only x86 says so.
     pub is_virtual: bool,
 }
 
 impl Processor {
-    /// Reads it; what the file does not say is empty.
+    /// Reads /proc/cpuinfo. A value that the file does not have is empty.
     pub fn read(root: &SysRoot) -> Self {
         Self::parse(&root.text("/proc/cpuinfo").unwrap_or_default())
     }

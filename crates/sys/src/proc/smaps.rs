@@ -3,8 +3,8 @@
 use super::digits;
 use super::maps::addresses;
 
-/// The bytes of a file that the mapping at this address maps as huge pages; none if the kernel does not say or there is
-/// no such mapping.
+/// The bytes of a file that the mapping at this address maps as huge pages; `None` if the kernel does not say, or if there
+/// is no such mapping.
 pub fn huge_file_bytes(text: &[u8], start: u64) -> Option<u64> {
     let mut lines = text.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
     lines.find(|line| addresses(line).is_some_and(|range| range.start == start))?;

@@ -24,7 +24,7 @@ pub struct TaskStat {
     pub kernel: bool,
     /// Its own counts, including threads that have exited.
     pub own: Counts,
-    /// Of its own CPU time, ticks in user mode.
+    /// The part of its CPU time in user mode, in ticks.
     pub user: u64,
     /// The counts of children that it has waited for, and of their children.
     pub waited: Counts,
@@ -92,12 +92,12 @@ impl TaskStat {
         })
     }
 
-    /// Whether a thread of it still runs, even if its main thread has exited.
+    /// Whether a thread of the process still runs, even if its main thread has exited.
     pub fn runs(&self) -> bool {
         !self.exited || self.threads > 1
     }
 
-    /// Whether no thread of it runs, or its only thread is exiting.
+    /// Whether no thread of the process runs, or its only thread is exiting.
     pub fn has_ended(&self) -> bool {
         (self.exited || self.exiting) && self.threads <= 1
     }

@@ -2,7 +2,7 @@
 
 use numakit_model::CpuSet;
 
-/// Its text; fields are parsed when they are read.
+/// The text of the file. Fields are parsed when they are read.
 #[derive(Debug, Clone, Default)]
 pub struct TaskStatus(String);
 

@@ -18,11 +18,11 @@ fn signal() -> i32 {
 extern "C" fn nothing(_: i32) {}
 
 impl Ticks {
-    /// Of the calling thread, with this period.
+    /// Makes a timer of the calling thread with this period.
     pub fn every(period: Duration) -> io::Result<Self> {
         // SAFETY: all zero bytes are a valid value of this plain structure.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        // It does nothing; without SA_RESTART the signal ends system calls.
+        // The handler does nothing. Without SA_RESTART, the signal ends system calls.
         action.sa_sigaction = nothing as *const () as usize;
         ThreadTimer::every(libc::CLOCK_MONOTONIC, signal(), &action, period)
             .map(|timer| Self { _timer: timer })

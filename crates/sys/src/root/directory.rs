@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Opens the directory with `sys` or `proc`: this one, or the one subdirectory in it.
+/// Opens the directory that has `sys` or `proc`: this directory, or the only subdirectory in it.
 pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     let holds = |p: &Path| p.join("sys").is_dir() || p.join("proc").is_dir();
     if holds(path) {

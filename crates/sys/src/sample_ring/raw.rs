@@ -32,17 +32,17 @@ pub enum SampleArchitecture {
 pub struct RingSample {
     /// Process, in the process's own PID namespace.
     pub process: u32,
-    /// Thread, there too.
+    /// Thread, in the process's own PID namespace.
     pub thread: u32,
     /// Monotonic ns, in the process's own time namespace.
     pub time: u64,
     /// CPU time of the thread since its last sample, ns; `None` if the kernel did not tell it.
     pub cpu_time: Option<u64>,
-    /// The part of it that the kernel used, ns.
+    /// The part of `cpu_time` that the kernel used, ns.
     pub kernel_time: u64,
     /// The CPU that it ran on.
     pub cpu: Option<u32>,
-    /// Expirations of its timer that had no sample of their own since the last.
+    /// Expirations of the thread's timer since its last sample that have no sample of their own.
     pub overruns: u32,
     /// Page faults of the thread since its last sample; `None` if the kernel did not tell it.
     pub faults: Option<u32>,

@@ -4,13 +4,13 @@ pub const HEADER_WORDS: usize = 512;
 pub const ENTRY_WORDS: usize = 8;
 /// Words of a slot. The first is its sequence.
 pub const SLOT_WORDS: usize = 96;
-/// Observed processes that have an entry of their own.
+/// Maximum number of observed processes that have an entry of their own.
 pub const ENTRIES: usize = 512;
 
-/// In the sequence of a slot that is being written.
+/// The bit in a slot's sequence that says that the slot is being written.
 #[cfg(test)]
 pub const WRITING: u64 = 1 << 63;
-/// In the identity of a process that ends.
+/// The bit in a process's identity that says that the process ends.
 pub const ENDS: u64 = 1 << 32;
 
 /// Words of the header.
@@ -24,7 +24,7 @@ pub mod header {
     pub const WITHOUT_TIMER: usize = 26;
     pub const PROCESSES: usize = 27;
     pub const WITHOUT_ENTRY: usize = 28;
-    /// Blocks of the log whose end nobody will see.
+    /// The counter of blocks in the log whose end nobody will see.
     pub const WITHOUT_END: usize = 30;
     pub const WANTED: usize = 32;
 }
