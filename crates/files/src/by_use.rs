@@ -22,11 +22,11 @@ pub struct PageUse {
     pub page: u64,
     /// The node of the threads.
     pub node: u32,
-    /// The node of the page at that time, if it was told.
+    /// The node of the page at that time, if the kernel told it.
     pub home: Option<u32>,
 }
 
-/// What becomes of a range of pages.
+/// Where a range of pages is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RangeTarget {
@@ -36,7 +36,7 @@ pub enum RangeTarget {
     Shared(Vec<u32>),
     /// It stays: no thread was seen to use it.
     Unused,
-    /// It stays: there are too few samples.
+    /// The range stays, since it has too few samples.
     Unclear,
 }
 
@@ -45,7 +45,7 @@ pub enum RangeTarget {
 pub struct PlannedRange {
     /// The pages.
     pub pages: Range<u64>,
-    /// What becomes of them.
+    /// Where these pages are to be.
     pub target: RangeTarget,
     /// Samples by node of the threads.
     pub samples: BTreeMap<u32, u64>,
@@ -63,11 +63,11 @@ pub struct UsePlan {
 pub struct FarSamples {
     /// All samples of the file.
     pub samples: u64,
-    /// Those for which the node of the page was told.
+    /// Samples for which the kernel told the node of the page.
     pub placed: u64,
-    /// Of these, those that were far.
+    /// Of the `placed` samples, those that were far.
     pub before: u64,
-    /// Of these, those that will be far, if threads do the same again.
+    /// Of the `placed` samples, those that will be far, if threads do the same again.
     pub after: f64,
 }
 
@@ -100,7 +100,7 @@ impl UsePlan {
         self.ranges.get(at).filter(|range| range.pages.contains(&page))
     }
 
-    /// The node where a page is to be, if `block` pages together have one node; none if it is to stay.
+    /// The node where a page is to be; `None` if it is to stay. `block` pages together have one node.
     pub fn node(&self, page: u64, block: u64) -> Option<u32> {
         let block = block.max(1);
         let number = page / block;
@@ -134,7 +134,7 @@ impl UsePlan {
         nodes
     }
 
-    /// How many samples were far, and how many of the same samples would be.
+    /// How many samples were far, and how many of the same samples will be far after the plan.
     pub fn far(&self, uses: &BTreeMap<PageUse, u64>) -> FarSamples {
         let mut far = FarSamples::default();
         for (used, count) in uses {
@@ -154,7 +154,7 @@ impl UsePlan {
     }
 }
 
-/// Where pages go that nodes use so often.
+/// Where pages are to be that nodes use as often as these samples say.
 fn target(samples: &BTreeMap<u32, u64>) -> RangeTarget {
     let all: u64 = samples.values().sum();
     if all < MIN_SAMPLES {

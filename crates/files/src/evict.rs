@@ -4,8 +4,8 @@ use crate::{FilesError, FoundFile};
 use numakit_sys::file_pages;
 use std::fs::File;
 
-/// Writes what is dirty to the disk, then removes all pages of the file from the cache that nobody maps or locks. What
-/// stayed, [`FileResidence`](crate::FileResidence) tells.
+/// Writes dirty pages to the disk, then removes all pages of the file from the cache that no process maps or locks.
+/// [`FileResidence`](crate::FileResidence) tells which pages stayed.
 pub fn evict(found: &FoundFile, file: &File) -> Result<(), FilesError> {
     file.sync_data().map_err(|error| found.error("its dirty pages cannot be written", error))?;
     file_pages::evict(file).map_err(|error| found.error("its pages cannot be removed from the cache", error))

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// A regular file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    /// Its path, as given or below a given folder.
+    /// The path of the file, as given or below a given folder.
     pub path: PathBuf,
     /// Its device and inode.
     pub id: (u64, u64),
@@ -30,7 +30,7 @@ impl FoundFile {
     }
 }
 
-/// What in the folders is not examined.
+/// Files and folders that were found in the given folders and not examined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Symbolic links.

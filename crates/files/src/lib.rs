@@ -1,8 +1,8 @@
 //! The page cache of files: on which nodes it is, moving it to other nodes, removing it, and filling it by a
 //! memory policy.
 //!
-//! [`FileResidence::of`] changes nothing: it enters into the page table of this process only what the cache has already. All
-//! others say what is there afterwards, which they look up again.
+//! [`FileResidence::of`] changes nothing: it enters into the page table of this process only pages that are in the cache
+//! already. All other functions look up afterwards what is in the cache, and return that.
 
 mod by_use;
 mod error;
@@ -23,5 +23,5 @@ pub use one_sided::{LARGE, OneSidedFile, one_sided};
 pub use relocate::{Destination, Relocated, Relocation, Way};
 pub use residence::{FileResidence, Piece};
 
-/// Is called with the bytes done and all bytes.
+/// A function that is called with the bytes done so far and the bytes of the whole file.
 pub type FileProgress<'a> = &'a mut dyn FnMut(u64, u64);

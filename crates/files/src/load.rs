@@ -14,7 +14,7 @@ use std::thread;
 /// Maximum of threads: enough requests for a fast disk.
 const MAX_THREADS: usize = 8;
 
-/// What a thread takes at a time.
+/// Bytes that a thread reads at a time.
 const PART: u64 = 16 << 20;
 
 /// Bytes of a read.
@@ -25,15 +25,15 @@ const READ: usize = 1 << 20;
 pub struct Reading {
     /// The policy of the reading threads.
     pub policy: MemoryPolicy,
-    /// CPUs whose node is the wanted one, for where policies are refused: the threads run there, and the kernel's default
-    /// policy allocates on the node of the thread. None if that is no substitute.
+    /// The CPUs of the wanted node, if policies are refused: the threads then run there, and the kernel's default policy
+    /// allocates on a thread's node. `None` if that is no substitute.
     pub cpus: Option<CpuSet>,
 }
 
 impl Reading {
-    /// For the calling thread.
+    /// Applies the policy or the CPUs to the calling thread.
     fn apply(&self) -> io::Result<()> {
-        // The kernel's default needs no call where none of them is permitted.
+        // The kernel's default needs no call, so it works where no call is permitted.
         let is_default = self.policy == MemoryPolicy::local();
         match (self.policy.set(), &self.cpus) {
             (Err(_), None) if is_default => Ok(()),

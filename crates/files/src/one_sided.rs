@@ -19,10 +19,10 @@ pub const LARGE: u64 = 1 << 30;
 /// Windows of a file that are looked at, and the pages of each.
 const SAMPLE: (u64, u64) = (64, 64);
 
-/// Share of the sampled pages that are cached, at least, and share of these on one node.
+/// Minimum share of the sampled pages that are cached, and minimum share of these that are on one node.
 const SHARES: (f64, f64) = (0.1, 0.9);
 
-/// Such a file, and a process that maps it.
+/// A file whose cached pages are on one node, and a process that maps it from other nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneSidedFile {
     /// The process.
@@ -72,8 +72,8 @@ fn large_files(maps: &str, minimum: u64) -> Vec<(&str, u64)> {
     mapped.into_iter().filter(|(_, bytes)| *bytes >= minimum).map(|(file, _)| file).collect()
 }
 
-/// The size of a file and the node of most of its cached pages, if it is still this file, enough of it is cached, and one
-/// node has nearly all.
+/// The size of a file and the node of most of its cached pages; `None` if the path leads to a different file now, if too
+/// little of it is cached, or if no node has nearly all of it.
 fn homes(path: &Path, inode: u64, minimum: u64) -> Option<(u64, u32)> {
     let file = open_to_read(path).ok()?;
     let there = file.metadata().ok()?;

@@ -9,16 +9,16 @@ use std::io;
 /// Where pages are to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// All on one node.
+    /// All pages on one node.
     Node(u32),
     /// Page by page on these nodes in turn.
     Spread(Vec<u32>),
-    /// Each on the node of its users.
+    /// Each page on the node of its users.
     ByUse(UsePlan),
 }
 
 impl Destination {
-    /// The node of a page of the file, if `block` pages together have one node; none for a page that is to stay.
+    /// The node of a page of the file; `None` for a page that is to stay. `block` pages together have one node.
     fn node(&self, page: u64, block: u64) -> Option<u32> {
         match self {
             Self::Node(node) => Some(*node),
@@ -35,7 +35,7 @@ pub enum Way {
     InPlace,
     /// Removed from the cache and read again, as move_pages is refused.
     ReadAgain,
-    /// Not at all: move_pages is refused, and processes map the file.
+    /// Not at all: move_pages is refused, and the file cannot be read again while processes map it.
     Refused,
 }
 
@@ -44,9 +44,9 @@ pub enum Way {
 pub struct Relocation {
     /// Pages that moved to their node.
     pub moved: u64,
-    /// Pages that were there already.
+    /// Pages that were on their node already.
     pub there: u64,
-    /// Pages elsewhere that other processes map; moving them needs CAP_SYS_NICE.
+    /// Pages on other nodes that other processes map. Moving them needs CAP_SYS_NICE.
     pub mapped: u64,
     /// Pages elsewhere that were in use.
     pub busy: u64,
@@ -61,23 +61,23 @@ pub struct Relocation {
 /// What became of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocated {
-    /// Where it was.
+    /// Where the file was before.
     pub before: FileResidence,
-    /// Where it is.
+    /// Where the file is now.
     pub after: FileResidence,
     /// How pages moved.
     pub way: Way,
-    /// How many did; nothing is counted of those that were read again.
+    /// How many pages moved. Pages that were read again are not counted.
     pub pages: Relocation,
     /// Consecutive pages that have one node: more than one if the file system caches in larger units.
     pub block: u64,
-    /// Whether the whole file was read, as the kernel does not tell this user what is cached.
+    /// Whether the whole file was read, since the kernel does not tell this user which pages are cached.
     pub read_whole: bool,
 }
 
 impl Relocated {
-    /// Moves the cached pages of a file. `reading` is how they are read again, should move_pages be refused and `mapped` be
-    /// false: no process maps the file. Pages go each to a node of its own in memory only.
+    /// Moves the cached pages of a file. `reading` says how to read them again if move_pages is refused and `mapped` is
+    /// false, so that no process maps the file. A plan that gives each page a node of its own can only be done in memory.
     pub fn of(
         (found, file): (&FoundFile, &File),
         target: &Destination,
@@ -88,7 +88,8 @@ impl Relocated {
         let fail = |error| found.error("its page cache cannot be examined", error);
         let before = FileResidence::of(file, &mut |_, _| ()).map_err(fail)?;
         let told = file_pages::tells_cached(file).map_err(fail)?;
-        let mut mover = Mover { target, told, block: 1, all: true, pages: Relocation::default() };
+        let mut mover =
+            Mover { target, is_told: told, block: 1, moves_mapped: true, pages: Relocation::default() };
         let way = match mover.file(file, before.size, &mut *progress) {
             Ok(()) => Way::InPlace,
             Err(error) if is_refused(&error) && (mapped || matches!(target, Destination::ByUse(_))) => {
@@ -106,7 +107,7 @@ impl Relocated {
         Ok(Self { before, after, way, pages: mover.pages, block: mover.block, read_whole })
     }
 
-    /// Pages that are cached elsewhere, as far as they were counted.
+    /// Pages that are cached on other nodes than planned, as far as pages were counted.
     pub fn left(&self) -> u64 {
         self.pages.mapped + self.pages.busy + self.pages.full
     }
@@ -125,11 +126,11 @@ const BLOCKS: [u64; 4] = [1, 16, 64, 512];
 
 struct Mover<'a> {
     target: &'a Destination,
-    /// Whether the kernel tells what is cached.
-    told: bool,
+    /// Whether the kernel tells which pages are cached.
+    is_told: bool,
     block: u64,
-    /// Whether pages that other processes map may be moved, as far as known.
-    all: bool,
+    /// Whether pages that other processes map may be moved, as far as that is known.
+    moves_mapped: bool,
     pages: Relocation,
 }
 
@@ -144,12 +145,12 @@ impl Mover<'_> {
     }
 
     fn window(&mut self, window: &FileWindow, first: u64) -> io::Result<()> {
-        let cached = if self.told { window::cached(window)? } else { (0..window.pages()).collect() };
+        let cached = if self.is_told { window::cached(window)? } else { (0..window.pages()).collect() };
         window.touch(&cached)?;
         let before = window.nodes(&cached)?;
         let mut after = self.attempt(window, first, &cached, &before)?;
-        // In a larger unit of the cache, pages move together.
-        while self.torn(first, &cached, &after)
+        // If the file system caches in larger units, all pages of a unit move together.
+        while self.has_strays(first, &cached, &after)
             && let Some(block) = BLOCKS.into_iter().find(|block| *block > self.block)
         {
             self.block = block;
@@ -159,8 +160,8 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// Whether pages that moved are not where they were to go.
-    fn torn(&self, first: u64, pages: &[u32], after: &[PageState]) -> bool {
+    /// Whether pages that moved are not on the node that they were to go to.
+    fn has_strays(&self, first: u64, pages: &[u32], after: &[PageState]) -> bool {
         let wrong = |(page, state): (&u32, &PageState)| matches!(state, PageState::Node(node) if self.wanted(first, *page).is_some_and(|wanted| wanted != *node));
         !matches!(self.target, Destination::Node(_)) && pages.iter().zip(after).any(wrong)
     }
@@ -169,7 +170,7 @@ impl Mover<'_> {
         self.target.node(first + u64::from(page), self.block)
     }
 
-    /// Moves pages, and returns where they are, or for those elsewhere the reason.
+    /// Moves pages. Returns where they are, or the reason for those that are not where they should be.
     fn attempt(
         &mut self,
         window: &FileWindow,
@@ -184,14 +185,15 @@ impl Mover<'_> {
                     _ if self.wanted(first, pages[*at]).is_none() => false,
                     PageState::Node(node) => self.wanted(first, pages[*at]) != Some(node),
                     PageState::Absent => false,
-                    PageState::Mapped => self.all,
+                    PageState::Mapped => self.moves_mapped,
                     PageState::Busy | PageState::NoMemory | PageState::Unreached => true,
                 })
                 .collect();
             if wrong.is_empty() {
                 break;
             }
-            // One node after the other: so a unit of the cache moves once for each node at most.
+            // Pages of one node are moved after those of another, so that a unit of the cache moves at most once for each
+            // node.
             wrong.sort_by_key(|at| (self.wanted(first, pages[*at]), *at));
             let mut reasons = Vec::with_capacity(wrong.len());
             for part in wrong.chunks(most) {
@@ -206,7 +208,7 @@ impl Mover<'_> {
                     states[at] = reason;
                 }
             }
-            if self.torn(first, pages, &states) {
+            if self.has_strays(first, pages, &states) {
                 break;
             }
         }
@@ -214,10 +216,10 @@ impl Mover<'_> {
     }
 
     fn call(&mut self, window: &FileWindow, pages: &[u32], nodes: &[u32]) -> io::Result<Vec<PageState>> {
-        match window.relocate(pages, nodes, self.all) {
-            // Only CAP_SYS_NICE moves the pages of others; a filter refuses both calls.
-            Err(error) if self.all && error.kind() == io::ErrorKind::PermissionDenied => {
-                self.all = false;
+        match window.relocate(pages, nodes, self.moves_mapped) {
+            // Only CAP_SYS_NICE permits moving pages of other processes; a filter refuses the call with either flag.
+            Err(error) if self.moves_mapped && error.kind() == io::ErrorKind::PermissionDenied => {
+                self.moves_mapped = false;
                 window.relocate(pages, nodes, false)
             }
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {

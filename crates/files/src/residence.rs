@@ -14,9 +14,9 @@ const PIECES: u64 = 240;
 /// The pages of a piece of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece {
-    /// None is cached.
+    /// No page of the piece is cached.
     Absent,
-    /// All are cached, on this node.
+    /// All pages of the piece are cached, on this node.
     Node(u32),
     /// On several nodes, or some are not cached.
     Mixed,
@@ -25,7 +25,7 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// Both together.
+    /// The state of two pieces together.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
@@ -40,7 +40,7 @@ impl Piece {
 pub struct FileResidence {
     /// The size of the file in bytes.
     pub size: u64,
-    /// Its size afterwards, if it changed meanwhile.
+    /// The size of the file afterwards, if it changed while it was examined.
     pub changed: Option<u64>,
     /// Cached bytes.
     pub cached: Result<u64, Unavailable>,
@@ -53,7 +53,7 @@ pub struct FileResidence {
 }
 
 impl FileResidence {
-    /// Examines a file without changing what is cached. What cannot be told is absent with the reason.
+    /// Examines a file without changing what is cached. A value that the kernel does not tell is absent, with the reason.
     pub fn of(file: &File, progress: FileProgress<'_>) -> io::Result<Self> {
         let size = file.metadata()?.len();
         let examined = file_pages::tells_cached(file).and_then(|told| match told {
@@ -114,7 +114,7 @@ impl Examination {
     fn of(file: &File, size: u64, progress: FileProgress<'_>) -> io::Result<FileResidence> {
         let page = sched::page_size();
         let pages = size.div_ceil(page);
-        // Pieces of whole huge pages if they are larger than one.
+        // A piece consists of whole huge pages if it is larger than one.
         let piece = match pages.div_ceil(PIECES).max(1) {
             large if large > 512 => large.next_multiple_of(512),
             small => small,
@@ -186,7 +186,7 @@ impl Examination {
     }
 }
 
-/// Whether move_pages may be asked.
+/// Whether the kernel answers move_pages for this file.
 fn answers(file: &File, size: u64) -> io::Result<bool> {
     if size == 0 {
         return Ok(true);

@@ -78,7 +78,8 @@ pub(crate) mod testing {
             Self(path)
         }
 
-        /// Whether its pages may stay in the cache whatever is done: its file system is memory, or an overlay, which may be.
+        /// Whether pages may stay in the cache whatever is done: the file system is in memory, or it is an overlay, which
+        /// may be in memory.
         pub(crate) fn may_stay(&self) -> bool {
             let kind = Command::new("stat").args(["-f", "-c", "%T"]).arg(&self.0).output().unwrap();
             assert!(kind.status.success(), "{kind:?}");

@@ -33,7 +33,7 @@ type KnownFile = (usize, u64, Option<PathBuf>);
 pub struct Mappers {
     /// The processes, in ascending order; one with several of the files is there once for each.
     pub list: Vec<Mapper>,
-    /// Processes whose mappings this user may not read.
+    /// Number of processes whose mappings this user may not read.
     pub denied: u64,
 }
 

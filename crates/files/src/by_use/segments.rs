@@ -8,22 +8,23 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
-/// Neighbours stay apart if one distribution for both is this much less likely than two, as a logarithm, beside that of the number
-/// of samples: there are as many places where they could differ by chance.
+/// Two neighbouring segments stay apart if one distribution for both is this much less likely than two, as a logarithm. The
+/// logarithm of the number of samples is added: there are as many places at which the two could differ by chance.
 const APART: f64 = 2.0;
-/// The same for pages without samples, in mean distances of samples.
+/// Pages without samples are no part of a segment if there are more of them than this, in mean distances of samples. The
+/// logarithm of the number of samples is added here too.
 const GAP: f64 = 5.0;
-/// Fewer samples than this say nothing of their own.
+/// A segment with fewer samples than this says nothing of its own.
 pub const MIN_SAMPLES: u64 = 4;
 
 /// Consecutive sampled pages.
 #[derive(Debug, Clone)]
 struct Segment {
-    /// Its pages, as positions among the sampled ones.
+    /// The segment's pages, as positions among the sampled ones.
     pages: Range<usize>,
     /// Samples by node.
     samples: BTreeMap<u32, u64>,
-    /// How often it was merged, so that a loss computed before is not taken for the present one.
+    /// How often the segment was merged, so that a loss that was computed before is not taken for the present one.
     version: u32,
     previous: Option<usize>,
     next: Option<usize>,
@@ -46,7 +47,7 @@ pub struct Segments {
 type Merge = Reverse<(u64, usize, u32, usize, u32)>;
 
 impl Segments {
-    /// Of samples by page and node.
+    /// One segment for each sampled page, from samples by page and node.
     pub fn of(by_page: &BTreeMap<u64, BTreeMap<u32, u64>>) -> Self {
         let pages: Vec<u64> = by_page.keys().copied().collect();
         let all: u64 = by_page.values().flat_map(BTreeMap::values).sum();
@@ -89,7 +90,7 @@ impl Segments {
         }
     }
 
-    /// The merge of a segment with its next, unless the nodes that use them differ.
+    /// The loss if a segment is merged with the next one; `None` if the nodes that use the two differ.
     fn merge_with_next(&self, left: usize) -> Option<Merge> {
         let one = &self.segments[left];
         let right = one.next?;
@@ -103,16 +104,16 @@ impl Segments {
         is_alike.then(|| Reverse((loss.to_bits(), left, one.version, right, other.version)))
     }
 
-    /// All pages of a file with this number of pages: those of each segment with its samples by node, and those between
-    /// which were not used, without.
+    /// All pages of a file with this number of pages. A range of a segment has the segment's samples by node; the ranges
+    /// between segments were not used, and have none.
     pub fn ranges(&self, pages: u64) -> Vec<UsedRange> {
         let mut ranges = Vec::new();
         let mut at = 0;
         let alive: Vec<&Segment> = self.segments.iter().filter(|segment| !segment.pages.is_empty()).collect();
         for (number, segment) in alive.iter().enumerate() {
             let sampled = &self.pages[segment.pages.clone()];
-            let reach = reach(sampled);
-            // No sample for so long is no chance.
+            let reach = mean_distance(sampled);
+            // A gap without samples that is longer than this is no chance.
             let gap = (reach as f64 * (self.chances + GAP)) as u64;
             for (place, page) in sampled.iter().enumerate() {
                 if page.saturating_sub(at) > gap {
@@ -143,9 +144,9 @@ impl Segments {
     }
 }
 
-/// The mean distance of sampled pages, without the largest gaps: half of them are at most that far, times 1.44 if they come by
-/// chance.
-fn reach(sampled: &[u64]) -> u64 {
+/// The mean distance of sampled pages, without the largest gaps: half of the distances are at most the median, and the mean
+/// is 1.44 times that if samples come by chance.
+fn mean_distance(sampled: &[u64]) -> u64 {
     let mut distances: Vec<u64> = sampled.windows(2).map(|pair| pair[1] - pair[0]).collect();
     distances.sort_unstable();
     distances.get(distances.len() / 2).map_or(1, |median| (*median as f64 * 1.44).ceil() as u64)
