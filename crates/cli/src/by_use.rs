@@ -68,7 +68,7 @@ impl SampledUse<'_> {
         let kind = method.kind();
         let topology = found.topology();
         let mut explainer =
-            Explainer::for_files(method, run.process(), topology.clone(), FileUses::of(wanted));
+            Explainer::for_files(method, run.processes(), topology.clone(), FileUses::of(wanted));
         // If a signal ends it, what was sampled so far is enough for the user.
         let time = self.duration.or_else(|| self.pid.map(|_| OBSERVED));
         let SampledEnd { status, .. } = run.observe(&mut explainer, time, |_| anyhow::Ok(()))?;
@@ -110,7 +110,7 @@ impl SampledUse<'_> {
 
     fn request(&self) -> SampleRequest<'_> {
         SampleRequest {
-            pid: self.pid,
+            pids: self.pid.as_slice(),
             command: self.command,
             method: self.method,
             settings: SampleSettings { frequency: self.frequency, ..SampleSettings::default() },

@@ -77,10 +77,10 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// Observes the samples of a method: of `process` and of the processes that it starts.
-    pub fn new(method: Box<dyn Method>, observed: Observed, process: u32, topology: Topology) -> Self {
+    /// Observes what the method samples: these processes and those that they start.
+    pub fn new(method: Box<dyn Method>, observed: Observed, processes: &[u32], topology: Topology) -> Self {
         let mut explainer = Self::open(method, observed, topology);
-        explainer.processes.mapped(process);
+        processes.iter().for_each(|process| explainer.processes.mapped(*process));
         explainer.visit();
         explainer
     }
@@ -101,19 +101,24 @@ impl Explainer {
         Self { hints, ..self }
     }
 
-    /// Makes an observer for series, of one process with those that it starts or of all processes. It reads no accounts of
-    /// threads, since series have no share of all time, and forgets what has ended, since series may last for months.
-    pub fn for_series(method: Box<dyn Method>, process: Option<u32>, topology: Topology) -> Self {
+    /// Makes an observer for series, of these processes with those that they start, or of all that run if there are none. It reads no
+    /// accounts of threads, since series have no share of all time, and forgets what has ended, since they may last for months.
+    pub fn for_series(method: Box<dyn Method>, processes: &[u32], topology: Topology) -> Self {
         let mut explainer = Self::open(method, Observed::default(), topology);
         explainer.processes = explainer.processes.without_variables();
-        process.into_iter().for_each(|process| explainer.processes.mapped(process));
+        processes.iter().for_each(|process| explainer.processes.mapped(*process));
         let collector = explainer.collector.without_lists();
         Self { collector, pause: u64::MAX, keeps_ended: false, ..explainer }
     }
 
-    /// Makes an observer of nothing but the use of files, by one process with those that it starts.
-    pub fn for_files(method: Box<dyn Method>, process: u32, topology: Topology, files: FileUses) -> Self {
-        let explainer = Self::for_series(method, Some(process), topology);
+    /// Makes an observer of nothing but the use of files, by these processes with those that they start.
+    pub fn for_files(
+        method: Box<dyn Method>,
+        processes: &[u32],
+        topology: Topology,
+        files: FileUses,
+    ) -> Self {
+        let explainer = Self::for_series(method, processes, topology);
         let collector = explainer.collector.for_files(files);
         let pace = SamplePace::of_one_cpu(explainer.started);
         Self { collector, pace, ..explainer }

@@ -6,6 +6,8 @@ use crate::rules::{self, RuleKind};
 use numakit_explain::projection::Projection;
 use numakit_explain::remote_costs::RemoteCosts;
 use numakit_explain::{ExplainReport, Explained, ExplainedObject, ProjectedFacts};
+use numakit_model::numbers::duration;
+use numakit_model::thresholds::MIN_SAMPLES;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 
@@ -72,6 +74,25 @@ impl Serialize for JudgedObject {
             worth: remedy.and_then(|remedy| remedy.worth.as_ref()),
         };
         keys.serialize(serializer)
+    }
+}
+
+impl JudgedReport {
+    /// Why next to nothing was seen, and what to do: calm is not what that shows. `None` where there are enough samples.
+    pub fn too_few_samples(&self) -> Option<String> {
+        let ExplainReport { explanation, missing, seconds, .. } = &self.report;
+        let seen = explanation.samples.total;
+        if seen >= MIN_SAMPLES || !self.findings.is_empty() {
+            return None;
+        }
+        let used = (explanation.threads.user + explanation.threads.kernel) as f64 / 1e9;
+        let lost = missing.lost + missing.thinned + missing.late;
+        let why = match lost {
+            0 => format!("its threads used {} of CPU time in {}", duration(used), duration(*seconds)),
+            lost => format!("{lost} samples were lost"),
+        };
+        let action = "observe it while it works, for longer (--for), or with more samples (-F)";
+        Some(format!("Too few samples to tell what it does: {seen}, since {why}; {action}"))
     }
 }
 

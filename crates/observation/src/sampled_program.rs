@@ -95,7 +95,7 @@ pub(crate) fn plan(sampled: &SampledForSeries<'_>, frequency: u32) -> (SampleSou
     let permissions = Permissions::own_of(&choice::PERMISSIONS);
     let of_running = |program| choice::choose(&permissions, program, None).map(|chosen| (chosen, None));
     let chosen = match sampled {
-        SampledForSeries::Process(pid) => of_running(SampledProgram::Process(*pid)),
+        SampledForSeries::Process(_) => of_running(SampledProgram::Running),
         SampledForSeries::Machine(_) => of_running(SampledProgram::Machine),
         SampledForSeries::Command(words) => choose(&permissions, words, None),
     };
@@ -121,7 +121,7 @@ fn unavailable(seen: &str, fix: Fix) -> Unavailable {
 /// Opens the method that samples what runs already; without it there are no values.
 pub(crate) fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<'_>) {
     let opened = match sampled {
-        SampledForSeries::Process(pid) => open::process(&settings(frequency), *pid),
+        SampledForSeries::Process(pid) => open::processes(&settings(frequency), &[*pid]),
         SampledForSeries::Machine(cpus) => open::machine(&settings(frequency), cpus),
         SampledForSeries::Command(_) => return,
     };

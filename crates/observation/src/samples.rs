@@ -8,7 +8,7 @@ use numakit_sampling::{Method, MethodError, MethodKind, SampleSettings, open};
 use numakit_sys::allocation_log::{AllocationLog, LogThreshold};
 use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::permissions::Permissions;
-use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::stdio::note;
 use numakit_sys::{SysRoot, poll, sched};
 use std::ffi::OsString;
@@ -68,8 +68,8 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> SamplesError {
 /// What is sampled, and how.
 #[derive(Debug)]
 pub struct SampleRequest<'a> {
-    /// The process; `None`: the command.
-    pub pid: Option<u32>,
+    /// Processes that run, which are observed with their descendants; empty: the command.
+    pub pids: &'a [u32],
     /// The command and its arguments.
     pub command: &'a [OsString],
     /// The method that was asked for; `None`: the best one that is permitted.
@@ -95,8 +95,9 @@ pub struct OpenedSamples {
 #[derive(Debug)]
 pub struct SampledRun {
     stopping: Stopping,
-    process: u32,
-    is_attached: bool,
+    processes: Vec<u32>,
+    /// Those that were named, if it is not a command that was started.
+    attached: Vec<u32>,
 }
 
 /// How the observation of a program ended.
@@ -112,25 +113,25 @@ impl SampleRequest<'_> {
     /// Opens a method, and starts the command. Must be called before other threads exist.
     pub fn open(&self) -> Result<(OpenedSamples, SampledRun), SamplesError> {
         let mut stopping = Stopping::collect().map_err(system("cannot receive signals"))?;
-        let (samples, running) = match self.pid {
-            Some(pid) => (self.attach(pid)?, None),
-            None => {
-                let (samples, running) = self.start()?;
-                (samples, Some(running))
-            }
-        };
-        let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
-        stopping.follow(running);
-        Ok((samples, SampledRun { stopping, process, is_attached: self.pid.is_some() }))
+        if self.pids.is_empty() {
+            let (samples, running) = self.start()?;
+            let processes = vec![running.id()];
+            stopping.follow(Some(running));
+            return Ok((samples, SampledRun { stopping, processes, attached: Vec::new() }));
+        }
+        let samples = self.attach()?;
+        let processes = tree::families(&SysRoot::host(), self.pids);
+        Ok((samples, SampledRun { stopping, processes, attached: self.pids.to_vec() }))
     }
 
-    fn attach(&self, pid: u32) -> Result<OpenedSamples, SamplesError> {
-        if !TaskDir::of(&SysRoot::host(), pid).exists() {
-            return Err(SamplesError::NoProcess(pid));
+    fn attach(&self) -> Result<OpenedSamples, SamplesError> {
+        let root = SysRoot::host();
+        if let Some(pid) = self.pids.iter().find(|pid| !TaskDir::of(&root, **pid).exists()) {
+            return Err(SamplesError::NoProcess(*pid));
         }
         let permissions = Permissions::own_of(&choice::PERMISSIONS);
-        let chosen = choice::choose(&permissions, SampledProgram::Process(pid), self.method)?;
-        let method = open::process(&self.settings, pid).map_err(SamplesError::Method)?;
+        let chosen = choice::choose(&permissions, SampledProgram::Running, self.method)?;
+        let method = open::processes(&self.settings, self.pids).map_err(SamplesError::Method)?;
         Ok(OpenedSamples { method, reason: self.reason(&chosen), log: None })
     }
 
@@ -160,9 +161,9 @@ impl SampleRequest<'_> {
 }
 
 impl SampledRun {
-    /// The process that is sampled first; others may descend from it.
-    pub fn process(&self) -> u32 {
-        self.process
+    /// The processes that are sampled now; others may descend from them.
+    pub fn processes(&self) -> &[u32] {
+        &self.processes
     }
 
     /// Takes samples until the program ends, the time is over or a signal ends it. Calls `each` every few milliseconds.
@@ -206,12 +207,23 @@ impl SampledRun {
         Ok(ended)
     }
 
-    /// Whether a process that was attached to has ended.
+    /// Whether all processes that were attached to have ended.
     fn has_gone(&self) -> bool {
-        let gone = self.is_attached && !TaskDir::of(&SysRoot::host(), self.process).exists();
-        if gone {
-            note(format_args!("process {} has ended", self.process));
+        let root = SysRoot::host();
+        let gone = |process: &u32| !TaskDir::of(&root, *process).exists();
+        let all_gone = !self.attached.is_empty() && self.attached.iter().all(gone);
+        if all_gone {
+            note(format_args!("{} ended", named(&self.attached, "has", "have")));
         }
-        gone
+        all_gone
+    }
+}
+
+/// `process 7 has` or `processes 7, 8 have`.
+fn named(processes: &[u32], one: &str, several: &str) -> String {
+    let numbers: Vec<String> = processes.iter().map(u32::to_string).collect();
+    match processes {
+        [_] => format!("process {} {one}", numbers.concat()),
+        _ => format!("processes {} {several}", numbers.join(", ")),
     }
 }

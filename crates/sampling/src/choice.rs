@@ -11,8 +11,8 @@ use thiserror::Error;
 pub enum SampledProgram<'a> {
     /// A command that this program starts, and why no library can be preloaded into it.
     Command(Option<&'a PreloadObstacle>),
-    /// A running process.
-    Process(u32),
+    /// Processes that run already.
+    Running,
     /// Everything on this machine.
     Machine,
 }
@@ -118,7 +118,7 @@ fn is_open(permissions: &Permissions, program: SampledProgram<'_>, method: Metho
         |permission| permissions.check(permission).map_err(|refusal| Closed::Refused(refusal.clone()));
     match (method, program) {
         (MethodKind::Perf, _) => permitted(Permission::Counters),
-        (_, SampledProgram::Process(_) | SampledProgram::Machine) => Err(Closed::Running),
+        (_, SampledProgram::Running | SampledProgram::Machine) => Err(Closed::Running),
         (MethodKind::InProcess, SampledProgram::Command(obstacle)) => match obstacle {
             Some(obstacle) => Err(Closed::Preload(obstacle.clone())),
             None => Ok(()),
@@ -147,7 +147,7 @@ mod tests {
         let command = SampledProgram::Command(None);
         let said = |permissions, program| choose(permissions, program, None).unwrap().to_string();
         assert_eq!(said(&all, command), "samples by performance events");
-        assert_eq!(said(&all, SampledProgram::Process(7)), "samples by performance events");
+        assert_eq!(said(&all, SampledProgram::Running), "samples by performance events");
         assert_eq!(
             said(&some, command),
             "samples by timers in the program; not by performance events: kernel.perf_event_paranoid is 3"
@@ -166,7 +166,7 @@ mod tests {
         let chosen = choose(&all, SampledProgram::Command(None), asked).unwrap();
         let closed = vec![(MethodKind::Perf, Closed::NotAsked)];
         assert_eq!(chosen, Choice { method: MethodKind::InProcess, closed });
-        let error = choose(&all, SampledProgram::Process(7), asked).unwrap_err();
+        let error = choose(&all, SampledProgram::Running, asked).unwrap_err();
         assert_eq!(error.closed[1], (MethodKind::InProcess, Closed::Running));
     }
 
@@ -174,7 +174,7 @@ mod tests {
     fn without_a_method_the_fix_is_named() {
         let none =
             refusing(&[(Permission::Counters, Refuser::Filter), (Permission::Tracing, Refuser::Filter)]);
-        let error = choose(&none, SampledProgram::Process(7), None).unwrap_err();
+        let error = choose(&none, SampledProgram::Running, None).unwrap_err();
         assert_eq!(error.fix, Fix::command("permit Counters".to_owned()));
         assert_eq!(error.closed.len(), 3);
         let text = error.to_string();

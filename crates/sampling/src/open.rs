@@ -60,9 +60,9 @@ pub fn beside<T: Send>(
     }
 }
 
-/// Samples a running process, which only performance events can.
-pub fn process(settings: &SampleSettings, process: u32) -> Result<Box<dyn Method>, MethodError> {
-    Ok(Box::new(PerfMethod::for_process(settings, landing(MethodKind::Perf), process)?))
+/// Samples running processes and their descendants, which only performance events can.
+pub fn processes(settings: &SampleSettings, processes: &[u32]) -> Result<Box<dyn Method>, MethodError> {
+    Ok(Box::new(PerfMethod::for_processes(settings, landing(MethodKind::Perf), processes)?))
 }
 
 /// Samples everything that runs on these CPUs, which only performance events can.

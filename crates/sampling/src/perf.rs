@@ -9,7 +9,7 @@ use numakit_sys::perf::record::{PerfRecord, RawSample};
 use numakit_sys::perf::sampling::{
     SampleContent, SampledEvent, SampledRings, SampledTasks, SamplingError, SamplingRequest,
 };
-use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::{SysRoot, sched};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
@@ -68,14 +68,17 @@ impl PerfMethod {
         })
     }
 
-    /// Samples all threads of a process, and the threads and processes that they create.
-    pub fn for_process(
+    /// Samples all threads of these processes and of their descendants, and the threads and processes that they create.
+    pub fn for_processes(
         settings: &SampleSettings,
         landing: Landing,
-        process: u32,
+        roots: &[u32],
     ) -> Result<Self, MethodError> {
         let root = SysRoot::host();
-        let threads = TaskDir::of(&root, process).threads()?;
+        // Those that were named must be there; of the others, some may end meanwhile.
+        roots.iter().try_for_each(|process| TaskDir::of(&root, *process).threads().map(drop))?;
+        let families = tree::families(&root, roots);
+        let threads = threads_of(&root, &families);
         let mut cpus = CpuSet::new();
         for thread in &threads {
             // A thread that has ended has no mask.
@@ -91,12 +94,12 @@ impl PerfMethod {
         let needed = files(&cpus);
         if needed <= limit {
             let mut method = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
-            method.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;
+            method.add_missed(&root, roots, threads.into_iter().collect(), &cpus)?;
             return Ok(method);
         }
         // One event on each CPU needs fewer files, but may be refused.
         match Self::for_machine(settings, landing, &cpus) {
-            Ok(method) => Ok(Self { only: Some(HashSet::from([process])), ..method }),
+            Ok(method) => Ok(Self { only: Some(families.into_iter().collect()), ..method }),
             Err(_) => Err(SamplingError::OpenFiles { needed, limit: limit as u64 }.into()),
         }
     }
@@ -105,12 +108,13 @@ impl PerfMethod {
     /// created later, and is sampled already.
     fn add_missed(
         &mut self,
-        process: &TaskDir<'_>,
+        root: &SysRoot,
+        roots: &[u32],
         mut known: BTreeSet<u32>,
         cpus: &CpuSet,
     ) -> Result<(), MethodError> {
         for _ in 0..MAX_LISTINGS {
-            let listed = process.threads().unwrap_or_default();
+            let listed = threads_of(root, &tree::families(root, roots));
             let is_new = |thread: &u32, known: &BTreeSet<u32>| !known.contains(thread);
             if !listed.iter().any(|thread| is_new(thread, &known)) {
                 break;
@@ -184,6 +188,12 @@ impl PerfMethod {
     pub fn sees_kernel(&self) -> bool {
         self.rings.sees_kernel()
     }
+}
+
+/// The threads of these processes, as far as they have not ended.
+fn threads_of(root: &SysRoot, processes: &[u32]) -> Vec<u32> {
+    let of = |process: &u32| TaskDir::of(root, *process).threads().unwrap_or_default();
+    processes.iter().flat_map(of).collect()
 }
 
 fn events(settings: &SampleSettings) -> Vec<SampledEvent> {

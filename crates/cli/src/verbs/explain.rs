@@ -55,11 +55,11 @@ pub struct ExplainArgs {
     #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: u32,
     /// Compare two results that --json wrote: before and after a change
-    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "method", "flame", "projected", "hint_faults"])]
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pids", "json", "duration", "method", "flame", "projected", "hint_faults"])]
     results: Vec<PathBuf>,
-    /// Observe this process and those that it starts
-    #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present_any = ["command", "results"], value_parser = clap::value_parser!(u32).range(1..))]
-    pid: Option<u32>,
+    /// Observe these processes with all their descendants, and those that they start
+    #[arg(short, long = "pid", value_name = "PID,...", value_delimiter = ',', conflicts_with = "command", required_unless_present_any = ["command", "results"], value_parser = clap::value_parser!(u32).range(1..))]
+    pids: Vec<u32>,
     /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = interval::parse)]
     duration: Option<Duration>,
@@ -161,13 +161,13 @@ impl ExplainArgs {
         };
         let OpenedSamples { method, reason, log } = samples;
         let observed = Observed {
-            program: self.pid.map_or_else(|| quoted(&self.command), |pid| format!("process {pid}")),
+            program: self.program(),
             method: format!("by {}", method.kind()),
             method_reason: reason,
             frequency: self.frequency,
-            from_start: self.pid.is_none(),
+            from_start: self.pids.is_empty(),
         };
-        let mut explainer = Explainer::new(method, observed, run.process(), topology)
+        let mut explainer = Explainer::new(method, observed, run.processes(), topology)
             .with_log(log)
             .projected_on(projected)
             .with_hint_faults(hints);
@@ -189,11 +189,21 @@ impl ExplainArgs {
         Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
     }
 
+    /// What is observed, in words.
+    fn program(&self) -> String {
+        let numbers = || self.pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        match self.pids.len() {
+            0 => quoted(&self.command),
+            1 => format!("process {}", numbers()),
+            _ => format!("processes {}", numbers()),
+        }
+    }
+
     /// The samples that are taken.
     fn request(&self) -> SampleRequest<'_> {
         let threshold = LogThreshold { least: self.min_size, ..LogThreshold::default() };
         SampleRequest {
-            pid: self.pid,
+            pids: &self.pids,
             command: &self.command,
             method: self.method,
             settings: SampleSettings {

@@ -100,13 +100,14 @@ fn measuring_a_program_may_leave_the_cpus_of_its_observer() {
 fn measuring_a_running_process_is_sampled_with_its_new_threads() {
     let Some(prepared) = prepared("threads 2 300") else { return };
     let running = Running::start(&prepared.words).unwrap();
-    let Some(mut method) = opened(PerfMethod::for_process(&SETTINGS, Landing::Other, running.id())) else {
+    let Some(mut method) = opened(PerfMethod::for_processes(&SETTINGS, Landing::Other, &[running.id()]))
+    else {
         return;
     };
     let sampled = run(&mut method, running, &prepared);
     assert!(sampled.threads().len() >= 2 && sampled.share_in_function() > 0.8, "{:?}", sampled.threads());
     assert!(matches!(
-        PerfMethod::for_process(&SETTINGS, Landing::Other, u32::MAX >> 2),
+        PerfMethod::for_processes(&SETTINGS, Landing::Other, &[u32::MAX >> 2]),
         Err(MethodError::Read(_))
     ));
 }

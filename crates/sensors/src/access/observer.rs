@@ -7,7 +7,8 @@ use numakit_explain::explainer::Explainer;
 use numakit_explain::tally::Tally;
 use numakit_model::Topology;
 use numakit_sys::clock::{self, Alarm};
-use numakit_sys::sched;
+use numakit_sys::proc::tree;
+use numakit_sys::{SysRoot, sched};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -130,7 +131,9 @@ impl AccessObserver {
             if process != Some(None)
                 && let Some(method) = self.samples.take_method()
             {
-                return Some(Explainer::for_series(method, process.flatten(), self.topology.clone()));
+                let of = |process| tree::family(&SysRoot::host(), process);
+                let processes = process.flatten().map(of).unwrap_or_default();
+                return Some(Explainer::for_series(method, &processes, self.topology.clone()));
             }
             shared.done.store(shared.asked.load(Ordering::Acquire), Ordering::Release);
             shared.alarm.sleep_until(clock::monotonic() + DRAIN);

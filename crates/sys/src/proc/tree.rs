@@ -18,8 +18,14 @@ pub fn by_parent(root: &SysRoot) -> HashMap<u32, Vec<u32>> {
 
 /// A process and its descendants, parents before their children.
 pub fn family(root: &SysRoot, pid: u32) -> Vec<u32> {
+    families(root, &[pid])
+}
+
+/// These processes and their descendants, each once, parents before their children.
+pub fn families(root: &SysRoot, pids: &[u32]) -> Vec<u32> {
     let children = by_parent(root);
-    let (mut family, mut known) = (vec![pid], HashSet::from([pid]));
+    let mut known = HashSet::new();
+    let mut family: Vec<u32> = pids.iter().copied().filter(|pid| known.insert(*pid)).collect();
     let mut at = 0;
     while let Some(parent) = family.get(at) {
         let new = children.get(parent).into_iter().flatten().filter(|child| known.insert(**child));
@@ -74,6 +80,7 @@ mod tests {
         let root = machine(&[(1, 0), (7, 1), (8, 7), (9, 8), (12, 8), (13, 7), (20, 1)]);
         assert_eq!(family(&root, 7), [7, 8, 13, 9, 12]);
         assert_eq!(family(&root, 99), [99]);
+        assert_eq!(families(&root, &[8, 13, 9]), [8, 13, 9, 12], "a child that is named too is there once");
         assert_eq!(ancestors(&root, 9), BTreeSet::from([1, 7, 8]));
         assert_eq!(ancestors(&root, 99), BTreeSet::new());
         assert_eq!(by_parent(&root)[&1], [7, 20]);

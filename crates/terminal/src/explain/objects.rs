@@ -23,9 +23,12 @@ const MOST: f64 = 0.5;
 /// A program with less of its time at far memory has nothing far.
 const FAR: f64 = 0.02;
 
-/// What is to be said first where no object has a verdict: that nothing is wrong, and what takes the time.
+/// What is to be said first where no object has a verdict: that too little was seen, or that nothing is wrong and what takes the time.
 pub fn nothing_found(judged: &JudgedReport) -> String {
     let report = &judged.report;
+    if let Some(why) = judged.too_few_samples() {
+        return format!("{why}.\n");
+    }
     let Some(time) = &report.explanation.time else { return String::new() };
     if !judged.findings.is_empty() || time.far + time.contended > FAR {
         return String::new();
