@@ -94,7 +94,19 @@ impl FileSymbols {
     fn function(&self, address: u64) -> Option<String> {
         let of_debug = self.debug.as_ref().and_then(|debug| debug.find_symbol(address));
         let symbol = of_debug.or_else(|| self.loader.find_symbol(address))?;
-        Some(addr2line::demangle_auto(symbol.into(), None).into_owned())
+        Some(demangled(symbol))
+    }
+}
+
+/// How mangled names of C++ and Rust begin. The parser of C++ names also takes a type for a name: without this check a C
+/// function `w` would be called `wchar_t`, and `i` would be `int`.
+const MANGLED: [&str; 3] = ["_Z", "__Z", "_R"];
+
+/// The name of a symbol as its programmer wrote it.
+pub(crate) fn demangled(symbol: &str) -> String {
+    match MANGLED.iter().any(|start| symbol.starts_with(start)) {
+        true => addr2line::demangle_auto(symbol.into(), None).into_owned(),
+        false => symbol.to_owned(),
     }
 }
 
@@ -105,6 +117,19 @@ mod tests {
     #[inline(never)]
     fn a_function_of_this_test(number: u64) -> u64 {
         number.rotate_left(3) ^ number
+    }
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        for letter in ('a'..='z').chain('A'..='Z') {
+            for name in [format!("{letter}"), format!("{letter}{letter}"), format!("P{letter}")] {
+                assert_eq!(demangled(&name), name);
+            }
+        }
+        assert_eq!(demangled("_ZN3app4tick17h05af221e174051e9E"), "app::tick");
+        assert_eq!(demangled("_Z3sumPdl"), "sum(double*, long)");
+        assert_eq!(demangled("_RNvC3app4tick"), "app::tick");
+        assert_eq!(demangled("_Zed"), "_Zed", "a C function whose name begins so");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::debug_file;
 use crate::observation::PAGE;
+use crate::symbols::demangled;
 use numakit_sys::file::open_to_read;
 use object::elf::PT_TLS;
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -86,7 +87,7 @@ impl ElfVariables {
             false => elf.symbol_by_index(variable.symbol),
         };
         let symbol = symbol.ok().filter(|symbol| symbol.address() == variable.addresses.start)?;
-        Some(addr2line::demangle_auto(symbol.name().ok()?.into(), None).into_owned())
+        Some(demangled(symbol.name().ok()?))
     }
 
     /// The address in the file's own terms, of the byte at a distance from where the file was loaded; `None` beyond its end.
