@@ -55,9 +55,39 @@ pub struct LineUser {
     /// The fields or bytes of the object that the thread uses, where they are known.
     pub fields: Vec<UsedField>,
     #[serde(skip)]
-    bytes: BTreeSet<u64>,
+    bytes: LineBytes,
     #[serde(skip)]
     parts: BTreeMap<u64, UsedPart>,
+}
+
+/// Bytes of a line, a bit for each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct LineBytes {
+    used: u64,
+    /// Those of `used` that the thread wrote.
+    written: u64,
+    /// Those of `written` that it wrote by atomic instructions.
+    atomic: u64,
+}
+
+impl LineBytes {
+    fn add(&mut self, offset: u64, access: &ObservedAccess) {
+        let end = (offset + u64::from(access.size.max(1))).min(LINE);
+        let bytes = (offset..end).fold(0, |bytes, byte| bytes | 1 << byte);
+        self.used |= bytes;
+        if access.writes() {
+            self.written |= bytes;
+        }
+        if access.kind == AccessKind::Atomic {
+            self.atomic |= bytes;
+        }
+    }
+
+    /// The bytes that both threads use and at least one of them writes. What both only read, such as the length of an array
+    /// beside its elements, takes no line away from anybody.
+    fn shared_with(self, other: Self) -> u64 {
+        (self.written & other.used) | (other.written & self.used)
+    }
 }
 
 /// What the samples at one offset of a line use.
@@ -72,7 +102,7 @@ pub(crate) struct UsedPart {
 impl LineUser {
     /// A thread without samples.
     pub fn new(thread: u32) -> Self {
-        let (nodes, offsets, bytes) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
+        let (nodes, offsets, bytes) = (BTreeSet::new(), BTreeMap::new(), LineBytes::default());
         let (fields, parts) = (Vec::new(), BTreeMap::new());
         Self { thread, nodes, offsets, loads: 0, stores: 0, atomics: 0, fields, bytes, parts }
     }
@@ -90,7 +120,7 @@ impl LineUser {
         let offset = access.address % LINE;
         self.nodes.extend(node);
         *self.offsets.entry(offset).or_default() += 1;
-        self.bytes.extend(offset..(offset + u64::from(access.size.max(1))).min(LINE));
+        self.bytes.add(offset, access);
         let part = self.parts.entry(offset).or_insert(UsedPart { object: access.object, size: 0 });
         *part = UsedPart { object: access.object, size: part.size.max(access.size.into()) };
         self.atomics += u64::from(access.kind == AccessKind::Atomic);
@@ -171,17 +201,16 @@ impl Line {
     }
 }
 
-/// How threads share a line: bytes that several threads use, and that at least one of them writes, are truly shared.
+/// How threads share a line.
 fn sharing(users: &[LineUser]) -> Sharing {
-    let is_shared = users.iter().enumerate().any(|(at, one)| {
-        users[at + 1..].iter().any(|other| {
-            (one.stores > 0 || other.stores > 0) && one.bytes.intersection(&other.bytes).next().is_some()
-        })
-    });
-    match is_shared {
-        false => Sharing::False,
-        true if users.iter().any(|user| user.atomics > 0) => Sharing::Lock,
-        true => Sharing::True,
+    let pairs =
+        users.iter().enumerate().flat_map(|(at, one)| users[at + 1..].iter().map(move |other| (one, other)));
+    let shared = pairs.fold(0, |shared, (one, other)| shared | one.bytes.shared_with(other.bytes));
+    let atomic = users.iter().fold(0, |atomic, user| atomic | user.bytes.atomic);
+    match shared {
+        0 => Sharing::False,
+        shared if shared & atomic != 0 => Sharing::Lock,
+        _ => Sharing::True,
     }
 }
 
@@ -271,6 +300,19 @@ mod tests {
         ] {
             assert_eq!(sharing_of([used(0, 200, one.0, one.1), used(1, 200, other.0, other.1)]), expected);
         }
+    }
+
+    /// Elements of an array that threads count in, and its length before them, which all read.
+    #[test]
+    fn a_length_that_is_only_read_is_not_shared() {
+        use AccessKind::{Atomic, Load, Store};
+        let counting =
+            |thread, offset| [used(thread, 200, offset, Atomic), used(thread, 50, 0, Load)].concat();
+        assert_eq!(sharing_of([counting(0, 16), counting(1, 24)]), Some(Sharing::False));
+        // One thread writes what the other one reads, beside elements of their own.
+        let writes = [counting(0, 16), used(0, 50, 0, Store)].concat();
+        assert_eq!(sharing_of([writes, counting(1, 24)]), Some(Sharing::True));
+        assert_eq!(sharing_of([counting(0, 16), counting(1, 16)]), Some(Sharing::Lock));
     }
 
     #[test]
