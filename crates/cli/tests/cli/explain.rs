@@ -1,8 +1,11 @@
 use crate::compiler::builds;
 use crate::runner::{Done, Folder, Started};
 use numakit_skips::Kind;
+use numakit_sys::SysRoot;
+use numakit_sys::proc::tree::family;
 use numakit_testing::until;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -215,6 +218,44 @@ fn a_running_process_is_observed_until_it_ends_or_the_time_is_over() {
     done.says(0, "");
     let result: Value = serde_json::from_str(&done.out).unwrap();
     assert!(result["samples"]["total"].as_u64() > Some(0), "{result}");
+}
+
+#[test]
+fn all_that_runs_below_a_process_is_observed() {
+    let folder = Folder::new("explain-family");
+    // A child and a grandchild are busy before anybody observes them; their parents sleep.
+    let script = "spin() { while :; do :; done; }; spin & (spin & wait) & wait";
+    let parent = Started::of(Command::new("sh").args(["-c", script]).stdin(Stdio::null()));
+    let descendants = || family(&SysRoot::host(), parent.id()).split_off(1);
+    until!(descendants().len() == 3);
+    let done = folder.run(&format!("explain --for 500ms --json - --pid {}", parent.id()));
+    let numbers = descendants().iter().map(u32::to_string).collect::<Vec<_>>();
+    assert!(Command::new("kill").args(&numbers).status().unwrap().success());
+    if done.code == 2 {
+        assert!(done.err.contains("no samples can be taken"), "{}", done.err);
+        return numakit_skips::SAMPLES.skip(&done.err);
+    }
+    let result: Value = serde_json::from_str(&done.out).unwrap();
+    let threads = result["threads_sampled"].as_array().unwrap();
+    let sampled: BTreeSet<u64> = threads.iter().map(|thread| thread["pid"].as_u64().unwrap()).collect();
+    assert!(sampled.len() == 2 && !sampled.contains(&u64::from(parent.id())), "{threads:?}");
+}
+
+#[test]
+fn a_program_that_sleeps_is_not_called_calm() {
+    let folder = Folder::new("explain-asleep");
+    let running = Started::of(Command::new("sleep").arg("1000").stdin(Stdio::null()));
+    let done = folder.run(&format!("explain --for 300ms --pid {}", running.id()));
+    drop(running);
+    if done.code == 2 {
+        assert!(done.err.contains("no samples can be taken"), "{}", done.err);
+        return numakit_skips::SAMPLES.skip(&done.err);
+    }
+    assert!(
+        done.out.starts_with("Too few samples to tell what it does: 0, since its threads used"),
+        "{}",
+        done.out
+    );
 }
 
 #[test]
