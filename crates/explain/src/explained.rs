@@ -6,7 +6,6 @@ use crate::explanation::{Explanation, NodeTime};
 use crate::fields;
 use crate::first_touch::TouchEvidence;
 use crate::hint_faults::{self, ObjectHintFaults};
-use crate::huge_pages::HugePageShares;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
@@ -88,7 +87,7 @@ pub struct ObjectFacts {
     pub of_cpu_time: Option<f64>,
     /// The part of all CPU time that was in the kernel, where that can be told.
     pub kernel: Option<f64>,
-    /// The part of its process's memory that is in huge pages, if that is known.
+    /// The part of its memory that is in huge pages, if that is known.
     pub huge_pages: Option<f64>,
     /// What binds most of the object's memory to nodes; `None` if nothing is known to bind it.
     pub bound: Option<MemoryBinding>,
@@ -105,8 +104,8 @@ pub struct ObjectContext<'a> {
     pub first_touch: BTreeMap<u32, Vec<ObjectTouch>>,
     /// How instructions walk through the objects, by the same places.
     pub walks: &'a HashMap<u32, MemoryWalk>,
-    /// The parts of their memory in huge pages, by process.
-    pub huge_pages: &'a HugePageShares,
+    /// The parts of their memory in huge pages, by their places.
+    pub huge_pages: BTreeMap<u32, f64>,
     /// What hint faults show of the objects, by their places.
     pub hint_faults: BTreeMap<u32, ObjectHintFaults>,
     /// What binds most of the objects' memory, by their places.
@@ -227,7 +226,7 @@ fn explained(
             fields: line.map_or_else(Vec::new, fields::names),
             of_cpu_time: explanation.of_cpu_time(used.time.outside()),
             kernel: explanation.kernel(),
-            huge_pages: context.huge_pages.of(object.pid),
+            huge_pages: context.huge_pages.get(&used.object).copied(),
             bound: context.bound.get(&used.object).cloned(),
             runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
         },

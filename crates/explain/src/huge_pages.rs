@@ -1,14 +1,17 @@
-//! How much of a process's memory is in huge pages, as the kernel says.
+//! How much of each mapping is in huge pages, as the kernel says.
 
 use crate::process_visits::ProcessVisits;
 use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::smaps::{self, MappedMemory};
 use numakit_sys::{SysRoot, clock};
 use std::collections::HashMap;
 
-/// The share of each process's memory in huge pages, as it was when the process was looked at last.
+/// The mappings of each process with what they had in huge pages when the process was looked at last.
+///
+/// The sum of a process tells nothing about one object: a large table on huge pages hides a small one that needs them.
 #[derive(Debug)]
 pub struct HugePageShares {
-    of: HashMap<u32, f64>,
+    of: HashMap<u32, Vec<MappedMemory>>,
     visits: ProcessVisits,
 }
 
@@ -24,50 +27,45 @@ impl HugePageShares {
             return;
         }
         for process in processes {
-            let text = TaskDir::of(root, *process).bytes("smaps_rollup").unwrap_or_default();
-            self.of.extend(parse(&String::from_utf8_lossy(&text)).map(|share| (*process, share)));
+            let mapped = smaps::mapped(&TaskDir::of(root, *process).bytes("smaps").unwrap_or_default());
+            // Of a process that has just ended, what it had remains.
+            if !mapped.is_empty() {
+                self.of.insert(*process, mapped);
+            }
         }
         self.visits.visited(now, clock::monotonic());
     }
 
-    /// The part of a process's memory without file that is in huge pages; `None` if that is not known.
-    pub fn of(&self, process: u32) -> Option<f64> {
-        self.of.get(&process).copied()
+    /// The part in huge pages of the mapping at an address; `None` if that is not known.
+    pub fn at(&self, process: u32, address: u64) -> Option<f64> {
+        let mapped = self.of.get(&process)?;
+        let after = mapped.partition_point(|mapping| mapping.addresses.start <= address);
+        let mapping = mapped.get(after.checked_sub(1)?)?;
+        let part = mapping.huge as f64 / mapping.resident as f64;
+        mapping.addresses.contains(&address).then(|| part.clamp(0.0, 1.0))
     }
-}
-
-/// The part of the memory without file that is in huge pages, from a text of `smaps_rollup`; `None` if the process has no
-/// such memory or the kernel does not say.
-fn parse(text: &str) -> Option<f64> {
-    let field = |name: &str| -> Option<f64> {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        line.trim().strip_suffix("kB")?.trim().parse().ok()
-    };
-    let all = field("Anonymous").filter(|all| *all > 0.0)?;
-    Some((field("AnonHugePages")? / all).clamp(0.0, 1.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_sys::root::FileTree;
 
     #[test]
-    fn the_kernel_says_how_much_is_in_huge_pages() {
-        assert_eq!(parse("Rss: 9 kB\nAnonymous:  8192 kB\nAnonHugePages:    2048 kB\n"), Some(0.25));
-        assert_eq!(parse("Anonymous: 0 kB\nAnonHugePages: 0 kB\n"), None);
-        assert_eq!(parse("Rss: 9 kB\n"), None);
-    }
-
-    #[test]
-    fn this_process_is_looked_at_when_it_is_time() {
+    fn a_mapping_is_looked_at_when_it_is_time() {
+        let mut tree = FileTree::new();
+        let maps =
+            "1000-3000 rw-p 0 00:00 0\nRss: 8 kB\nAnonHugePages: 2 kB\n4000-5000 rw-p 0 00:00 0\nRss: 4 kB\n";
+        tree.file("/proc/7/smaps", maps);
+        let root = SysRoot::of_tree(tree);
         let mut shares = HugePageShares::new(1);
-        let this = std::process::id();
-        shares.visit(&SysRoot::host(), &[this], 0);
-        assert_eq!(shares.of(this), None);
-        assert!(shares.visits.is_due(1));
+        shares.visit(&root, &[7], 0);
+        assert_eq!(shares.at(7, 0x1000), None, "it was not time");
         let now = clock::monotonic();
-        shares.visit(&SysRoot::host(), &[this], now);
-        assert!(shares.of(this).is_none_or(|share| (0.0..=1.0).contains(&share)));
+        shares.visit(&root, &[7, 8], now);
         assert!(!shares.visits.is_due(now));
+        let at = |address| shares.at(7, address);
+        assert_eq!([at(0xfff), at(0x1000), at(0x2fff), at(0x3000)], [None, Some(0.25), Some(0.25), None]);
+        assert_eq!((at(0x4000), shares.at(8, 0x4000)), (Some(0.0), None));
     }
 }

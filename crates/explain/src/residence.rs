@@ -80,6 +80,24 @@ impl ResidentMemory {
         objects.into_iter().map(|(object, nodes)| (object, shares(nodes))).collect()
     }
 
+    /// The mean of a share over the memory of each object. `object` finds the place of a piece's object, and `share` the
+    /// share of a piece, if it is known.
+    pub fn means(
+        &self,
+        mut object: impl FnMut(&ResidentPiece) -> Option<u32>,
+        share: impl Fn(&ResidentPiece) -> Option<f64>,
+    ) -> BTreeMap<u32, f64> {
+        let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        for piece in &self.pieces {
+            if let Some((share, object)) = share(piece).and_then(|share| Some((share, object(piece)?))) {
+                let (sum, bytes) = sums.entry(object).or_default();
+                *sum += share * piece.bytes as f64;
+                *bytes += piece.bytes as f64;
+            }
+        }
+        sums.into_iter().map(|(object, (sum, bytes))| (object, sum / bytes.max(1.0))).collect()
+    }
+
     /// The objects most of whose memory has one binding, with that binding. `object` finds the place of a piece's object,
     /// and `binding` the binding of a piece.
     pub fn bound<'a>(

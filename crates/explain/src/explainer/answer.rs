@@ -71,6 +71,16 @@ impl Explainer {
         )
     }
 
+    /// The part of each object's memory that is in huge pages.
+    fn huge_pages(&mut self) -> BTreeMap<u32, f64> {
+        let Self { collector, processes, residence, huge_pages, .. } = self;
+        let latest = residence.latest();
+        latest.means(
+            |piece| collector.object_at(piece.process, piece.address, latest.time, processes),
+            |piece| huge_pages.at(piece.process, piece.address),
+        )
+    }
+
     /// The flame graphs: the call chains whose time went to memory, and the chains that touched the resident memory first.
     fn flame(&mut self, explanation: &Explanation) -> FlameGraphs {
         let Self { collector, processes, residence, started, .. } = self;
@@ -118,6 +128,7 @@ impl Explainer {
         hints: &HintFaults,
     ) -> Vec<ExplainedObject> {
         let hinted = hints.objects();
+        let huge_pages = self.huge_pages();
         explanation.complete_objects(&hinted);
         let objects = self.collector.sampled_objects(&mut self.processes);
         explanation.explain_objects(&ObjectContext {
@@ -125,7 +136,7 @@ impl Explainer {
             first_touch: self.first_touch(),
             objects,
             walks: &self.collector.walks,
-            huge_pages: &self.huge_pages,
+            huge_pages,
             bound,
             hint_faults: hints.summaries(&hinted),
         })
@@ -212,6 +223,17 @@ impl Explainer {
         }
     }
 
+    /// The objects, with what hint faults saw of them.
+    fn objects_with_hints(&mut self, explanation: &mut Explanation) -> Vec<ExplainedObject> {
+        let bound = self.bound();
+        let hints = self.hints.take();
+        let none = HintFaults::default();
+        let seen = hints.as_ref().map_or(&none, |hints| &hints.faults);
+        let objects = self.objects(explanation, bound, seen);
+        self.hints = hints;
+        objects
+    }
+
     /// All that is known so far. `complete` says whether the observation has ended.
     pub fn explained(&mut self, complete: bool, exit_status: Option<i32>) -> Explained {
         self.collector.attribute_blocks();
@@ -236,12 +258,7 @@ impl Explainer {
         if complete {
             self.name_fields(&mut explanation);
         }
-        let bound = self.bound();
-        let hints = self.hints.take();
-        let seen = hints.as_ref().map(|hints| &hints.faults);
-        let none = HintFaults::default();
-        let objects = self.objects(&mut explanation, bound, seen.unwrap_or(&none));
-        self.hints = hints;
+        let objects = self.objects_with_hints(&mut explanation);
         let projected = self.projected.take();
         let machine_of_plan = projected.as_ref();
         let projection = machine_of_plan.map(|machine| self.projection(machine, &threads, &explanation));
@@ -267,8 +284,15 @@ impl Explainer {
             hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
         };
-        let command = if self.observed.from_start { self.observed.program.clone() } else { "CMD".to_owned() };
-        Explained { report, objects, command, costs: RemoteCosts::of(&self.topology), projected: projection }
+        let command =
+            if self.observed.from_start { self.observed.program.clone() } else { "CMD".to_owned() };
+        Explained {
+            report,
+            objects,
+            command,
+            costs: RemoteCosts::of(&self.topology),
+            projected: projection,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::digits;
 use super::maps::addresses;
+use std::ops::Range;
 
 /// The bytes of a file that the mapping at this address maps as huge pages; `None` if the kernel does not say, or if there
 /// is no such mapping.
@@ -12,6 +13,39 @@ pub fn huge_file_bytes(text: &[u8], start: u64) -> Option<u64> {
     let huge = fields.filter(|(name, _)| matches!(*name, "FilePmdMapped" | "ShmemPmdMapped"));
     let kib = huge.filter_map(|(_, value)| Some(digits(value.trim_start().as_bytes())?.0));
     kib.fold(None, |sum: Option<u64>, kib| Some(sum.unwrap_or(0).saturating_add(kib.saturating_mul(1024))))
+}
+
+/// What a mapping has in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappedMemory {
+    /// Its addresses.
+    pub addresses: Range<u64>,
+    /// Bytes in memory.
+    pub resident: u64,
+    /// Those of them that are mapped as huge pages.
+    pub huge: u64,
+}
+
+/// The mappings that have something in memory, in the order of their addresses.
+pub fn mapped(text: &[u8]) -> Vec<MappedMemory> {
+    let mut all: Vec<MappedMemory> = Vec::new();
+    for line in text.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok()) {
+        if let Some(addresses) = addresses(line) {
+            all.push(MappedMemory { addresses, resident: 0, huge: 0 });
+            continue;
+        }
+        let Some((mapping, (name, value))) = all.last_mut().zip(line.split_once(':')) else { continue };
+        let bytes = || digits(value.trim_start().as_bytes()).map_or(0, |(kib, _)| kib.saturating_mul(1024));
+        match name {
+            "Rss" => mapping.resident = bytes(),
+            "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => {
+                mapping.huge = mapping.huge.saturating_add(bytes());
+            }
+            _ => {}
+        }
+    }
+    all.retain(|mapping| mapping.resident > 0);
+    all
 }
 
 #[cfg(test)]
@@ -30,5 +64,18 @@ mod tests {
         assert_eq!(huge_file_bytes(TEXT, 0x8000), Some(6 << 20));
         assert_eq!(huge_file_bytes(TEXT, 0x9000), None);
         assert_eq!(huge_file_bytes(TEXT, 0x7f01), None);
+    }
+
+    #[test]
+    fn each_mapping_has_its_own_huge_pages() {
+        let text = b"1000-2000 rw-p 0 00:00 0\nRss: 0 kB\nAnonHugePages: 0 kB\n\
+            200000-600000 rw-p 0 00:00 0\nSize: 4096 kB\nRss: 4096 kB\nAnonHugePages: 2048 kB\nShmemPmdMapped: 0 kB\n\
+            700000-800000 rw-s 0 00:01 9 /dev/shm/x\nRss: 1024 kB\nbroken\nAnonHugePages: what kB\n";
+        let of = |addresses, resident, huge| MappedMemory { addresses, resident, huge };
+        assert_eq!(
+            mapped(text),
+            [of(0x200000..0x600000, 4 << 20, 2 << 20), of(0x700000..0x800000, 1 << 20, 0)]
+        );
+        assert_eq!(mapped(b"Rss: 4 kB\n"), []);
     }
 }
