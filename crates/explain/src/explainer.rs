@@ -4,6 +4,7 @@ mod answer;
 
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};
+use crate::cpu_waits::{IdleTimes, ProgramParent};
 use crate::file_use::FileUses;
 use crate::hint_windows::{HintFaultError, HintWindows};
 use crate::huge_pages::HugePageShares;
@@ -17,6 +18,7 @@ use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
 use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
+use numakit_processes::LimitWatch;
 use numakit_sampling::calibration::MachineKind;
 use numakit_sampling::{Method, MethodError, MethodEvent};
 use numakit_sys::allocation_log::AllocationLog;
@@ -42,8 +44,8 @@ pub struct Observed {
     pub method_reason: Option<String>,
     /// Samples for each second of CPU time of a thread.
     pub frequency: u32,
-    /// Whether the program was started for the observation.
-    pub from_start: bool,
+    /// The running processes that it was attached to; none: it was started for the observation.
+    pub attached: Vec<u32>,
 }
 
 /// A running observation.
@@ -74,6 +76,12 @@ pub struct Explainer {
     log: Option<AllocationLog>,
     /// What children used that had ended before the observation began.
     ended_before: EndedUsage,
+    /// The idle time of the machine's CPUs.
+    idle: IdleTimes,
+    /// Where the program comes from.
+    parent: Option<ProgramParent>,
+    /// The CPU limit of its control group, if groups can have one here.
+    limit: Option<LimitWatch>,
 }
 
 impl Explainer {
@@ -81,6 +89,7 @@ impl Explainer {
     pub fn new(method: Box<dyn Method>, observed: Observed, processes: &[u32], topology: Topology) -> Self {
         let mut explainer = Self::open(method, observed, topology);
         processes.iter().for_each(|process| explainer.processes.mapped(*process));
+        explainer.parent = processes.first().and_then(|first| ProgramParent::of(&SysRoot::host(), *first));
         explainer.visit();
         explainer
     }
@@ -136,7 +145,7 @@ impl Explainer {
         let pace = SamplePace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
         Self {
             collector: Collector::new(method.landing()),
-            accounts: ThreadAccounts::new(&root, observed.from_start),
+            accounts: ThreadAccounts::new(&root, observed.attached.is_empty()),
             processes: Processes::new(&topology),
             method,
             observed,
@@ -155,6 +164,9 @@ impl Explainer {
             hints: None,
             log: None,
             ended_before: clock::ended_children(),
+            idle: IdleTimes::new(&root, started),
+            parent: None,
+            limit: LimitWatch::new(&root),
         }
     }
 
@@ -273,6 +285,9 @@ impl Explainer {
         self.accounts.visit(&processes, start);
         self.huge_pages.visit(&SysRoot::host(), &processes, start);
         self.policies.visit(&SysRoot::host(), &processes, start);
+        if let Some(limit) = &mut self.limit {
+            limit.update(&SysRoot::host(), start, processes.iter().copied());
+        }
         // While the kernel moves pages, their nodes are not those of the rest of the run.
         if !self.hints.as_ref().is_some_and(HintWindows::is_open) {
             self.residence.visit(&processes, start);

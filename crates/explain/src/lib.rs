@@ -11,6 +11,7 @@ mod chain_names;
 pub mod code;
 pub mod collector;
 pub mod contended;
+pub mod cpu_waits;
 mod debug_file;
 mod explained;
 pub mod explainer;

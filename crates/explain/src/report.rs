@@ -2,6 +2,7 @@
 //! `numa explain --json`.
 
 use crate::Explanation;
+use crate::cpu_waits::CpuWaits;
 use crate::explained::ExplainedObject;
 use crate::flame::FlameGraph;
 use crate::hint_faults::HintFaultCounts;
@@ -113,8 +114,12 @@ pub struct ExplainReport {
 pub struct Explained {
     /// Everything except the objects.
     pub report: ExplainReport,
+    /// Why threads waited for a CPU.
+    pub cpu_waits: CpuWaits,
     /// The objects, those with most time first; other values name them by their place here.
     pub objects: Vec<ExplainedObject>,
+    /// The running processes that were observed; none: the program was started for that.
+    pub attached: Vec<u32>,
     /// How to start the program again.
     pub command: String,
     /// What remote memory costs on this machine.

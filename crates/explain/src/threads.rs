@@ -1,10 +1,13 @@
 //! Reads the kernel's account of the time of threads from /proc.
 
 use crate::account::ThreadTimes;
-use numakit_sys::SysRoot;
+use crate::cpu_waits::MaskedThreads;
+use numakit_model::CpuSet;
 use numakit_sys::clock::EndedUsage;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::machine::numbers;
+use numakit_sys::{SysRoot, sched};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Ticks in which the kernel counts CPU time, in ns. The same on all architectures that numakit knows.
@@ -28,6 +31,8 @@ struct Account {
     /// When it was seen last, and its counts then.
     until: u64,
     now: Counts,
+    /// The CPUs on which it may run, where the kernel says that.
+    cpus: Option<CpuSet>,
 }
 
 /// The accounts of all threads that were seen.
@@ -92,7 +97,11 @@ impl ThreadAccounts {
             before,
             until: now,
             now: counts,
+            cpus: None,
         });
+        // Another machine's threads cannot be asked.
+        let cpus = self.root.is_host().then(|| sched::affinity_of(tid).ok()).flatten();
+        account.cpus = cpus.or(account.cpus.take());
         account.name = name;
         account.until = now;
         account.now = counts;
@@ -107,6 +116,26 @@ impl ThreadAccounts {
     pub fn busy(&self, least: u64) -> impl Iterator<Item = (u32, u32)> {
         let ran = |a: &Account| (a.now.user + a.now.kernel).saturating_sub(a.before.user + a.before.kernel);
         self.threads.iter().filter(move |(_, account)| ran(account) >= least).map(|(key, _)| *key)
+    }
+
+    /// The threads that ran or waited for a CPU for this time, by their CPU masks; those that waited longest first.
+    pub fn masks(&self, least: u64) -> Vec<MaskedThreads> {
+        let mut masks: Vec<MaskedThreads> = Vec::new();
+        for account in self.threads.values() {
+            let grown = |of: fn(&Counts) -> u64| of(&account.now).saturating_sub(of(&account.before));
+            let (ran, waited) = (grown(|c| c.user) + grown(|c| c.kernel), grown(|c| c.runnable));
+            let Some(cpus) = account.cpus.as_ref().filter(|_| ran + waited >= least) else { continue };
+            match masks.iter_mut().find(|known| known.cpus == *cpus) {
+                Some(known) => {
+                    known.threads += 1;
+                    known.ran += ran;
+                    known.waited += waited;
+                }
+                None => masks.push(MaskedThreads { cpus: cpus.clone(), threads: 1, ran, waited }),
+            }
+        }
+        masks.sort_by_key(|masked| (Reverse(masked.waited), Reverse(masked.threads)));
+        masks
     }
 
     /// The time of all threads. A thread that lived too short to be seen has only CPU time, which is the rest of its

@@ -3,6 +3,7 @@
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::objects;
 use crate::rules::{self, RuleKind};
+use crate::waits;
 use numakit_explain::projection::Projection;
 use numakit_explain::remote_costs::RemoteCosts;
 use numakit_explain::{ExplainReport, Explained, ExplainedObject, ProjectedFacts};
@@ -98,14 +99,15 @@ impl JudgedReport {
 
 /// Judges what an observation found.
 pub fn judge(explained: Explained) -> JudgedReport {
-    let Explained { mut report, objects, command, costs, projected } = explained;
+    let waits = waits::judge(&explained);
+    let Explained { mut report, objects, command, costs, projected, .. } = explained;
     let (places, objects) = judged(objects, &command, &costs);
     report.explanation.renumber_objects(&places);
     let projected = projected.map(|ProjectedFacts { projection, objects, costs }| {
         let (_, objects) = judged(objects, &command, &costs);
         JudgedProjection { projection, objects }
     });
-    JudgedReport { report, findings: ranked(&objects), objects, projected }
+    JudgedReport { report, findings: ranked(waits, &objects), objects, projected }
 }
 
 /// The objects with their findings and in their new order, and the old place of each.
@@ -138,8 +140,9 @@ fn order(JudgedObject { object, finding }: &JudgedObject) -> (u64, u64) {
     (judged, millionths(object.time_share))
 }
 
-fn ranked(objects: &[JudgedObject]) -> Vec<Finding> {
-    let findings = objects.iter().filter_map(|object| object.finding.clone());
+fn ranked(waits: Option<Finding>, objects: &[JudgedObject]) -> Vec<Finding> {
+    let of_objects = objects.iter().filter_map(|object| object.finding.clone());
+    let findings = waits.into_iter().chain(of_objects);
     let mut found: Vec<(RuleKind, Finding)> = findings.map(|finding| (RuleKind::Problem, finding)).collect();
     rules::sort(&mut found);
     found.into_iter().map(|(_, finding)| finding).collect()

@@ -159,11 +159,15 @@ impl FindingCost {
         Self::Unknown { why: why.to_owned() }
     }
 
-    /// `34 % of the CPU time (17 to 51 %)`, or why it cannot be told.
+    /// `34 % of the CPU time (17 to 51 %)`, `at most 34 % of the CPU time`, or why it cannot be told.
     pub fn words(&self) -> String {
         let percent = |value: f64| NumberStyle::Percent.words(value);
         match self {
             Self::Unknown { why } => format!("cannot be told: {why}"),
+            // An upper bound alone: what it really costs may be nothing.
+            Self::Share { of, percent: share, low, .. } if *low <= 0.0 && *share > 0.0 => {
+                format!("at most {} of the {}", percent(*share), of.words())
+            }
             Self::Share { of, percent: share, low, high } => {
                 let bounds = match high - low {
                     width if width < 0.1 => String::new(),

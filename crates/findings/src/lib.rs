@@ -1,12 +1,14 @@
 //! What recordings and samples show, judged in one place: the report, the page and the terminal word and draw it.
 //!
-//! [`rules`] is the table of all rules. A rule judges rows of a recording ([`Case`]) or an object that samples saw
-//! ([`ObjectCase`]); both give a [`Finding`]. Rows are read once ([`Tally`]); the sums of the selected phase ([`Facts`]) answer formulas; rules judge them.
+//! [`rules`] is the table of all rules. A rule judges rows of a recording ([`Case`]), an object that samples saw
+//! ([`ObjectCase`]), or waits for a CPU ([`WaitCase`]); all give a [`Finding`]. Rows are read once ([`Tally`]), and the sums of
+//! the selected phase ([`Facts`]) answer formulas.
 //!
 //! [`Tally`]: tally::Tally
 //! [`Facts`]: facts::Facts
 //! [`Case`]: case::Case
 //! [`ObjectCase`]: objects::ObjectCase
+//! [`WaitCase`]: waits::WaitCase
 //! [`Finding`]: finding::Finding
 
 mod blocks;
@@ -37,6 +39,7 @@ mod summary;
 mod tally;
 mod traffic;
 mod trend;
+mod waits;
 
 pub use guide::{criteria_guide, findings_guide, objects_guide, shares_guide};
 pub use headline::cost_words;

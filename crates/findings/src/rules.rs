@@ -39,6 +39,7 @@ use crate::facts::Facts;
 use crate::finding::{Certainty, Finding, FindingCost, FindingSubject};
 use crate::objects::{ObjectCase, layout, remote};
 use crate::tally::Tally;
+use crate::waits::{self, WaitCase};
 use numakit_formulas::Index;
 use numakit_model::Scope;
 
@@ -58,7 +59,7 @@ impl Rule {
     pub(crate) fn limit(&self) -> Option<&Limit> {
         match &self.judge {
             Judge::Rows(limit, _) => Some(limit),
-            Judge::Object(_) => None,
+            Judge::Object(_) | Judge::Waits(_) => None,
         }
     }
 
@@ -74,6 +75,8 @@ pub(crate) enum Judge {
     Rows(Limit, fn(&Case<'_>) -> Option<Draft>),
     /// An object that samples saw. The first rule of the table that applies to an object is its finding.
     Object(fn(&ObjectCase<'_>) -> Option<Draft>),
+    /// Threads that could run and wait for a CPU. The first rule of the table that applies is the finding.
+    Waits(fn(&WaitCase<'_>) -> Option<Draft>),
 }
 
 /// What the findings of a rule are.
@@ -150,6 +153,10 @@ pub(crate) static RULES: &[&Rule] = &[
     &layout::CHAIN,
     &layout::RANDOM_ON_SMALL_PAGES,
     &layout::PART_OF_EACH_LINE,
+    &waits::GROUP_LIMIT,
+    &waits::NARROW_MASK,
+    &waits::MORE_THREADS_THAN_CPUS,
+    &waits::OTHERS_RUN,
 ];
 
 /// The rules that can be evaluated on rows of a recording.
@@ -160,11 +167,22 @@ pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<Rule>> {
 
 /// The finding about an object: that of the first rule that applies.
 pub(crate) fn judge_object(case: &ObjectCase<'_>) -> Option<Finding> {
-    let of = |rule: &&Rule| match rule.judge {
-        Judge::Object(judge) => Some(judge(case)?.of_all_time(rule.name)),
-        Judge::Rows(..) => None,
-    };
-    RULES.iter().find_map(of)
+    first(|rule| match rule.judge {
+        Judge::Object(judge) => judge(case),
+        Judge::Rows(..) | Judge::Waits(_) => None,
+    })
+}
+
+/// The finding about waits for a CPU: that of the first rule that applies.
+pub(crate) fn judge_waits(case: &WaitCase<'_>) -> Option<Finding> {
+    first(|rule| match rule.judge {
+        Judge::Waits(judge) => judge(case),
+        Judge::Rows(..) | Judge::Object(_) => None,
+    })
+}
+
+fn first(judge: impl Fn(&Rule) -> Option<Draft>) -> Option<Finding> {
+    RULES.iter().find_map(|rule| Some(judge(rule)?.of_all_time(rule.name)))
 }
 
 /// All that the rules find, with their kinds, the most important first.

@@ -24,7 +24,8 @@ const MAX_FIELDS: usize = 4;
 /// The whole text; at most `rows` functions, source lines and contended lines each.
 pub fn text(judged: &JudgedReport, rows: usize) -> String {
     let report = &judged.report;
-    let mut out = objects::nothing_found(judged);
+    let mut out = objects::of_program(&judged.findings);
+    out.push_str(&objects::nothing_found(judged));
     out.push_str(&first_lines(report));
     let explanation = &report.explanation;
     if let Some(traffic) = &explanation.traffic {

@@ -165,7 +165,7 @@ impl ExplainArgs {
             method: format!("by {}", method.kind()),
             method_reason: reason,
             frequency: self.frequency,
-            from_start: self.pids.is_empty(),
+            attached: self.pids.clone(),
         };
         let mut explainer = Explainer::new(method, observed, run.processes(), topology)
             .with_log(log)

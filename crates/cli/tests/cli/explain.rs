@@ -242,6 +242,30 @@ fn all_that_runs_below_a_process_is_observed() {
 }
 
 #[test]
+fn measuring_threads_with_one_cpu_are_told_who_gave_it_to_them() {
+    let allowed = numakit_sys::sched::affinity().unwrap();
+    let Some(cpu) = allowed.first().filter(|_| allowed.len() > 1) else {
+        return numakit_skips::MACHINE.skip("two CPUs are needed: one for the threads, one that is idle");
+    };
+    let folder = Folder::new("explain-mask");
+    let spin = "for i in 1 2 3; do timeout 2 sh -c 'while :; do :; done' & done; wait";
+    let script = format!("taskset -c -p {cpu} $$ >/dev/null; {spin}");
+    let mut command = folder.numa("explain --json result.json --");
+    let done = Done::of(command.args(["sh", "-c", &script]).output().unwrap());
+    let Ok(text) = std::fs::read(folder.path("result.json")) else {
+        return numakit_skips::SAMPLES.skip(&done.err);
+    };
+    let result: Value = serde_json::from_slice(&text).unwrap();
+    let first = &result["findings"][0];
+    assert_eq!(first["rule"], "narrow-cpu-mask", "{}", result["findings"]);
+    let says = first["says"].as_str().unwrap();
+    assert!(says.starts_with(&format!("3 busy threads may only use CPU {cpu}, and wait for it")), "{says}");
+    let words = first["remedy"]["words"].as_str().unwrap();
+    assert!(words.starts_with("The program set the mask itself"), "{words}");
+    assert!(done.out.contains(says), "{}", done.out);
+}
+
+#[test]
 fn a_program_that_sleeps_is_not_called_calm() {
     let folder = Folder::new("explain-asleep");
     let running = Started::of(Command::new("sleep").arg("1000").stdin(Stdio::null()));

@@ -2,6 +2,7 @@
 
 use super::{Explainer, memory_nodes};
 use crate::chain_names::ChainNames;
+use crate::cpu_waits::CpuWaits;
 use crate::explained::{ObjectContext, ObjectTouch};
 use crate::fields;
 use crate::first_touch::{FirstTouch, TouchEvidence};
@@ -17,13 +18,20 @@ use crate::report::{
 };
 use crate::{ExplainedObject, Explanation, Surveyed};
 use numakit_model::topology::Topology;
+use numakit_processes::LimitWatch;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
+use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, EndedUsage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
+
+/// A microsecond, in ns.
+const US: u64 = 1000;
+/// A thread is busy if it ran or waited for a CPU for at least one in this many parts of the observed time.
+const BUSY_PART: u64 = 10;
 
 /// Threads and call chains that touched an object first, at most.
 const MAX_TOUCHES: usize = 3;
@@ -112,7 +120,7 @@ impl Explainer {
     /// What the command and its descendants used; `None` as long as the command runs.
     fn ended_usage(&self, complete: bool) -> Option<EndedUsage> {
         let now = clock::ended_children();
-        let has_ended = complete && self.observed.from_start && now != self.ended_before;
+        let has_ended = complete && self.observed.attached.is_empty() && now != self.ended_before;
         has_ended.then(|| EndedUsage {
             user: now.user - self.ended_before.user,
             kernel: now.kernel - self.ended_before.kernel,
@@ -223,6 +231,17 @@ impl Explainer {
         }
     }
 
+    /// Why threads waited for a CPU.
+    fn cpu_waits(&mut self) -> CpuWaits {
+        let now = clock::monotonic();
+        CpuWaits {
+            masks: self.accounts.masks(now.saturating_sub(self.started) / BUSY_PART),
+            parent: self.parent.clone(),
+            idle: self.idle.shares(&SysRoot::host(), now),
+            throttled: self.limit.as_mut().map_or(0, LimitWatch::throttled) * US,
+        }
+    }
+
     /// The objects, with what hint faults saw of them.
     fn objects_with_hints(&mut self, explanation: &mut Explanation) -> Vec<ExplainedObject> {
         let bound = self.bound();
@@ -285,10 +304,12 @@ impl Explainer {
             flame,
         };
         let command =
-            if self.observed.from_start { self.observed.program.clone() } else { "CMD".to_owned() };
+            if self.observed.attached.is_empty() { self.observed.program.clone() } else { "CMD".to_owned() };
         Explained {
             report,
+            cpu_waits: self.cpu_waits(),
             objects,
+            attached: self.observed.attached.clone(),
             command,
             costs: RemoteCosts::of(&self.topology),
             projected: projection,

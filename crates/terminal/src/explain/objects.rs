@@ -6,7 +6,7 @@ use numakit_explain::object_use::NodeShare;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::{ExplainedObject, ObjectTouch, Regime, TimeShares};
 use numakit_findings::explained::{JudgedObject, JudgedReport};
-use numakit_findings::finding::{Finding, Worth};
+use numakit_findings::finding::{Finding, FindingSubject, Worth};
 use numakit_model::numbers::{ABSENT, NumberStyle};
 use std::fmt::Write;
 
@@ -22,6 +22,24 @@ pub(super) const NAME_WIDTH: usize = 44;
 const MOST: f64 = 0.5;
 /// A program with less of its time at far memory has nothing far.
 const FAR: f64 = 0.02;
+
+/// The findings about the program as a whole, which stand first.
+pub fn of_program(findings: &[Finding]) -> String {
+    let mut out = String::new();
+    for Finding { says, cost, remedy, .. } in
+        findings.iter().filter(|finding| finding.subject == FindingSubject::Program)
+    {
+        let commands = remedy.commands.iter().map(|command| ("try now", command.clone()));
+        let lines = [("do", remedy.words.clone())].into_iter().chain(commands);
+        // Writing to a string cannot fail.
+        _ = writeln!(out, "{says}.");
+        lines
+            .chain([("cost", cost.words())])
+            .for_each(|(heading, text)| _ = writeln!(out, "  {heading:<8} {text}"));
+        out.push('\n');
+    }
+    out
+}
 
 /// What is to be said first where no object has a verdict: that too little was seen, or that nothing is wrong and what takes the time.
 pub fn nothing_found(judged: &JudgedReport) -> String {

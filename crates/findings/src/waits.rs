@@ -1,0 +1,236 @@
+//! The judgement on threads that could run and wait for a CPU: who keeps them from it.
+
+use crate::case::{Draft, percent};
+use crate::finding::{CostBasis, Finding, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
+use crate::rules::{self, Judge, Rule, RuleKind};
+use numakit_explain::Explained;
+use numakit_explain::cpu_waits::{CpuWaits, MaskedThreads, ProgramParent};
+use numakit_model::CpuSet;
+
+/// From this part of the time on in which threads could run, waiting for a CPU is a problem.
+const MUCH: f64 = 0.2;
+/// A mask is too narrow if this many CPUs outside of it were idle on average.
+const IDLE: f64 = 0.5;
+/// The part of the waits that the limit of a control group explains.
+const LIMITED: f64 = 0.5;
+
+/// What a rule may look at: threads with one CPU mask.
+#[derive(Debug)]
+pub(crate) struct WaitCase<'a> {
+    waits: &'a CpuWaits,
+    masked: &'a MaskedThreads,
+    /// The part of the time in which they could run that they waited.
+    share: f64,
+    attached: &'a [u32],
+    command: &'a str,
+}
+
+/// What is found of the threads that waited longest; `None` if they hardly waited.
+pub(crate) fn judge(explained: &Explained) -> Option<Finding> {
+    let Explained { cpu_waits: waits, attached, command, .. } = explained;
+    let masked = waits.masks.first()?;
+    let share = masked.waited as f64 / (masked.ran + masked.waited).max(1) as f64;
+    let case = WaitCase { waits, masked, share, attached, command };
+    (share >= MUCH).then(|| rules::judge_waits(&case)).flatten()
+}
+
+/// A rule about waits.
+const fn rule(name: &'static str, finds: &'static str, judge: fn(&WaitCase<'_>) -> Option<Draft>) -> Rule {
+    Rule { name, finds, kind: RuleKind::Problem, judge: Judge::Waits(judge) }
+}
+
+/// The CPU limit of a control group.
+pub(crate) const GROUP_LIMIT: Rule = rule(
+    "waits-for-cpu-limit",
+    "threads that the CPU limit of their control group keeps from running",
+    |case| {
+        let is_limited = case.waits.throttled as f64 >= LIMITED * case.masked.waited as f64;
+        is_limited.then(|| {
+            let says = format!("{} are stopped by the CPU limit of their control group {}", case.threads(), case.of_time());
+            let change = "Raise the limit (cpu.max, CPUQuota of a unit, --cpus of a container), or start fewer threads";
+            case.draft(says, change, Some(case.share), None)
+        })
+    },
+);
+
+/// More threads than CPUs in their mask, and idle CPUs elsewhere.
+pub(crate) const NARROW_MASK: Rule =
+    rule("narrow-cpu-mask", "busy threads that may only use a few CPUs, while others are idle", |case| {
+        let MaskedThreads { cpus, threads, .. } = case.masked;
+        let idle = case.waits.idle_outside(cpus);
+        (*threads > cpus.len() && idle >= IDLE).then(|| {
+            let says = format!(
+                "{} may only use {}, and wait for {} {}; {idle:.1} other CPUs are idle",
+                case.threads(),
+                cpu_words(cpus),
+                if cpus.len() == 1 { "it" } else { "them" },
+                case.of_time()
+            );
+            let used = cpus.len() as f64;
+            let saved = case.share.min(1.0 - used / (used + idle));
+            case.draft(says, &case.origin(), Some(saved), case.widened())
+        })
+    });
+
+/// More threads than CPUs.
+pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
+    "more-threads-than-cpus",
+    "more busy threads than CPUs that they may use",
+    |case| {
+        let MaskedThreads { cpus, threads, .. } = case.masked;
+        (*threads > cpus.len()).then(|| {
+            let says =
+                format!("{} share {}, and wait for a CPU {}", case.threads(), cpu_words(cpus), case.of_time());
+            let change = format!(
+                "Start no more than {} threads (OMP_NUM_THREADS of OpenMP, the pool's size elsewhere); the same work is then done \
+                 with fewer switches",
+                cpus.len()
+            );
+            case.draft(says, &change, None, None)
+        })
+    },
+);
+
+/// Other programs.
+pub(crate) const OTHERS_RUN: Rule =
+    rule("cpus-used-by-others", "threads that wait for CPUs which other programs use", |case| {
+        let says = format!("{} wait for a CPU {}, which other programs use", case.threads(), case.of_time());
+        let change = "End the other programs, or give each program CPUs of its own";
+        Some(case.draft(says, change, Some(case.share), Some("numa top".to_owned())))
+    });
+
+impl WaitCase<'_> {
+    /// The threads in words.
+    fn threads(&self) -> String {
+        match self.masked.threads {
+            1 => "One busy thread".to_owned(),
+            count => format!("{count} busy threads"),
+        }
+    }
+
+    fn of_time(&self) -> String {
+        format!("{} of the time in which they could run", percent(100.0 * self.share))
+    }
+
+    /// The process that the mask was inherited from, if it was.
+    fn heir_of(&self) -> Option<&ProgramParent> {
+        self.waits.parent.as_ref().filter(|parent| parent.cpus == self.masked.cpus)
+    }
+
+    /// Who narrowed the mask.
+    fn origin(&self) -> String {
+        match self.heir_of() {
+            Some(parent) => format!(
+                "The mask was inherited from {} ({}): start the program with all CPUs that it should use",
+                parent.name, parent.pid
+            ),
+            None => "The program set the mask itself, or a library that it loads: look for sched_setaffinity, \
+                     pthread_setaffinity_np and the variables of its runtime (OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY)"
+                .to_owned(),
+        }
+    }
+
+    /// Gives all CPUs to what runs, or to what is started with a mask that it inherits. A program that sets its mask itself would
+    /// do so again.
+    fn widened(&self) -> Option<String> {
+        let online = self.waits.online();
+        match self.attached {
+            [] => self.heir_of().map(|_| format!("taskset -c {online} {}", self.command)),
+            pids => {
+                let one = |pid: &u32| format!("taskset -a -c -p {online} {pid}");
+                Some(pids.iter().map(one).collect::<Vec<_>>().join(" && "))
+            }
+        }
+    }
+
+    fn draft(&self, says: String, change: &str, saved: Option<f64>, command: Option<String>) -> Draft {
+        let cost = match saved {
+            Some(saved) => FindingCost::at_most(CostBasis::WallTime, 100.0 * saved),
+            None => FindingCost::unknown(
+                "the CPUs are busy all the time, and fewer threads have the same work to do",
+            ),
+        };
+        let remedy = FindingRemedy {
+            words: change.to_owned(),
+            commands: command.into_iter().collect(),
+            ..FindingRemedy::default()
+        };
+        let evidence = FindingEvidence {
+            series: "cpu.waited".to_owned(),
+            value: 100.0 * self.share,
+            says: format!("{} on {}", self.of_time(), cpu_words(&self.masked.cpus)),
+            course: Vec::new(),
+        };
+        Draft::measured(FindingSubject::Program, says, cost, remedy).with([evidence])
+    }
+}
+
+/// `CPU 0`, `2 CPUs (0-1)`.
+fn cpu_words(cpus: &CpuSet) -> String {
+    match cpus.len() {
+        1 => format!("CPU {cpus}"),
+        count => format!("{count} CPUs ({cpus})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Threads on CPUs 0 to `last` of eight, of which CPU 7 is idle for this part of the time.
+    fn found(threads: usize, last: u32, idle: f64, change: impl Fn(&mut CpuWaits)) -> Finding {
+        let cpus = CpuSet::range(0, last);
+        let masked = MaskedThreads { cpus, threads, ran: SECOND, waited: 3 * SECOND };
+        let idle = (0..8).map(|cpu| (cpu, if cpu == 7 { idle } else { 0.0 })).collect();
+        let mut waits = CpuWaits { masks: vec![masked.clone()], idle, ..CpuWaits::default() };
+        change(&mut waits);
+        let case = WaitCase { waits: &waits, masked: &masked, share: 0.75, attached: &[], command: "./app" };
+        rules::judge_waits(&case).unwrap()
+    }
+
+    #[test]
+    fn who_keeps_threads_from_running_is_named() {
+        let narrow = found(4, 0, 0.9, |_| ());
+        let says = "4 busy threads may only use CPU 0, and wait for it 75.0 % of the time in which they could run; 0.9 other CPUs \
+                    are idle";
+        assert_eq!((narrow.rule, narrow.says.as_str()), ("narrow-cpu-mask", says));
+        assert_eq!(narrow.remedy.commands, [""; 0], "it would set its mask again");
+        assert!(narrow.remedy.words.starts_with("The program set the mask itself"), "{narrow:?}");
+        // One CPU more halves the time, however long the threads wait.
+        let FindingCost::Share { high, .. } = narrow.cost else { panic!("{narrow:?}") };
+        assert!((high - 100.0 * (1.0 - 1.0 / 1.9)).abs() < 1e-9, "{high}");
+
+        let rule = |threads, last, idle| found(threads, last, idle, |_| ()).rule;
+        assert_eq!(rule(4, 0, 0.2), "more-threads-than-cpus", "no other CPU is idle");
+        assert_eq!(rule(9, 7, 0.0), "more-threads-than-cpus");
+        assert_eq!(rule(2, 7, 0.0), "cpus-used-by-others");
+        let limited = found(4, 0, 0.9, |waits| waits.throttled = 2 * SECOND);
+        assert_eq!(limited.rule, "waits-for-cpu-limit");
+    }
+
+    #[test]
+    fn a_mask_is_inherited_if_the_parent_has_it() {
+        let of = |last| {
+            move |waits: &mut CpuWaits| {
+                let cpus = CpuSet::range(0, last);
+                waits.parent = Some(ProgramParent { pid: 1234, name: "bash".to_owned(), cpus });
+            }
+        };
+        let inherited = found(4, 0, 1.0, of(0)).remedy;
+        assert!(inherited.words.starts_with("The mask was inherited from bash (1234)"), "{inherited:?}");
+        assert_eq!(inherited.commands, ["taskset -c 0-7 ./app"]);
+        assert!(found(4, 0, 1.0, of(7)).remedy.words.starts_with("The program set the mask itself"));
+    }
+
+    #[test]
+    fn processes_that_run_get_a_command_for_each() {
+        let masked = MaskedThreads { cpus: CpuSet::range(0, 0), threads: 2, ran: 1, waited: 1 };
+        let idle = [(0, 0.0), (1, 1.0)].into();
+        let waits = CpuWaits { masks: vec![masked.clone()], idle, ..CpuWaits::default() };
+        let case = WaitCase { waits: &waits, masked: &masked, share: 0.5, attached: &[7, 9], command: "CMD" };
+        let finding = rules::judge_waits(&case).unwrap();
+        assert_eq!(finding.remedy.commands, ["taskset -a -c -p 0-1 7 && taskset -a -c -p 0-1 9"]);
+    }
+}
