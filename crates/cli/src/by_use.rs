@@ -1,6 +1,7 @@
 //! `numa file spread --by-use`: samples of a program, and a plan for each file.
 
 use crate::files::Found;
+use crate::observe;
 use crate::to_file::{self, Existing};
 use anyhow::{Context, anyhow, bail};
 use numakit_explain::explainer::Explainer;
@@ -54,15 +55,9 @@ impl SampledUse<'_> {
             self.check(pid, found)?;
         }
         let wanted = found.files().iter().map(wanted).collect::<anyhow::Result<Vec<_>>>()?;
-        let (samples, run) = match self.request().open() {
+        let (samples, run) = match observe::samples(&self.request())? {
             Ok(opened) => opened,
-            Err(error) => match error.command_status() {
-                Some(status) => {
-                    note(&error);
-                    return Ok(Err(ExitCode::from(status)));
-                }
-                None => return Err(error.into()),
-            },
+            Err(code) => return Ok(Err(code)),
         };
         let OpenedSamples { method, reason, .. } = samples;
         let kind = method.kind();

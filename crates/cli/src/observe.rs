@@ -1,14 +1,16 @@
-//! The options that `stat`, `record`, `live` and `top` share, and the observation that they ask for.
+//! The options that `stat`, `record`, `live` and `top` share, and the observations that verbs ask for.
 
 use crate::GlobalArgs;
 use crate::peaks;
 use clap::{Args, ValueEnum};
 use numakit_observation::request::{ObservationRequest, OriginalFifo, Prepared};
+use numakit_observation::samples::{OpenedSamples, SampleRequest, SampledRun};
 use numakit_observation::{IntervalError, interval};
 use numakit_recording::Priority;
 use numakit_sensors::Selection;
 use numakit_sys::stdio::note;
 use std::ffi::OsString;
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// The shared options.
@@ -61,6 +63,20 @@ enum PriorityChoice {
 /// Parses an interval for clap.
 pub fn interval_of(text: &str) -> Result<Duration, IntervalError> {
     interval::parse(text)
+}
+
+/// Opens samples of a program; or, for a command that does not start, says why and returns the exit code.
+pub fn samples(request: &SampleRequest<'_>) -> anyhow::Result<Result<(OpenedSamples, SampledRun), ExitCode>> {
+    match request.open() {
+        Ok(opened) => Ok(Ok(opened)),
+        Err(error) => match error.command_status() {
+            Some(status) => {
+                note(&error);
+                Ok(Err(ExitCode::from(status)))
+            }
+            None => Err(error.into()),
+        },
+    }
 }
 
 impl ObserveArgs {

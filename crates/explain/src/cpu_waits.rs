@@ -1,13 +1,17 @@
 //! Why threads that can run wait for a CPU: on which CPUs they may run, and what those CPUs and the others do meanwhile.
 
+use crate::threads::{TICK, ThreadAccounts};
 use numakit_model::CpuSet;
+use numakit_processes::LimitWatch;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
 use std::collections::BTreeMap;
 
-/// In which ticks /proc/stat counts, in ns.
-const TICK: u64 = 10_000_000;
+/// A thread is busy if it ran or waited for a CPU for at least one in this many parts of the observed time.
+const BUSY_PART: u64 = 10;
+/// A microsecond, in ns.
+const US: u64 = 1000;
 /// The place of idle time in a line of /proc/stat.
 const IDLE: usize = 3;
 
@@ -56,10 +60,7 @@ impl CpuWaits {
 
     /// The CPUs of the machine.
     pub fn online(&self) -> CpuSet {
-        self.idle.keys().fold(CpuSet::new(), |mut cpus, cpu| {
-            cpus.insert(*cpu);
-            cpus
-        })
+        self.idle.keys().copied().collect()
     }
 }
 
@@ -73,21 +74,56 @@ impl ProgramParent {
     }
 }
 
+/// Watches what keeps the threads of a program from running.
+#[derive(Debug)]
+pub(crate) struct CpuWaitWatch {
+    root: SysRoot,
+    idle: IdleTimes,
+    parent: Option<ProgramParent>,
+    /// The CPU limit of its control group, if groups can have one here.
+    limit: Option<LimitWatch>,
+}
+
+impl CpuWaitWatch {
+    /// Begins at this time, with a program whose first process this is.
+    pub(crate) fn new(root: &SysRoot, process: u32, now: u64) -> Self {
+        let (idle, parent) = (IdleTimes::new(root, now), ProgramParent::of(root, process));
+        Self { root: root.clone(), idle, parent, limit: LimitWatch::new(root) }
+    }
+
+    /// Looks for the limit of these processes if it is time for that.
+    pub(crate) fn visit(&mut self, processes: &[u32], now: u64) {
+        if let Some(limit) = &mut self.limit {
+            limit.update(&self.root, now, processes.iter().copied());
+        }
+    }
+
+    /// What is known by now.
+    pub(crate) fn waits(&mut self, accounts: &ThreadAccounts, now: u64) -> CpuWaits {
+        CpuWaits {
+            masks: accounts.masks(now.saturating_sub(self.idle.started) / BUSY_PART),
+            parent: self.parent.clone(),
+            idle: self.idle.shares(&self.root, now),
+            throttled: self.limit.as_mut().map_or(0, LimitWatch::throttled) * US,
+        }
+    }
+}
+
 /// The idle time of each CPU of the machine, since two readings of /proc/stat.
-#[derive(Debug, Default)]
-pub(crate) struct IdleTimes {
+#[derive(Debug)]
+struct IdleTimes {
     started: u64,
     before: BTreeMap<u32, u64>,
 }
 
 impl IdleTimes {
     /// Begins at this time.
-    pub(crate) fn new(root: &SysRoot, now: u64) -> Self {
+    fn new(root: &SysRoot, now: u64) -> Self {
         Self { started: now, before: read(root) }
     }
 
     /// The part of the time since then that each CPU was idle.
-    pub(crate) fn shares(&self, root: &SysRoot, now: u64) -> BTreeMap<u32, f64> {
+    fn shares(&self, root: &SysRoot, now: u64) -> BTreeMap<u32, f64> {
         let time = now.saturating_sub(self.started).max(1) as f64;
         let share = |(cpu, idle): (u32, u64)| {
             let grown = idle.saturating_sub(*self.before.get(&cpu)?);

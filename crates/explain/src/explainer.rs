@@ -4,7 +4,7 @@ mod answer;
 
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};
-use crate::cpu_waits::{IdleTimes, ProgramParent};
+use crate::cpu_waits::CpuWaitWatch;
 use crate::file_use::FileUses;
 use crate::hint_windows::{HintFaultError, HintWindows};
 use crate::huge_pages::HugePageShares;
@@ -18,7 +18,6 @@ use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
 use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
-use numakit_processes::LimitWatch;
 use numakit_sampling::calibration::MachineKind;
 use numakit_sampling::{Method, MethodError, MethodEvent};
 use numakit_sys::allocation_log::AllocationLog;
@@ -76,12 +75,8 @@ pub struct Explainer {
     log: Option<AllocationLog>,
     /// What children used that had ended before the observation began.
     ended_before: EndedUsage,
-    /// The idle time of the machine's CPUs.
-    idle: IdleTimes,
-    /// Where the program comes from.
-    parent: Option<ProgramParent>,
-    /// The CPU limit of its control group, if groups can have one here.
-    limit: Option<LimitWatch>,
+    /// What keeps threads from running. Series do not tell that.
+    cpu_waits: Option<CpuWaitWatch>,
 }
 
 impl Explainer {
@@ -89,7 +84,8 @@ impl Explainer {
     pub fn new(method: Box<dyn Method>, observed: Observed, processes: &[u32], topology: Topology) -> Self {
         let mut explainer = Self::open(method, observed, topology);
         processes.iter().for_each(|process| explainer.processes.mapped(*process));
-        explainer.parent = processes.first().and_then(|first| ProgramParent::of(&SysRoot::host(), *first));
+        let watch = |first: &u32| CpuWaitWatch::new(&SysRoot::host(), *first, explainer.started);
+        explainer.cpu_waits = processes.first().map(watch);
         explainer.visit();
         explainer
     }
@@ -164,9 +160,7 @@ impl Explainer {
             hints: None,
             log: None,
             ended_before: clock::ended_children(),
-            idle: IdleTimes::new(&root, started),
-            parent: None,
-            limit: LimitWatch::new(&root),
+            cpu_waits: None,
         }
     }
 
@@ -285,9 +279,7 @@ impl Explainer {
         self.accounts.visit(&processes, start);
         self.huge_pages.visit(&SysRoot::host(), &processes, start);
         self.policies.visit(&SysRoot::host(), &processes, start);
-        if let Some(limit) = &mut self.limit {
-            limit.update(&SysRoot::host(), start, processes.iter().copied());
-        }
+        self.cpu_waits.iter_mut().for_each(|watch| watch.visit(&processes, start));
         // While the kernel moves pages, their nodes are not those of the rest of the run.
         if !self.hints.as_ref().is_some_and(HintWindows::is_open) {
             self.residence.visit(&processes, start);

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Ticks in which the kernel counts CPU time, in ns. The same on all architectures that numakit knows.
-const TICK: u64 = 10_000_000;
+pub(crate) const TICK: u64 = 10_000_000;
 
 /// The counts of a thread since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

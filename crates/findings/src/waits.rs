@@ -113,13 +113,13 @@ impl WaitCase<'_> {
     }
 
     /// The process that the mask was inherited from, if it was.
-    fn heir_of(&self) -> Option<&ProgramParent> {
+    fn inherited_from(&self) -> Option<&ProgramParent> {
         self.waits.parent.as_ref().filter(|parent| parent.cpus == self.masked.cpus)
     }
 
     /// Who narrowed the mask.
     fn origin(&self) -> String {
-        match self.heir_of() {
+        match self.inherited_from() {
             Some(parent) => format!(
                 "The mask was inherited from {} ({}): start the program with all CPUs that it should use",
                 parent.name, parent.pid
@@ -135,7 +135,7 @@ impl WaitCase<'_> {
     fn widened(&self) -> Option<String> {
         let online = self.waits.online();
         match self.attached {
-            [] => self.heir_of().map(|_| format!("taskset -c {online} {}", self.command)),
+            [] => self.inherited_from().map(|_| format!("taskset -c {online} {}", self.command)),
             pids => {
                 let one = |pid: &u32| format!("taskset -a -c -p {online} {pid}");
                 Some(pids.iter().map(one).collect::<Vec<_>>().join(" && "))

@@ -213,17 +213,16 @@ impl SampledRun {
         let gone = |process: &u32| !TaskDir::of(&root, *process).exists();
         let all_gone = !self.attached.is_empty() && self.attached.iter().all(gone);
         if all_gone {
-            note(format_args!("{} ended", named(&self.attached, "has", "have")));
+            let has = if self.attached.len() == 1 { "has" } else { "have" };
+            note(format_args!("{} {has} ended", process_words(&self.attached)));
         }
         all_gone
     }
 }
 
-/// `process 7 has` or `processes 7, 8 have`.
-fn named(processes: &[u32], one: &str, several: &str) -> String {
+/// `process 7` or `processes 7, 8`.
+pub fn process_words(processes: &[u32]) -> String {
     let numbers: Vec<String> = processes.iter().map(u32::to_string).collect();
-    match processes {
-        [_] => format!("process {} {one}", numbers.concat()),
-        _ => format!("processes {} {several}", numbers.join(", ")),
-    }
+    let noun = if processes.len() == 1 { "process" } else { "processes" };
+    format!("{noun} {}", numbers.join(", "))
 }

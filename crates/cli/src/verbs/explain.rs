@@ -2,6 +2,7 @@
 
 use crate::GlobalArgs;
 use crate::flame_files;
+use crate::observe;
 use crate::peaks;
 use crate::projection;
 use crate::to_file::{self, Existing};
@@ -15,7 +16,7 @@ use numakit_findings::comparison::explained::saved::{self, SavedResult};
 use numakit_findings::explained::{JudgedReport, judge};
 use numakit_launch::options;
 use numakit_observation::interval;
-use numakit_observation::samples::{OpenedSamples, SampleRequest};
+use numakit_observation::samples::{OpenedSamples, SampleRequest, process_words};
 use numakit_sampling::{MethodKind, SampleSettings};
 use numakit_sys::SysRoot;
 use numakit_sys::allocation_log::LogThreshold;
@@ -149,19 +150,16 @@ impl ExplainArgs {
             note(&left);
         }
         let hints = if self.hint_faults { Some(HintWindows::new(&topology)?) } else { None };
-        let (samples, run) = match self.request().open() {
+        let (samples, run) = match observe::samples(&self.request())? {
             Ok(opened) => opened,
-            Err(error) => match error.command_status() {
-                Some(status) => {
-                    note(&error);
-                    return Ok(ExitCode::from(status));
-                }
-                None => return Err(error.into()),
-            },
+            Err(code) => return Ok(code),
         };
         let OpenedSamples { method, reason, log } = samples;
         let observed = Observed {
-            program: self.program(),
+            program: match self.pids.as_slice() {
+                [] => quoted(&self.command),
+                pids => process_words(pids),
+            },
             method: format!("by {}", method.kind()),
             method_reason: reason,
             frequency: self.frequency,
@@ -187,16 +185,6 @@ impl ExplainArgs {
         let status = ended.status.or_else(|| ended.signal.map(|signal| 128 + signal));
         self.write(&judge(explainer.explained(true, status)))?;
         Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
-    }
-
-    /// What is observed, in words.
-    fn program(&self) -> String {
-        let numbers = || self.pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        match self.pids.len() {
-            0 => quoted(&self.command),
-            1 => format!("process {}", numbers()),
-            _ => format!("processes {}", numbers()),
-        }
     }
 
     /// The samples that are taken.

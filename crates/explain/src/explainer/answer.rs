@@ -18,20 +18,13 @@ use crate::report::{
 };
 use crate::{ExplainedObject, Explanation, Surveyed};
 use numakit_model::topology::Topology;
-use numakit_processes::LimitWatch;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
-use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, EndedUsage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
-
-/// A microsecond, in ns.
-const US: u64 = 1000;
-/// A thread is busy if it ran or waited for a CPU for at least one in this many parts of the observed time.
-const BUSY_PART: u64 = 10;
 
 /// Threads and call chains that touched an object first, at most.
 const MAX_TOUCHES: usize = 3;
@@ -233,13 +226,8 @@ impl Explainer {
 
     /// Why threads waited for a CPU.
     fn cpu_waits(&mut self) -> CpuWaits {
-        let now = clock::monotonic();
-        CpuWaits {
-            masks: self.accounts.masks(now.saturating_sub(self.started) / BUSY_PART),
-            parent: self.parent.clone(),
-            idle: self.idle.shares(&SysRoot::host(), now),
-            throttled: self.limit.as_mut().map_or(0, LimitWatch::throttled) * US,
-        }
+        let Self { cpu_waits, accounts, .. } = self;
+        cpu_waits.as_mut().map(|watch| watch.waits(accounts, clock::monotonic())).unwrap_or_default()
     }
 
     /// The objects, with what hint faults saw of them.
