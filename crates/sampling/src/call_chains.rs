@@ -11,6 +11,7 @@ use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, Unw
 use numakit_sys::registers::UserRegisters;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 use tables::UnwindTables;
 
@@ -63,6 +64,14 @@ impl CallChains {
         let known = processes.entry(process.id()).or_insert_with(ProcessChains::new);
         known.update(process, files);
         known.chain(process, registers, stack)
+    }
+
+    /// The addresses of the function that has this address, by the unwind tables of its program or library.
+    pub fn function(&mut self, process: &ObservedProcess, address: u64) -> Option<Range<u64>> {
+        let mapping = process.mapping(address).filter(|mapping| mapping.executable && mapping.file.1 != 0)?;
+        let tables = self.files.entry(mapping.file);
+        let tables = tables.or_insert_with(|| UnwindTables::of_mapped(process.id(), mapping));
+        tables.as_ref()?.function(mapping, address)
     }
 
     /// Forgets a process that has ended or executes a different program.

@@ -5,12 +5,14 @@ use framehop::{ExplicitModuleSectionInfo, Module};
 use numakit_sys::SysRoot;
 use numakit_sys::file;
 use numakit_sys::proc::TaskDir;
-use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
+use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SegmentFlags, elf};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Segments are mapped in pages of this size, or of larger ones.
+const PAGE: u64 = 4096;
 /// Larger tables are not read: those of the largest programs have some 30 MiB.
 const MAX_TABLE: u64 = 256 << 20;
 
@@ -28,7 +30,7 @@ pub struct UnwindTables {
     debug: Option<Section>,
 }
 
-/// A part of a file, and where it is in the addresses of the file.
+/// A part of a file that has code, and where it is in the addresses of the file.
 #[derive(Debug)]
 struct Segment {
     offset: u64,
@@ -37,9 +39,19 @@ struct Segment {
 }
 
 impl Segment {
-    fn of<'a>(segment: &impl ObjectSegment<'a>) -> Self {
+    /// `None` if the segment has no code: pages at the border of two segments are mapped for both.
+    fn of<'a>(segment: &impl ObjectSegment<'a>) -> Option<Self> {
+        let has_code = match segment.flags() {
+            SegmentFlags::Elf { p_flags, .. } => p_flags.contains(elf::PF_X),
+            _ => false,
+        };
         let (offset, size) = segment.file_range();
-        Self { offset, size, address: segment.address() }
+        has_code.then(|| Self { offset, size, address: segment.address() })
+    }
+
+    /// Where the segment's pages begin in the file: mappings begin there.
+    fn pages(&self) -> u64 {
+        self.offset & !(PAGE - 1)
     }
 }
 
@@ -70,7 +82,7 @@ impl UnwindTables {
         let (frames, debug) = (section(".eh_frame"), section(".debug_frame"));
         let has_tables = frames.is_some() || debug.is_some();
         has_tables.then(|| Self {
-            segments: elf.segments().map(|segment| Segment::of(&segment)).collect(),
+            segments: elf.segments().filter_map(|segment| Segment::of(&segment)).collect(),
             text: range(".text"),
             got: range(".got"),
             index: section(".eh_frame_hdr")
@@ -82,11 +94,31 @@ impl UnwindTables {
 
     /// The tables for code where it is mapped.
     pub fn module(&self, mapping: &ProcessMapping) -> Option<Module<Arc<[u8]>>> {
-        let has = |s: &&Segment| (s.offset..s.offset.saturating_add(s.size)).contains(&mapping.offset);
-        let segment = self.segments.iter().find(has)?;
-        let address = segment.address.checked_add(mapping.offset - segment.offset)?;
-        let base = mapping.range.start.checked_sub(address)?;
+        let base = mapping.range.start.checked_sub(self.address(mapping)?)?;
         Some(self.module_at(&mapping.name, mapping.range.clone(), base))
+    }
+
+    /// The addresses of the function that has an address of mapped code, as the index of the tables tells them: it has where
+    /// each function begins. `None` without an index.
+    pub fn function(&self, mapping: &ProcessMapping, address: u64) -> Option<Range<u64>> {
+        let base = mapping.range.start.checked_sub(self.address(mapping)?)?;
+        let (at, index) = self.index.as_ref()?;
+        let (entries, _) = index.get(HEAD_BYTES..)?.as_chunks::<8>();
+        let count = usize::try_from(number(&index[COUNT_AT..HEAD_BYTES])).ok()?;
+        let entries = entries.get(..count)?;
+        let start = |entry: &[u8; 8]| at.start.wrapping_add_signed(number(&entry[..4]).into());
+        let after = entries.partition_point(|entry| start(entry) <= address.wrapping_sub(base));
+        let first = start(entries.get(after.checked_sub(1)?)?).checked_add(base)?;
+        let next = entries.get(after).and_then(|entry| start(entry).checked_add(base));
+        let end = next.unwrap_or(mapping.range.end).min(mapping.range.end);
+        (first..end).contains(&address).then_some(first..end)
+    }
+
+    /// Where mapped code is by the addresses of the file.
+    fn address(&self, mapping: &ProcessMapping) -> Option<u64> {
+        let has = |s: &&Segment| (s.pages()..s.offset.saturating_add(s.size)).contains(&mapping.offset);
+        let segment = self.segments.iter().find(has)?;
+        Some(segment.address.wrapping_sub(segment.offset).wrapping_add(mapping.offset))
     }
 
     /// The tables for each segment, where the file says.
@@ -114,16 +146,22 @@ impl UnwindTables {
     }
 }
 
+/// The head of an index, and its last part: the number of its entries.
+const HEAD_BYTES: usize = 12;
+const COUNT_AT: usize = 8;
+
+fn number(bytes: &[u8]) -> i32 {
+    bytes.try_into().map(i32::from_le_bytes).unwrap_or(0)
+}
+
 /// Whether an index (.eh_frame_hdr) is as linkers write it, and leads into these tables only: the unwinder computes with its
 /// numbers without checks. Without an index, the unwinder makes one.
 fn is_sound((at, index): &Section, (frames, _): &Section) -> bool {
     /// Version 1; relative addresses of 4 bytes, to the place and to the index; a count of 4 bytes.
     const HEAD: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
-    const HEAD_BYTES: usize = 12;
-    let number = |bytes: &[u8]| bytes.try_into().map(i32::from_le_bytes).unwrap_or(0);
     let address = |base: u64, bytes: &[u8]| base.checked_add_signed(number(bytes).into());
     let Some((head, entries)) = index.split_at_checked(HEAD_BYTES) else { return false };
-    let count = usize::try_from(number(&head[8..])).unwrap_or(0);
+    let count = usize::try_from(number(&head[COUNT_AT..])).unwrap_or(0);
     head[..4] == HEAD
         && address(at.start.wrapping_add(4), &head[4..8]) == Some(frames.start)
         && (1..=entries.len() / 8).contains(&count)
@@ -136,6 +174,25 @@ fn is_sound((at, index): &Section, (frames, _): &Section) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_begins_where_the_index_says() {
+        #[inline(never)]
+        fn a_function(number: u64) -> String {
+            // A function that may unwind has an entry.
+            format!("{number}")
+        }
+        let start = a_function as *const () as u64;
+        assert_eq!(a_function(std::hint::black_box(1)), "1");
+        let process = crate::process::ObservedProcess::open(std::process::id()).unwrap();
+        let mapping = process.mapping(start).unwrap();
+        let tables = UnwindTables::of_mapped(process.id(), mapping).unwrap();
+        for address in [start, start + 1] {
+            let found = tables.function(mapping, address).unwrap();
+            assert!(found.start == start && (1..4096).contains(&(found.end - start)), "{found:x?} {start:x}");
+        }
+        assert_eq!(tables.function(mapping, mapping.range.end), None);
+    }
 
     #[test]
     fn the_index_of_a_program_is_sound_and_a_damaged_one_is_not_used() {
