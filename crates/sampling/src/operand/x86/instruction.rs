@@ -1,5 +1,6 @@
 //! One decoded instruction with what the rules ask of it.
 
+use super::evaluate::RSP;
 use super::parts::{Model, Part};
 use super::state::RegisterSet;
 use crate::operand::AccessKind;
@@ -38,6 +39,11 @@ impl Place {
     /// The registers of the address.
     pub fn registers(&self) -> RegisterSet {
         [self.base, self.index].into_iter().flatten().fold(RegisterSet::default(), RegisterSet::with)
+    }
+
+    /// Whether it is at a distance from the stack pointer.
+    pub fn is_on_stack(&self) -> bool {
+        self.stack || (self.base == Some(RSP) && self.index.is_none())
     }
 
     /// Whether two operands are written the same way.
@@ -150,6 +156,12 @@ impl Decoded {
     pub fn fuses(&self) -> bool {
         use Mnemonic::{Add, And, Cmp, Dec, Inc, Sub, Test};
         matches!(self.raw.mnemonic(), Cmp | Test | Add | Sub | And | Inc | Dec)
+    }
+
+    /// Whether the instruction makes the thread wait until all others see its stores, and does nothing else.
+    pub fn is_barrier(&self) -> bool {
+        let is_atomic = |place: Place| place.kind == AccessKind::Atomic && place.is_on_stack();
+        self.raw.mnemonic() == Mnemonic::Mfence || self.place.is_some_and(is_atomic)
     }
 
     /// The instruction repeats as long as rcx counts.

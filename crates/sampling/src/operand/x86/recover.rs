@@ -95,6 +95,7 @@ impl Recovery<'_, '_> {
     fn of_path(&mut self, path: &Path, index: usize, after: &State) -> Operand {
         let fused = fused(path, index);
         let index = fused.unwrap_or(index);
+        let index = stored_before(path, index).unwrap_or(index);
         let Some(insn) = path.get(index) else { return Operand::Computing };
         let Some(place) = insn.place else { return Operand::Computing };
         let exact = if fused.is_some() { Some(RecoveryRule::Fused) } else { None };
@@ -213,6 +214,17 @@ fn fused(path: &[Arc<Decoded>], index: usize) -> Option<usize> {
     let jump = path.get(index)?;
     let compare = path.get(index + 1)?;
     (matches!(jump.flow, Flow::Conditional(_)) && compare.fuses()).then_some(index + 1)
+}
+
+/// The store that a barrier at `index` waits for: the last one before it that is not to the stack. A barrier has nothing of
+/// its own to wait for. Compilers write it as `mfence`, or as an atomic instruction that changes nothing on the stack.
+fn stored_before(path: &[Arc<Decoded>], index: usize) -> Option<usize> {
+    path.get(index).filter(|insn| insn.is_barrier())?;
+    let writes =
+        |place: &Place| matches!(place.kind, AccessKind::Store | AccessKind::Update | AccessKind::Atomic);
+    let is_store =
+        |insn: &Arc<Decoded>| insn.place.is_some_and(|place| writes(&place) && !place.is_on_stack());
+    path.iter().skip(index + 1).position(is_store).map(|at| index + 1 + at)
 }
 
 fn address_base(place: &Place, state: &State) -> Option<u64> {
