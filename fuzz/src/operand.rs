@@ -1,7 +1,8 @@
 //! Code and registers of an interrupted thread.
 
+use numakit_sampling::argument_flow::{self, ArgumentOrigin, Arguments};
 use numakit_sampling::operand::{
-    AddressSpace, ArmDecoder, ArmRegisters, Decoder, Landing, Operand, X86Registers,
+    AddressSpace, ArmDecoder, ArmRegisters, Decoder, Landing, Operand, Reach, X86Registers,
 };
 
 /// Where the code starts.
@@ -66,7 +67,19 @@ pub fn x86(input: &[u8]) -> bool {
             assert!((START..START + span).contains(&access.instruction), "{access:x?}");
         }
     }
-    assert!(decoder.ahead(&registers, &space).accesses.len() < 1000);
+    for reach in [Reach::NEAR, Reach::to_next(START)] {
+        let ahead = decoder.ahead(&registers, &space, reach);
+        assert!(ahead.instructions <= reach.instructions && ahead.accesses.len() < 6000);
+    }
+    // The same code as a function that calls, or jumps to another one.
+    let first = Arguments::at(&[0]);
+    if let ArgumentOrigin::PassedOn(arguments) = argument_flow::origin(START, ip, first, &space) {
+        assert_ne!(arguments, Arguments::default());
+    }
+    let function = START..ip;
+    let jump = argument_flow::tail_jump(function.clone(), &|to| !function.contains(&to), &space);
+    assert!(jump.is_none_or(|after| after <= ip));
+    argument_flow::called(ip, &space);
     decoder.forget(ip.saturating_sub(1)..ip);
     decoder.forget(0..u64::MAX);
     accepted
@@ -92,7 +105,7 @@ pub fn arm(input: &[u8]) -> bool {
             assert!((START..START + span).contains(&access.instruction), "{access:x?}");
         }
     }
-    assert!(decoder.ahead(&registers, &space).accesses.len() < 3000);
+    assert!(decoder.ahead(&registers, &space, Reach::NEAR).accesses.len() < 3000);
     decoder.recover(&ArmRegisters { pc: word(input, 16), ..registers }, &space, Landing::Behind);
     decoder.forget(0..u64::MAX);
     accepted

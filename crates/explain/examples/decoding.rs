@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout)]
 
 use numakit_sampling::operand::sampled::{self, SampledMemory};
-use numakit_sampling::operand::{AddressSpace, Decoder, Landing};
+use numakit_sampling::operand::{AddressSpace, Decoder, Landing, Reach};
 use numakit_sampling::perf::PerfMethod;
 use numakit_sampling::process::ObservedProcess;
 use numakit_sampling::{Method, MethodEvent, Sample, SampleSettings};
@@ -76,7 +76,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         1
     });
     measure("ahead", &samples, &process, &mut |registers, memory| {
-        decoder.ahead(registers, memory).accesses.len()
+        decoder.ahead(registers, memory, Reach::NEAR).accesses.len()
+    });
+    measure("to the next", &samples, &process, &mut |registers, memory| {
+        let ip = registers.ip;
+        decoder.ahead(registers, memory, Reach::to_next(ip)).accesses.len()
     });
     running.signal(KILL);
     Ok(())

@@ -19,7 +19,7 @@ use crate::report::{SampledObject, SampledThread};
 use crate::traffic::{LineAhead, TrafficCounter, TrafficUser};
 use crate::walk::MemoryWalk;
 use numakit_sampling::operand::sampled::{self, SampledMemory};
-use numakit_sampling::operand::{AccessKind, Decoder, Landing, MemoryAccess, Operand, RecoveryRule};
+use numakit_sampling::operand::{AccessKind, Decoder, Landing, MemoryAccess, Operand, Reach, RecoveryRule};
 use numakit_sampling::process::MemoryKind;
 use numakit_sampling::{MeasuredAccess, Sample};
 use std::collections::{BTreeMap, HashMap};
@@ -343,7 +343,8 @@ impl Collector {
         let process = processes.place(sample.process);
         let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
         let decoder = self.decoders.entry(sample.process).or_default();
-        let ahead = decoder.ahead(&sampled::registers(&sample.registers), &space);
+        let reach = Reach::to_next(found.instruction);
+        let ahead = decoder.ahead(&sampled::registers(&sample.registers), &space, reach);
         let walk = match self.blocks.walk(process, object, found.instruction) {
             Some(walk) => walk,
             None => self.walks.entry(object).or_default(),
@@ -414,7 +415,7 @@ impl Collector {
         registers.thread_base = registers.thread_base.or_else(|| processes.thread_base(sample));
         let decoder = self.decoder(sample, processes);
         let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-        let ahead = decoder.ahead(&sampled::registers(&registers), &space);
+        let ahead = decoder.ahead(&sampled::registers(&registers), &space, Reach::NEAR);
         let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
         lines.sort_unstable();
         lines.dedup();

@@ -2,6 +2,7 @@
 //! stack. Several methods lead to them, of which the permissions of this process leave one or more; each is calibrated,
 //! and all deliver the same values.
 
+pub mod argument_flow;
 pub mod calibration;
 mod calibration_file;
 pub mod call_chains;

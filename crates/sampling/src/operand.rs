@@ -12,7 +12,7 @@ mod registers;
 pub mod sampled;
 mod x86;
 
-pub use access::{AccessKind, AddressSpace, Ahead, Landing, MemoryAccess, Operand, RecoveryRule};
+pub use access::{AccessKind, AddressSpace, Ahead, Landing, MemoryAccess, Operand, Reach, RecoveryRule};
 pub use arm::ArmDecoder;
 pub use registers::{ArmRegisters, STACK_POINTER, X86Registers};
 pub use x86::Decoder;

@@ -1,7 +1,7 @@
 //! Loops: the next execution of an instruction, the next link of a chain, and all operands ahead.
 
 use numakit_sampling::operand::{
-    AccessKind, AddressSpace, ArmDecoder, ArmRegisters, Decoder, Landing, MemoryAccess, Operand,
+    AccessKind, AddressSpace, ArmDecoder, ArmRegisters, Decoder, Landing, MemoryAccess, Operand, Reach,
     RecoveryRule, X86Registers,
 };
 
@@ -57,7 +57,7 @@ fn memory(instruction: u64, address: u64, size: u32, kind: AccessKind, rule: Rec
 #[test]
 fn the_instructions_ahead_go_through_calls_and_round_the_loop() {
     let mut decoder = Decoder::default();
-    let found = decoder.ahead(&registers(0), &x86());
+    let found = decoder.ahead(&registers(0), &x86(), Reach::NEAR);
     let registers = registers(0).general;
     let (rdi, rbx, rdx, rsp) = (registers[7], registers[3], registers[2], registers[4]);
     let (load, store, update) = (AccessKind::Load, AccessKind::Store, AccessKind::Update);
@@ -98,7 +98,7 @@ fn what_is_counted_ahead_is_not_read() {
     let code = vec![0x48, 0xff, 0, 0x48, 0x83, 0xc0, 0x40, 0x48, 0x8b, 0x0a, 0xeb, 0xf4];
     let space = Counted(Loop(code), std::cell::Cell::new(0));
     let mut decoder = Decoder::default();
-    let found = decoder.ahead(&registers(0), &space);
+    let found = decoder.ahead(&registers(0), &space, Reach::NEAR);
     assert_eq!((found.accesses.len() as u32, space.1.get()), (found.instructions / 2, 1));
 }
 
@@ -108,7 +108,7 @@ fn what_is_behind_a_link_ahead_is_of_the_chain() {
     let code = Loop(vec![0x48, 3, 0x50, 8, 0x48, 0x8b, 0, 0x48, 0x8b, 0x0c, 0xd3, 0xeb, 0xf3]);
     let mut decoder = Decoder::default();
     let rules: Vec<(u64, RecoveryRule)> = decoder
-        .ahead(&registers(4), &code)
+        .ahead(&registers(4), &code, Reach::NEAR)
         .accesses
         .iter()
         .map(|access| (access.instruction - START, access.rule))
@@ -204,7 +204,7 @@ fn loops_of_aarch64() {
     let load = AccessKind::Load;
     let link = decoder.recover(&arm_registers(4), &arm(), Landing::Behind);
     assert_eq!(link, Operand::Memory(memory(0, 0x2000_0000, 8, load, RecoveryRule::Chain)));
-    let found = decoder.ahead(&arm_registers(8), &arm()).accesses[..2].to_vec();
+    let found = decoder.ahead(&arm_registers(8), &arm(), Reach::NEAR).accesses[..2].to_vec();
     let direct = RecoveryRule::Direct;
     let index = 0x3000_0000 / 8 % 256;
     let expected =
@@ -212,4 +212,84 @@ fn loops_of_aarch64() {
     assert_eq!(found, expected);
     let further = decoder.recover(&arm_registers(16), &arm(), Landing::OneFurther);
     assert_eq!(further, Operand::Memory(memory(8, 0x3000_0000 - 8, 8, load, RecoveryRule::Slice)));
+}
+
+/// The address that a load has behind these instructions, with these numbers in rax, rcx, rdx and rsi.
+fn address_behind(instructions: &[u8], load: &[u8], [rax, rcx, rdx, rsi]: [u64; 4]) -> Option<u64> {
+    let code = Loop([instructions, load].concat());
+    let mut registers = registers(0);
+    (registers.general[0], registers.general[1]) = (rax, rcx);
+    (registers.general[2], registers.general[6]) = (rdx, rsi);
+    let at = START + instructions.len() as u64;
+    let mut decoder = Decoder::default();
+    let ahead = decoder.ahead(&registers, &code, Reach::to_next(at));
+    ahead.accesses.iter().find(|access| access.instruction == at).map(|access| access.address)
+}
+
+/// A hash is divided by the number of buckets on the way to a bucket.
+#[test]
+fn products_and_quotients_are_followed() {
+    const LOAD_RAX: [u8; 3] = [0x48, 0x8b, 0x38];
+    const LOAD_RDX: [u8; 3] = [0x48, 0x8b, 0x3a];
+    let numbers = [0x1234_5678_9abc_def0, 0xfeed_beef_cafe_0001, 0x77, 0x1_0003];
+    let [rax, rcx, rdx, rsi] = numbers;
+    let product = u128::from(rax) * u128::from(rcx);
+    // mul rcx
+    assert_eq!(address_behind(&[0x48, 0xf7, 0xe1], &LOAD_RAX, numbers), Some(product as u64));
+    assert_eq!(address_behind(&[0x48, 0xf7, 0xe1], &LOAD_RDX, numbers), Some((product >> 64) as u64));
+    // imul rcx
+    let signed = i128::from(rax as i64) * i128::from(rcx as i64);
+    assert_eq!(address_behind(&[0x48, 0xf7, 0xe9], &LOAD_RDX, numbers), Some((signed >> 64) as u64));
+    // xor edx, edx; div rsi
+    let quotient = [0x31, 0xd2, 0x48, 0xf7, 0xf6];
+    assert_eq!(address_behind(&quotient, &LOAD_RAX, numbers), Some(rax / rsi));
+    assert_eq!(address_behind(&quotient, &LOAD_RDX, numbers), Some(rax % rsi));
+    // div rsi, of 128 bits
+    let dividend = u128::from(rdx) << 64 | u128::from(rax);
+    let found = address_behind(&[0x48, 0xf7, 0xf6], &LOAD_RDX, numbers);
+    assert_eq!(found, Some((dividend % u128::from(rsi)) as u64));
+    // cqo; idiv rsi, of negative numbers
+    let numbers = [(-100_000i64) as u64, 0, 0, (-7i64) as u64];
+    assert_eq!(address_behind(&[0x48, 0x99, 0x48, 0xf7, 0xfe], &LOAD_RAX, numbers), Some(14_285));
+    // A division by 0, or with a quotient that has no room, traps.
+    assert_eq!(address_behind(&quotient, &LOAD_RAX, [1, 0, 0, 0]), None);
+    assert_eq!(address_behind(&[0x48, 0xf7, 0xf6], &LOAD_RAX, [1, 0, 9, 3]), None);
+}
+
+/// A jump behind a shift or a search for a bit depends on the result.
+#[test]
+fn flags_of_shifts_and_searches_are_known() {
+    const LOAD_RAX: [u8; 3] = [0x48, 0x8b, 0x38];
+    // shr rcx, 4; je over the addition; add rax, 64
+    let shift = [0x48, 0xc1, 0xe9, 0x04, 0x74, 0x04, 0x48, 0x83, 0xc0, 0x40];
+    assert_eq!(address_behind(&shift, &LOAD_RAX, [0x1000, 0x0f, 0, 0]), Some(0x1000));
+    assert_eq!(address_behind(&shift, &LOAD_RAX, [0x1000, 0x1f, 0, 0]), Some(0x1040));
+    // bt rcx, 5; jae over the addition.
+    let test = [0x48, 0x0f, 0xba, 0xe1, 0x05, 0x73, 0x04, 0x48, 0x83, 0xc0, 0x40];
+    assert_eq!(address_behind(&test, &LOAD_RAX, [0x1000, 0x20, 0, 0]), Some(0x1040));
+    assert_eq!(address_behind(&test, &LOAD_RAX, [0x1000, 0xdf, 0, 0]), Some(0x1000));
+}
+
+/// A thread that waits at a barrier waits for its last store. The atomic instruction on the stack is what compilers make of a
+/// barrier.
+#[test]
+fn a_barrier_waits_for_the_store_before_it() {
+    let recovered = |code: &[u8]| {
+        let code = Loop([code, &[0x90, 0x90, 0xc3]].concat());
+        Decoder::default().recover(&registers(code.0.len() as u64 - 3), &code, Landing::Behind)
+    };
+    let general = registers(0).general;
+    let (rdi, rsp) = (general[7], general[4]);
+    let store = [0x90, 0x48, 0x89, 0x07, 0x48, 0x89, 0x44, 0x24, 0x08];
+    // nop; mov [rdi], rax; mov [rsp+8], rax; then lock add qword [rsp-64], 0; or mfence
+    let found = Operand::Memory(memory(1, rdi, 8, AccessKind::Store, RecoveryRule::Direct));
+    let lock_add = [0xf0, 0x48, 0x83, 0x44, 0x24, 0xc0, 0x00];
+    assert_eq!(recovered(&[&store[..], &lock_add].concat()), found);
+    assert_eq!(recovered(&[&store[..], &[0x0f, 0xae, 0xf0]].concat()), found);
+    // An atomic instruction elsewhere waits for its own line: lock add qword [rdi], 0.
+    let own = Operand::Memory(memory(9, rdi, 8, AccessKind::Atomic, RecoveryRule::Direct));
+    assert_eq!(recovered(&[&store[..], &[0xf0, 0x48, 0x83, 0x07, 0x00]].concat()), own);
+    // Without a store before it, there is only the stack.
+    let alone = Operand::Memory(memory(1, rsp - 64, 8, AccessKind::Atomic, RecoveryRule::Direct));
+    assert_eq!(recovered(&[&[0x90][..], &lock_add].concat()), alone);
 }

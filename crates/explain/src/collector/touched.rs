@@ -6,7 +6,7 @@ use crate::first_touch::FaultingThread;
 use crate::objects::ObjectKind;
 use numakit_sampling::faults::FaultSample;
 use numakit_sampling::operand::sampled::{self, SampledMemory};
-use numakit_sampling::operand::{AccessKind, MemoryAccess, Operand, RecoveryRule};
+use numakit_sampling::operand::{AccessKind, MemoryAccess, Operand, Reach, RecoveryRule};
 use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::registers::UserRegisters;
 
@@ -60,7 +60,7 @@ impl Collector {
             Operand::Memory(access) => Some(access),
             _ => None,
         };
-        let ahead = decoder.ahead(&registers, &space).accesses;
+        let ahead = decoder.ahead(&registers, &space, Reach::NEAR).accesses;
         let next = ahead.iter().take_while(|access| access.instruction == sample.registers.ip);
         let next: Vec<MemoryAccess> = next.copied().collect();
         let candidates: Vec<MemoryAccess> = next

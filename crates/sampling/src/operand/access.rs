@@ -124,6 +124,32 @@ pub struct MemoryAccess {
     pub rule: RecoveryRule,
 }
 
+/// How far a thread's next instructions are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// Number of instructions.
+    pub instructions: u32,
+    /// Number of reads of the process's memory: of lines, or of what is not within one.
+    pub reads: u32,
+    /// The instruction after whose executions nothing more is followed, and the number of these. Without one, only the other
+    /// limits count.
+    pub of: Option<u64>,
+    /// At least 1.
+    pub executions: u32,
+}
+
+impl Reach {
+    /// Enough to tell a stream from accesses without pattern, and no more, since an emulated processor takes milliseconds
+    /// for a thousand instructions.
+    pub const NEAR: Self = Self { instructions: 100, reads: 4, of: None, executions: 1 };
+
+    /// To the next two executions of an instruction, through a few calls: hash tables compute a hash, divide, and follow some
+    /// pointers before they come back.
+    pub const fn to_next(of: u64) -> Self {
+        Self { instructions: 600, reads: 48, of: Some(of), executions: 2 }
+    }
+}
+
 /// What a thread does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead<'a> {

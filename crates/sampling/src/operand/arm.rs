@@ -7,7 +7,7 @@ mod state;
 
 use crate::operand::memory::Memory;
 use crate::operand::{
-    AccessKind, AddressSpace, Ahead, ArmRegisters, Landing, MemoryAccess, Operand, RecoveryRule,
+    AccessKind, AddressSpace, Ahead, ArmRegisters, Landing, MemoryAccess, Operand, Reach, RecoveryRule,
 };
 use evaluate::{fulfils, step, undo};
 use instruction::{Base, Decoded, Flow, LENGTH, Place, SP};
@@ -20,11 +20,9 @@ use yaxpeax_arm::armv8::a64::{Opcode, Operand as Part};
 const MAX_DECODED: usize = 200_000;
 /// Instructions that a slice goes back.
 const DEPTH: u64 = 24;
-/// Instructions that are executed to find the next execution of one, and instructions of `ahead`.
+/// Instructions that are executed to find the next execution of one.
 const MAX_TO_NEXT: usize = 200;
-const MAX_AHEAD: u32 = 100;
 const LOADS: u32 = 40;
-const READS_AHEAD: u32 = 4;
 /// Bytes around the sample in which jumps to it are looked for.
 const REACH: u64 = 4096;
 
@@ -68,18 +66,19 @@ impl ArmDecoder {
     }
 
     /// The operands with known addresses of the instructions that the thread executes next: up to a call or return, and no
-    /// more than some.
-    pub fn ahead(&mut self, registers: &ArmRegisters, space: &dyn AddressSpace) -> Ahead<'_> {
-        let (mut state, mut memory) = (State::of(registers), Memory::in_lines(space, READS_AHEAD));
+    /// further than `reach` allows.
+    pub fn ahead(&mut self, registers: &ArmRegisters, space: &dyn AddressSpace, reach: Reach) -> Ahead<'_> {
+        let (mut state, mut memory) = (State::of(registers), Memory::in_lines(space, reach.reads));
         let mut found = std::mem::take(&mut self.accesses);
         found.clear();
-        let (mut at, mut instructions) = (registers.pc, 0);
-        while instructions < MAX_AHEAD && !memory.is_spent() {
+        let (mut at, mut instructions, mut left) = (registers.pc, 0, reach.executions);
+        while instructions < reach.instructions && left > 0 && !memory.is_spent() {
             let Some(insn) = self.at(at, space) else { break };
             if let Some((place, address)) = insn.place.and_then(|p| address(&p, &state).map(|at| (p, at))) {
                 found.push(access(&insn, &place, address, RecoveryRule::Direct));
             }
             instructions += 1;
+            left -= u32::from(reach.of == Some(at));
             let Some(next) = next_address(&insn, &state) else { break };
             step(&insn, &mut state, Some(&mut memory));
             at = next;

@@ -18,7 +18,7 @@ mod state;
 mod undo;
 
 use crate::operand::address_map::AddressMap;
-use crate::operand::{AddressSpace, Ahead, Landing, MemoryAccess, Operand, X86Registers};
+use crate::operand::{AddressSpace, Ahead, Landing, MemoryAccess, Operand, Reach, X86Registers};
 use code::{Code, END, PAGE};
 use recover::Recovery;
 use site::Site;
@@ -68,12 +68,13 @@ impl Decoder {
     }
 
     /// The operands with known addresses of the instructions that the thread executes next, as far as it is known which
-    /// these are, and up to a limit.
-    pub fn ahead(&mut self, registers: &X86Registers, space: &dyn AddressSpace) -> Ahead<'_> {
+    /// these are, and as far as `reach` allows.
+    pub fn ahead(&mut self, registers: &X86Registers, space: &dyn AddressSpace, reach: Reach) -> Ahead<'_> {
         self.renew(registers.ip, space);
         self.accesses.clear();
         let state = State::of(registers);
-        let instructions = forward::ahead(registers.ip, &state, &mut self.code, space, &mut self.accesses);
+        let instructions =
+            forward::ahead(registers.ip, &state, reach, &mut self.code, space, &mut self.accesses);
         Ahead { accesses: &self.accesses, instructions }
     }
 

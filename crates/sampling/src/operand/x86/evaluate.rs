@@ -123,7 +123,11 @@ impl Evaluation<'_, '_, '_> {
                 let value = self.operand(insn, 0).map(|v| !v);
                 self.write(insn, 0, value);
             }
+            Mnemonic::Mul | Mnemonic::Imul if insn.raw.op_count() == 1 => self.multiply_wide(insn, size),
             Mnemonic::Imul => self.multiply(insn, size),
+            Mnemonic::Mulx => self.multiply_apart(insn, size),
+            Mnemonic::Div | Mnemonic::Idiv => self.divide(insn, size),
+            Mnemonic::Bt => self.test_bit(insn, size),
             Mnemonic::Shl | Mnemonic::Sal | Mnemonic::Shr | Mnemonic::Sar | Mnemonic::Rol | Mnemonic::Ror => {
                 self.shift(insn, size, 0);
             }
@@ -190,7 +194,8 @@ impl Evaluation<'_, '_, '_> {
         });
         self.write(insn, 0, value);
         if insn.writes_flags && count != Some(0) {
-            self.state.flags = None;
+            let shifts = matches!(mnemonic, Mnemonic::Shl | Mnemonic::Sal | Mnemonic::Shr | Mnemonic::Sar);
+            self.state.flags = value.filter(|_| shifts).map(|value| flags::logic(value, size).flags);
         }
     }
 
@@ -202,19 +207,81 @@ impl Evaluation<'_, '_, '_> {
         self.state.flags = None;
     }
 
+    /// rax times the operand, into rdx and rax.
+    fn multiply_wide(&mut self, insn: &Decoded, size: usize) {
+        let Some((low, high)) = accumulator(size) else { return self.unknown(insn) };
+        let is_signed = insn.raw.mnemonic() == Mnemonic::Imul;
+        let factors = self.state.part(low).zip(self.operand(insn, 0));
+        let product = factors.map(|(a, b)| wide(a, size, is_signed).wrapping_mul(wide(b, size, is_signed)));
+        self.state.set_part(low, product.map(|product| truncate(product as u64, size)));
+        self.state.set_part(high, product.map(|product| truncate((product >> (8 * size)) as u64, size)));
+        self.state.flags = None;
+    }
+
+    /// rdx times the last operand, into the other two; flags stay.
+    fn multiply_apart(&mut self, insn: &Decoded, size: usize) {
+        let Some((_, from)) = accumulator(size) else { return self.unknown(insn) };
+        let factors = self.state.part(from).zip(self.operand(insn, 2));
+        let product = factors.map(|(a, b)| wide(a, size, false).wrapping_mul(wide(b, size, false)));
+        self.write(insn, 1, product.map(|product| truncate(product as u64, size)));
+        self.write(insn, 0, product.map(|product| truncate((product >> (8 * size)) as u64, size)));
+    }
+
+    /// rdx and rax by the operand: the quotient into rax, the rest into rdx. A division that traps is unknown.
+    fn divide(&mut self, insn: &Decoded, size: usize) {
+        let Some((low, high)) = accumulator(size) else { return self.unknown(insn) };
+        let is_signed = insn.raw.mnemonic() == Mnemonic::Idiv;
+        let numbers = self.state.part(high).zip(self.state.part(low)).zip(self.operand(insn, 0));
+        let result = numbers.and_then(|((high, low), divisor)| {
+            let dividend = wide(high, size, is_signed) << (8 * size) | wide(low, size, false);
+            let divisor = wide(divisor, size, is_signed);
+            let (quotient, rest) = match is_signed {
+                true => (dividend.checked_div(divisor)?, dividend.checked_rem(divisor)?),
+                false => {
+                    let (dividend, divisor) = (dividend as u128, divisor as u128);
+                    (dividend.checked_div(divisor)? as i128, dividend.checked_rem(divisor)? as i128)
+                }
+            };
+            let quotient_bits = truncate(quotient as u64, size);
+            (wide(quotient_bits, size, is_signed) == quotient)
+                .then_some((quotient_bits, truncate(rest as u64, size)))
+        });
+        let (quotient, rest) = result.unzip();
+        self.state.set_part(low, quotient);
+        self.state.set_part(high, rest);
+        self.state.flags = None;
+    }
+
+    /// The carry flag becomes a bit of a register. In memory the bit may be far from the operand.
+    fn test_bit(&mut self, insn: &Decoded, size: usize) {
+        let is_register = matches!(insn.parts[0], Part::Register(_));
+        let bits = self.operand(insn, 0).filter(|_| is_register).zip(self.operand(insn, 1));
+        let carry = bits.map(|(value, at)| value >> (at % (8 * size.clamp(1, 8) as u64)) & flags::CARRY);
+        let others = self.state.flags.unwrap_or(0) & !flags::CARRY;
+        self.state.flags = carry.map(|carry| others | carry);
+    }
+
     fn count(&mut self, insn: &Decoded, size: usize) {
         let bits = 8 * size.clamp(1, 8) as u64;
-        let from = if insn.raw.mnemonic() == Mnemonic::Andn { 2 } else { 1 };
-        let value = self.operand(insn, from).and_then(|v| match insn.raw.mnemonic() {
+        let mnemonic = insn.raw.mnemonic();
+        let from = if mnemonic == Mnemonic::Andn { 2 } else { 1 };
+        let source = self.operand(insn, from);
+        let value = source.and_then(|v| match mnemonic {
             Mnemonic::Popcnt => Some(u64::from(v.count_ones())),
             Mnemonic::Tzcnt => Some(u64::from(v.trailing_zeros()).min(bits)),
             Mnemonic::Lzcnt => Some(u64::from(v.leading_zeros()) - (64 - bits)),
             Mnemonic::Bsf => (v != 0).then(|| u64::from(v.trailing_zeros())),
             Mnemonic::Bsr => (v != 0).then(|| 63 - u64::from(v.leading_zeros())),
+            Mnemonic::Blsr => Some(v & v.wrapping_sub(1)),
             _ => self.operand(insn, 1).map(|inverse| truncate(!inverse & v, size)),
         });
         self.write(insn, 0, value);
-        self.state.flags = None;
+        let of_source = matches!(mnemonic, Mnemonic::Bsf | Mnemonic::Bsr | Mnemonic::Popcnt);
+        let decides = if of_source { source } else { value };
+        self.state.flags = decides.map(|decides| {
+            let carries = !of_source && mnemonic != Mnemonic::Andn && source == Some(0);
+            flags::logic(decides, size).flags | if carries { flags::CARRY } else { 0 }
+        });
     }
 
     fn stack(&mut self, insn: &Decoded) {
@@ -326,6 +393,23 @@ impl Evaluation<'_, '_, '_> {
 /// The operand is written as well, and is no variable on the stack, which may count the rounds of a loop.
 fn is_counter(place: &Place) -> bool {
     place.kind == AccessKind::Update && !matches!(place.base, Some(RSP | RBP))
+}
+
+/// The registers of wide products and of dividends: the lower half, then the upper one. Those of bytes are not modelled.
+fn accumulator(size: usize) -> Option<(Register, Register)> {
+    match size {
+        2 => Some((Register::AX, Register::DX)),
+        4 => Some((Register::EAX, Register::EDX)),
+        8 => Some((Register::RAX, Register::RDX)),
+        _ => None,
+    }
+}
+
+fn wide(value: u64, size: usize, is_signed: bool) -> i128 {
+    match is_signed {
+        true => i128::from(extend(value, size) as i64),
+        false => i128::from(truncate(value, size)),
+    }
 }
 
 fn rotate(value: u64, count: u64, bits: u64) -> u64 {

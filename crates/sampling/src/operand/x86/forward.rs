@@ -8,7 +8,7 @@ use super::instruction::{Decoded, Flow, Place};
 use super::parts::{Model, Part};
 use super::state::{RegisterSet, State};
 use crate::operand::memory::Memory;
-use crate::operand::{AccessKind, AddressSpace, MemoryAccess, RecoveryRule};
+use crate::operand::{AccessKind, AddressSpace, MemoryAccess, Reach, RecoveryRule};
 use iced_x86::Register;
 
 /// Maximum depth of calls that are followed.
@@ -17,10 +17,6 @@ const MAX_CALLS: usize = 32;
 const MAX_TO_NEXT: usize = 200;
 /// Loads on that way.
 const LOADS_TO_NEXT: u32 = 40;
-/// Instructions and reads of `ahead`: enough to tell a stream from accesses without pattern, and no more, since an emulated
-/// processor takes milliseconds for a thousand.
-const MAX_AHEAD: u32 = 100;
-const READS_AHEAD: u32 = 4;
 
 /// A thread that is executed.
 struct Walk<'c, 'a> {
@@ -142,16 +138,17 @@ pub fn next_execution(
     None
 }
 
-/// The operands with known addresses from `start` on, up to a number of instructions; returns how many instructions were
-/// executed. An operand whose base is a link that was followed on the way has the rule `Chain`.
+/// The operands with known addresses from `start` on, as far as `reach` allows; returns how many instructions were executed.
+/// An operand whose base is a link that was followed on the way has the rule `Chain`.
 pub fn ahead(
     start: u64,
     state: &State,
+    reach: Reach,
     code: &mut Code,
     space: &dyn AddressSpace,
     found: &mut Vec<MemoryAccess>,
 ) -> u32 {
-    let memory = Memory::in_lines(space, READS_AHEAD);
+    let memory = Memory::in_lines(space, reach.reads);
     let mut walk = Walk {
         code,
         space,
@@ -162,7 +159,7 @@ pub fn ahead(
         guesses: true,
         guessed: Vec::new(),
     };
-    let mut executed = 0;
+    let (mut executed, mut left) = (0, reach.executions);
     let mut links = RegisterSet::default();
     let (mut at, mut block) = (start, walk.code.block(start, walk.space));
     loop {
@@ -184,7 +181,8 @@ pub fn ahead(
             if let Some(register) = link(insn) {
                 links = links.with(register);
             }
-            if !walk.step(insn) || executed >= MAX_AHEAD || walk.memory.is_spent() {
+            left -= u32::from(reach.of == Some(insn.address()));
+            if !walk.step(insn) || executed >= reach.instructions || left == 0 || walk.memory.is_spent() {
                 return executed;
             }
         }
