@@ -36,6 +36,8 @@ long os_read_own(uint64_t address, void *into, size_t bytes);
 void os_populate(void *from, size_t bytes);
 /* Memory of which little will be used, here and there. */
 void *os_allocate_sparse(size_t bytes);
+/* Where the heap that grows with brk ends. */
+void *os_heap_end(void);
 
 /* The number of seccomp filters of this process; an upper limit where the kernel does not tell it. */
 uint64_t os_seccomp_filters(void);

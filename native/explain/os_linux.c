@@ -82,6 +82,12 @@ void *os_allocate_sparse(size_t bytes)
     return memory;
 }
 
+void *os_heap_end(void)
+{
+    /* Without a better end the kernel returns the present one. */
+    return (void *)(uintptr_t)CALL(SYS_brk, 0);
+}
+
 /* The number behind a name in /proc/self/status. */
 static bool field(const char *text, const char *name, uint64_t *value)
 {

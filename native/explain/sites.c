@@ -19,6 +19,7 @@ struct caller {
 };
 
 static _Atomic uint64_t *table;
+uint64_t sites_first_page;
 static struct caller cpp;
 static bool is_measuring;
 
@@ -77,6 +78,9 @@ void *sites_begin(void)
     if (!memory)
         return NULL;
     measure_cpp();
+    /* The heap may have grown already, by what glibc asks for at a time. */
+    enum { GROWN_PAGES = 40 };
+    sites_first_page = ((uint64_t)(uintptr_t)os_heap_end() >> SITE_PAGE_BITS) - GROWN_PAGES;
     table = memory;
     return memory;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The code that allocated the small blocks of some pages, one page in SITE_PAGES: a table in this process's memory, which the
- * observer reads when a sample has an address in such a page. crates/sys/src/allocation_log/sites.rs has the same layout. */
+/* The code that allocated the small blocks of some pages: a table in this process's memory, which the observer reads when a
+ * sample has an address in the heap. The pages are one in 16, and those with which the heap and glibc's arenas begin, since a
+ * program with few blocks has no others. crates/sys/src/allocation_log/sites.rs has the same layout. */
 #ifndef SITES_H
 #define SITES_H
 
@@ -28,10 +29,17 @@ static inline uint64_t sites_mixed(const void *block)
     return ((uint64_t)(uintptr_t)block >> SITE_PAGE_BITS) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+enum { FIRST_PAGES = 128, ARENA_PAGES = (64 << 20) >> SITE_PAGE_BITS, FIRST_OF_ARENA = 16 };
+
+/* The first page of the heap, or somewhat before it. */
+extern uint64_t sites_first_page __attribute__((visibility("hidden")));
+
 /* Whether the block begins in a page that has entries. */
 static inline bool sites_may_have(const void *block)
 {
-    return __builtin_expect(sites_mixed(block) >> (64 - SITE_PAGES_BITS) == 0, 0);
+    uint64_t page = (uint64_t)(uintptr_t)block >> SITE_PAGE_BITS;
+    bool is_chosen = sites_mixed(block) >> (64 - SITE_PAGES_BITS) == 0;
+    return __builtin_expect(is_chosen || page - sites_first_page < FIRST_PAGES || page % ARENA_PAGES < FIRST_OF_ARENA, 0);
 }
 
 /* The address of the table; NULL without memory for it. Called while no other thread allocates. */

@@ -4,11 +4,13 @@
 //! added, in order of time; there is no clock and no I/O. A forked child has a clone of its parent's timeline; a process
 //! that executes another program begins with an empty one.
 
+mod callers;
 mod origin;
 mod piece;
 mod reuse;
 mod small;
 
+pub use self::callers::{DifferingCalls, SiteCallers};
 pub use self::origin::{ObjectKind, ObjectOrigin};
 pub use self::reuse::{AllocatingThread, BlockOrigins};
 pub use self::small::{SiteBlocks, SmallBlocks};

@@ -2,7 +2,8 @@
 
 use crate::collector::FoundAs;
 use crate::objects::{
-    AllocatingThread, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SiteBlocks, SmallBlocks,
+    AllocatingThread, DifferingCalls, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SiteBlocks,
+    SiteCallers, SmallBlocks,
 };
 use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
@@ -26,6 +27,15 @@ const HEAP: &str = "heap, site unknown";
 /// Libraries with `operator new`, and the words of its stack in which its caller is.
 const RUNTIMES: [&str; 3] = ["libstdc++.so", "libc++.so", "libc++abi.so"];
 const MAX_WORDS: usize = 12;
+
+/// Where a block was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct AllocationSite<'a> {
+    /// The address behind the call.
+    pub after: u64,
+    /// The call chain from there on, if the block is an object by it.
+    pub callers: Option<&'a [u64]>,
+}
 
 /// A program or library in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +61,7 @@ pub struct ProcessObjects {
     /// Addresses at which the local storage of threads ends.
     bases: BTreeSet<u64>,
     small: SmallBlocks,
+    callers: SiteCallers,
     /// The files of variables that were found, and their addresses there.
     variables: HashMap<ObjectId, (PathBuf, u64)>,
     /// The folder in which the process sees its files.
@@ -71,6 +82,7 @@ impl ProcessObjects {
             threads: HashMap::new(),
             bases: BTreeSet::new(),
             small: SmallBlocks::default(),
+            callers: SiteCallers::default(),
             variables: HashMap::new(),
             root,
         }
@@ -103,23 +115,32 @@ impl ProcessObjects {
         (self.mapped, self.read) = (new, read);
     }
 
-    /// Applies a record of the log to the objects.
-    pub fn log(&mut self, record: &AllocationRecord, threshold: LogThreshold, node: Option<u32>) {
+    /// Applies a record of the log to the objects. `site` is where a new block was asked for.
+    pub fn log(
+        &mut self,
+        record: &AllocationRecord,
+        site: Option<AllocationSite<'_>>,
+        threshold: LogThreshold,
+        node: Option<u32>,
+    ) {
         let time = record.time;
         let thread = node.map(|node| AllocatingThread { thread: record.thread, node });
         match record.event {
             AllocationEvent::Allocated { address, size, is_sample: false, .. }
             | AllocationEvent::Mapped { address, size, .. } => {
-                if let Some(call) = &record.call {
-                    let (by, site) = (call.function.name(), self.caller(call));
-                    let origin = ObjectOrigin::Allocated { by, site };
+                if let (Some(call), Some(site)) = (&record.call, site) {
+                    let by = call.function.name();
+                    let callers = site.callers.and_then(|chain| self.callers.place(site.after, chain));
+                    let origin = ObjectOrigin::Allocated { by, site: site.after, callers };
                     self.timeline.add_by(address..address + size, time, &origin, thread);
                 }
             }
             AllocationEvent::Allocated { address, size, .. } => {
-                if let Some(call) = &record.call {
-                    let (by, site) = (call.function.name(), self.caller(call));
+                if let (Some(call), Some(site)) = (&record.call, site) {
+                    let by = call.function.name();
                     let count = threshold.blocks_of_a_sample(size);
+                    let site = site.after;
+                    self.small.allocated_by(self.caller(call), size, site);
                     self.small.add(address..address + size, by, site, count, thread, &mut self.timeline);
                 }
             }
@@ -166,7 +187,7 @@ impl ProcessObjects {
             matches!(self.timeline.row(found).map(|row| &row.origin), Some(ObjectOrigin::Mapping { .. }));
         let heap = process.mapping(address).filter(|mapping| {
             matches!(mapping.kind, MemoryKind::Heap | MemoryKind::Anonymous)
-                && self.small.are_in(&mapping.range)
+                && (sites.is_some() || self.small.are_in(&mapping.range))
         });
         if !is_mapping || heap.is_none() {
             return (found, FoundAs::Object);
@@ -174,8 +195,9 @@ impl ProcessObjects {
         let noted = || sites?.find(address, |at, into| process.read(at, into));
         let site = self.small.find(address).or_else(|| {
             let block = noted().filter(|block| self.is_code(block.site) && !self.is_runtime(block.site))?;
-            self.small.note(block.site, block.size);
-            Some(block.site)
+            let site = self.small.site(block.site, block.size);
+            self.small.note(site, block.size);
+            Some(site)
         });
         let (origin, found_as) = match site {
             Some(site) => (ObjectOrigin::SmallBlocks { site }, FoundAs::Block),
@@ -187,6 +209,16 @@ impl ProcessObjects {
     /// What is known of the small blocks of a site.
     pub fn blocks_of(&self, site: u64) -> Option<&SiteBlocks> {
         self.small.of_site(site)
+    }
+
+    /// The calls that tell an object from the others of its allocation site, if there are others.
+    pub fn differing_calls(&self, origin: &ObjectOrigin) -> Option<DifferingCalls> {
+        match origin {
+            ObjectOrigin::Allocated { site, callers: Some(place), .. } => {
+                self.callers.differing(*site, *place)
+            }
+            _ => None,
+        }
     }
 
     /// Whether there is code at an address.

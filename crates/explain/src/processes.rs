@@ -1,5 +1,6 @@
 //! The observed processes, as far as they can be read: memory, mappings, nodes of pages.
 
+mod allocation_sites;
 mod logged;
 
 use crate::code::{CodeName, CodeNames};
@@ -11,6 +12,7 @@ use crate::process_objects::ProcessObjects;
 use crate::runtime::ProgramRuntime;
 use crate::symbols::Symbols;
 use crate::variables::VariableFiles;
+use allocation_sites::KnownCalls;
 use numakit_model::topology::Topology;
 use numakit_sampling::call_chains::CallChains;
 use numakit_sampling::operand::AddressSpace;
@@ -62,6 +64,8 @@ pub struct Processes {
     pub threshold: LogThreshold,
     /// The tables in which processes note the sites of small blocks.
     sites: HashMap<u32, BlockSites>,
+    /// What functions do with the sizes that they ask for.
+    calls: HashMap<u32, KnownCalls>,
     nothing: Nothing,
 }
 
@@ -113,6 +117,7 @@ impl Processes {
             recent: HashMap::new(),
             threshold: LogThreshold::default(),
             sites: HashMap::new(),
+            calls: HashMap::new(),
             nothing: Nothing,
         }
     }
@@ -168,6 +173,7 @@ impl Processes {
         self.code.remove(&pid);
         self.objects.remove(&pid);
         self.chains.forget(pid);
+        self.calls.remove(&pid);
         self.pages.forget(pid);
         self.process(pid);
         // The log has what the new program has allocated before this was known.
@@ -217,6 +223,7 @@ impl Processes {
         self.recent.remove(&pid);
         self.sites.remove(&pid);
         self.chains.forget(pid);
+        self.calls.remove(&pid);
         self.pages.forget(pid);
         if let Some(place) = self.places.remove(&pid) {
             self.known.remove(&place);
@@ -231,6 +238,9 @@ impl Processes {
         }
     }
 }
+
+/// Blocks of this size are objects by their call chains too.
+const LARGE: u64 = 1 << 20;
 
 /// A map of compiled code with more bytes is not read: a million functions have some 60 MiB.
 const MAX_MAP: u64 = 256 << 20;
@@ -355,10 +365,15 @@ impl ObservedProcesses for Processes {
             && let Some(known) = objects.blocks_of(site)
         {
             blocks = format!("{}, ", known.words());
-            origin = ObjectOrigin::Allocated { by: known.by, site };
+            origin = ObjectOrigin::Allocated { by: known.by, site, callers: None };
         }
+        let differing = objects.differing_calls(&origin);
         let place = self.place(process);
-        Some(blocks + &origin.named(|instruction| CodeNames::name(self, place, instruction)))
+        let name = blocks + &origin.named(|instruction| CodeNames::name(self, place, instruction));
+        Some(match differing {
+            Some(calls) => format!("{name}, for {}", self.caller_name(place, &calls)),
+            None => name,
+        })
     }
 
     fn mapping(&mut self, process: u32, address: u64) -> Option<&ProcessMapping> {

@@ -9,7 +9,7 @@ pub use crate::shared_ring::layout::SLOT_WORDS as LOG_SLOT_WORDS;
 pub use record::{
     AllocationCall, AllocationEvent, AllocationFunction, AllocationRecord, CALL_FRAMES, PIECE_BYTES,
 };
-pub use sites::{BlockSites, SITE_PAGES, SmallBlock};
+pub use sites::{BlockSites, SmallBlock};
 
 use crate::clock;
 use crate::shared_ring::layout::{entry, header};

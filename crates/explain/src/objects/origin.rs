@@ -13,6 +13,8 @@ pub enum ObjectOrigin {
         by: &'static str,
         /// The address behind the call.
         site: u64,
+        /// Which of the call chains led to it that are told apart, as in [`SiteCallers`](super::SiteCallers).
+        callers: Option<u8>,
     },
     /// Small blocks that were allocated by a call before this address.
     SmallBlocks {
@@ -83,7 +85,7 @@ impl ObjectOrigin {
 
     /// Its name, with the names of the code that called; else it is that of `Display`.
     pub fn named(&self, name: impl FnOnce(u64) -> CodeName) -> String {
-        let Self::Allocated { by, site } = self else { return self.to_string() };
+        let Self::Allocated { by, site, .. } = self else { return self.to_string() };
         // The call is before the address to which it returns.
         let CodeName { function, module, file, line } = name(site.saturating_sub(1));
         let source = match (file, line) {
@@ -109,7 +111,7 @@ impl ObjectOrigin {
 impl fmt::Display for ObjectOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Allocated { by, site } => write!(f, "{by} at {site:#x}"),
+            Self::Allocated { by, site, .. } => write!(f, "{by} at {site:#x}"),
             Self::SmallBlocks { site } => write!(f, "small blocks at {site:#x}"),
             Self::Variable { name, .. } | Self::Mapping { name } => f.write_str(name),
             Self::ThreadLocal { name: Some(name) } => write!(f, "{name} (thread-local)"),

@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn blocks_that_were_of_another_node_before_are_known() {
         let mut timeline = ObjectTimeline::new(100);
-        let site = |site| ObjectOrigin::Allocated { by: "malloc", site };
+        let site = |site| ObjectOrigin::Allocated { by: "malloc", site, callers: None };
         let first = timeline.add_by(0x1000..0x9000, 1, &site(1), by(7, 0));
         timeline.free(0x1000, 2);
         // A thread of the same node, then one of another: the pages are those of the first life.

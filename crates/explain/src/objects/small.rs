@@ -44,9 +44,27 @@ pub struct SmallBlocks {
     live: BTreeMap<u64, LiveBlock>,
     regions: BTreeSet<u64>,
     sites: HashMap<u64, SiteBlocks>,
+    /// For each direct caller of the allocator, the site of its sampled blocks of each size; of all sizes under 0. `None` if
+    /// there are several.
+    wrapped: HashMap<(u64, u64), Option<u64>>,
 }
 
 impl SmallBlocks {
+    /// A sampled block of this size that a direct caller of the allocator asked for belongs to this site.
+    pub fn allocated_by(&mut self, direct: u64, size: u64, site: u64) {
+        for size in [size, 0] {
+            let known = self.wrapped.entry((direct, size)).or_insert(Some(site));
+            *known = known.filter(|known| *known == site);
+        }
+    }
+
+    /// The site of a block of which only the direct caller of the allocator is known. If that is a wrapper, the size often
+    /// tells who asked; the direct caller itself if not.
+    pub fn site(&self, direct: u64, size: u64) -> u64 {
+        let known = |size| self.wrapped.get(&(direct, size)).copied().flatten();
+        known(size).or_else(|| known(0)).unwrap_or(direct)
+    }
+
     /// A sampled block, which represents `count`.
     pub fn add(
         &mut self,
@@ -114,6 +132,19 @@ impl SmallBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_size_tells_who_asked_a_wrapper() {
+        let mut small = SmallBlocks::default();
+        small.allocated_by(7, 24, 100);
+        small.allocated_by(7, 48, 200);
+        small.allocated_by(7, 24, 100);
+        small.allocated_by(8, 16, 300);
+        assert_eq!([small.site(7, 24), small.site(7, 48), small.site(7, 96)], [100, 200, 7]);
+        assert_eq!([small.site(8, 16), small.site(8, 1000), small.site(9, 16)], [300, 300, 9]);
+        small.allocated_by(7, 24, 200);
+        assert_eq!(small.site(7, 24), 7, "two ask for this size");
+    }
 
     #[test]
     fn samples_say_how_many_blocks_a_site_has_and_of_which_sizes() {

@@ -3,7 +3,7 @@ use crate::code::CodeName;
 use proptest::prelude::*;
 
 fn block(line: u32) -> ObjectOrigin {
-    ObjectOrigin::Allocated { by: "malloc", site: line.into() }
+    ObjectOrigin::Allocated { by: "malloc", site: line.into(), callers: None }
 }
 
 fn mapping() -> ObjectOrigin {

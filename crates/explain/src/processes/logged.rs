@@ -1,7 +1,7 @@
 //! What processes did with their memory, by the log of allocations.
 
-use super::{MAX_RECENT, Processes, RECENT, root_of};
-use crate::process_objects::ProcessObjects;
+use super::{LARGE, MAX_RECENT, Processes, RECENT, root_of};
+use crate::process_objects::{AllocationSite, ProcessObjects};
 use numakit_sys::allocation_log::{AllocationEvent, AllocationRecord};
 
 impl Processes {
@@ -31,13 +31,19 @@ impl Processes {
                 {
                     records.push(record.clone());
                 }
-                let caller = record.call.as_ref().and_then(|call| call.frames().first().copied());
-                caller.into_iter().for_each(|caller| self.know(pid, caller));
+                let bytes = record.event.allocated_bytes();
+                let call = record.call.as_ref().filter(|_| bytes > 0);
+                let chain = call.and_then(|call| self.allocation_chain(pid, call, bytes >= LARGE));
+                let parts = chain.as_deref().and_then(<[u64]>::split_first);
+                let site = parts.map(|(after, callers)| AllocationSite {
+                    after: *after,
+                    callers: (bytes >= LARGE).then_some(callers),
+                });
                 let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
                 let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
                 objects.update(process.mappings(), process.refreshed());
                 let node = record.cpu.and_then(|cpu| self.node_of_cpu.get(&cpu).copied());
-                objects.log(record, self.threshold, node);
+                objects.log(record, site, self.threshold, node);
             }
         }
     }

@@ -155,6 +155,16 @@ pub enum AllocationEvent {
     },
 }
 
+impl AllocationEvent {
+    /// The bytes of the new block or mapping; 0 for all other events.
+    pub fn allocated_bytes(&self) -> u64 {
+        match self {
+            Self::Allocated { size, .. } | Self::Mapped { size, .. } => *size,
+            _ => 0,
+        }
+    }
+}
+
 /// Where the program called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllocationCall {

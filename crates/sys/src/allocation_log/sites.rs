@@ -2,6 +2,7 @@
 //! `libnumaexplain.so` writes. native/explain/sites.h has the same layout.
 
 const PAGE_BITS: u32 = 12;
+/// The upper bits by which the library chooses pages; the bits below them name the slot.
 const PAGES_BITS: u32 = 4;
 const SLOT_BITS: u32 = 15;
 const GRANULE_BITS: u32 = 4;
@@ -9,8 +10,6 @@ const SIZE_BITS: u32 = 16;
 
 const SLOTS: u64 = 1 << SLOT_BITS;
 const ENTRIES: usize = 1 << (PAGE_BITS - GRANULE_BITS);
-/// One page in this many has entries.
-pub const SITE_PAGES: u64 = 1 << PAGES_BITS;
 
 /// The table of a process, by its address there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,17 +32,9 @@ impl BlockSites {
         Self(address)
     }
 
-    /// Whether blocks that begin in the page of an address have entries, if there is room for them.
-    pub fn has_page(address: u64) -> bool {
-        mixed(address) >> (u64::BITS - PAGES_BITS) == 0
-    }
-
-    /// The block that has an address, if it begins in the same page and if that page has entries. `read` copies memory of
+    /// The block that has an address, if it begins in the same page and the library has chosen that page. `read` copies memory of
     /// the process. Nothing that it returns is trusted: the program may write there.
     pub fn find(self, address: u64, read: impl Fn(u64, &mut [u8]) -> bool) -> Option<SmallBlock> {
-        if !Self::has_page(address) {
-            return None;
-        }
         let slot = mixed(address) >> (u64::BITS - PAGES_BITS - SLOT_BITS) & (SLOTS - 1);
         let mut page = [0; 8];
         if !read(self.0.checked_add(slot * 8)?, &mut page) || u64::from_le_bytes(page) != address >> PAGE_BITS
@@ -96,13 +87,9 @@ mod tests {
         })
     }
 
-    fn page_with_entries(from: u64) -> u64 {
-        (from..).find(|page| BlockSites::has_page(page << PAGE_BITS)).unwrap()
-    }
-
     #[test]
     fn a_block_has_its_addresses_and_no_others() {
-        let page = page_with_entries(0x55d_0000);
+        let page = 0x55d_0000;
         let memory = process(page, &[(2, 40, 0x401_000), (5, 100, 0x402_000)]);
         let start = page << PAGE_BITS;
         let site = |offset: u64| find(&memory, start + offset).map(|block| block.site);
@@ -115,16 +102,7 @@ mod tests {
         assert_eq!(find(&memory, start + 50), Some(block));
         // Another page at the same place, a page without entries, and memory that cannot be read.
         assert_eq!(find(&process(page + 1, &[(2, 40, 0x401_000)]), start + 32), None);
-        let without = (page..).find(|page| !BlockSites::has_page(page << PAGE_BITS)).unwrap();
-        assert_eq!(find(&memory, without << PAGE_BITS), None);
+        assert_eq!(find(&memory, (page + 1) << PAGE_BITS), None);
         assert_eq!(BlockSites::new(TABLE).find(start + 32, |_, _| false), None);
-    }
-
-    #[test]
-    fn one_page_in_sixteen_has_entries() {
-        let with =
-            (0x55d_0000u64..0x55d_0000 + 16_000).filter(|page| BlockSites::has_page(page << PAGE_BITS));
-        let count = with.count();
-        assert!((900..1100).contains(&count), "{count}");
     }
 }
