@@ -56,9 +56,15 @@ impl MemoryWalk {
         }
         let mut again = ahead.iter().enumerate().filter(|(_, access)| access.instruction == instruction);
         let Some((first, next)) = again.next() else { return };
-        let end = again.next().map_or(ahead.len(), |(second, _)| second);
-        // An address of another execution of the instruction tells no step: that execution may be among those ahead.
-        let from = if rule.is_exact() { address } else { return };
+        let second = again.next();
+        let end = second.map_or(ahead.len(), |(second, _)| second);
+        // The address of another execution of the instruction tells no step: that one may be among those ahead. Their own
+        // distance does.
+        let (from, next) = match (rule.is_exact(), second) {
+            (true, _) => (address, next),
+            (false, Some((_, second))) => (next.address, second),
+            (false, None) => return,
+        };
         let step = next.address.abs_diff(from);
         self.looks += 1;
         match step {
@@ -66,7 +72,7 @@ impl MemoryWalk {
             step if step <= MAX_STEP => {
                 self.steps += 1;
                 if self.by_step.len() < MAX_STEPS || self.by_step.contains_key(&step) {
-                    self.by_step.entry(step).or_default().add(step, next.address, &ahead[first..end]);
+                    self.by_step.entry(step).or_default().add(step, ahead[first].address, &ahead[first..end]);
                 }
             }
             _ if next.rule == RecoveryRule::Chain => self.chained += 1,
@@ -190,6 +196,18 @@ mod tests {
         assert_eq!(spin.waiting(), Some(1.0));
         // Where no next execution is found, nothing is known.
         assert_eq!(walked(|_| Vec::new(), RecoveryRule::Direct).random(), None);
+    }
+
+    /// The registers of a load that overwrites them tell another execution, as that of a bucket in `p = table[hash]`.
+    #[test]
+    fn two_executions_ahead_tell_a_step_where_the_sampled_one_is_gone() {
+        let table =
+            |at: u64| vec![access(0x400, at, 8), access(0x408, at, 8), access(0x400, at + (9 << 20), 8)];
+        let far = walked(table, RecoveryRule::Next);
+        assert_eq!((far.random(), far.looks), (Some(1.0), 20));
+        let stream = walked(|at| vec![access(0x400, at, 8), access(0x400, at + 8, 8)], RecoveryRule::Next);
+        assert_eq!((stream.random(), stream.line_use().map(|used| used.step)), (Some(0.0), Some(8)));
+        assert_eq!(walked(|at| vec![access(0x400, at, 8)], RecoveryRule::Next).looks, 0);
     }
 
     #[test]

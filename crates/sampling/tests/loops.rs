@@ -293,3 +293,29 @@ fn a_barrier_waits_for_the_store_before_it() {
     let alone = Operand::Memory(memory(1, rsp - 64, 8, AccessKind::Atomic, RecoveryRule::Direct));
     assert_eq!(recovered(&[&[0x90][..], &lock_add].concat()), alone);
 }
+
+/// The group of control bytes of a hash table that is searched for the byte of a hash, as compiled Rust does it.
+#[test]
+fn a_group_of_control_bytes_is_searched() {
+    const LOAD: [u8; 4] = [0x4c, 0x8b, 0x04, 0xc8];
+    let code = [
+        &[0x66, 0x0f, 0x6e, 0xc2][..],   // movd xmm0, edx
+        &[0x66, 0x0f, 0x60, 0xc0],       // punpcklbw xmm0, xmm0
+        &[0xf2, 0x0f, 0x70, 0xc0, 0x00], // pshuflw xmm0, xmm0, 0
+        &[0x66, 0x0f, 0x70, 0xc0, 0x44], // pshufd xmm0, xmm0, 0x44
+        &[0xf3, 0x0f, 0x6f, 0x0e],       // movdqu xmm1, [rsi]
+        &[0x66, 0x0f, 0x6f, 0xd1],       // movdqa xmm2, xmm1
+        &[0x66, 0x0f, 0x74, 0xd0],       // pcmpeqb xmm2, xmm0
+        &[0x66, 0x0f, 0xd7, 0xca],       // pmovmskb ecx, xmm2
+        &[0x0f, 0xbc, 0xc9],             // bsf ecx, ecx
+    ]
+    .concat();
+    // The words of the group are 1 and 2.
+    let group = 0x5000_0008;
+    let found = |byte: u64| address_behind(&code, &LOAD, [0x9000, 0, byte, group]);
+    assert_eq!(found(1), Some(0x9000));
+    assert_eq!(found(2), Some(0x9000 + 8 * 8));
+    assert_eq!(found(0), Some(0x9000 + 8));
+    // Without a match, bsf leaves its register as it was, and the address is not known.
+    assert_eq!(found(7), None);
+}

@@ -16,6 +16,7 @@ mod site;
 mod slice;
 mod state;
 mod undo;
+mod vectors;
 
 use crate::operand::address_map::AddressMap;
 use crate::operand::{AddressSpace, Ahead, Landing, MemoryAccess, Operand, Reach, X86Registers};

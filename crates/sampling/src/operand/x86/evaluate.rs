@@ -6,6 +6,7 @@ use super::flags::{self, Outcome, STATUS};
 use super::instruction::{Decoded, Place};
 use super::parts::{Model, Part};
 use super::state::State;
+use super::vectors::Vectors;
 use crate::operand::AccessKind;
 use crate::operand::memory::Memory;
 use crate::operand::memory::{extend, truncate};
@@ -20,6 +21,8 @@ pub const RBP: u8 = 5;
 pub struct Evaluation<'s, 'm, 'a> {
     pub state: &'s mut State,
     pub memory: Option<&'m mut Memory<'a>>,
+    /// Without them, vectors are unknown.
+    pub vectors: Option<&'m mut Vectors>,
 }
 
 impl Evaluation<'_, '_, '_> {
@@ -34,8 +37,9 @@ impl Evaluation<'_, '_, '_> {
             }
             Model::Arithmetic => self.arithmetic(insn),
             Model::Stack => self.stack(insn),
+            Model::Vector if self.vectors.is_some() => self.vector(insn),
             Model::Nothing => {}
-            Model::Unknown => self.unknown(insn),
+            Model::Vector | Model::Unknown => self.unknown(insn),
         }
     }
 
@@ -50,6 +54,7 @@ impl Evaluation<'_, '_, '_> {
             let step = i64::from(insn.raw.stack_pointer_increment()) as u64;
             rsp = self.state.get(RSP).map(|value| value.wrapping_add(step));
         }
+        self.forget_vector(insn);
         self.state.forget(insn.written);
         if rsp.is_some() {
             self.state.set(RSP, rsp);
@@ -366,11 +371,11 @@ impl Evaluation<'_, '_, '_> {
         }
     }
 
-    fn explicit(&self, insn: &Decoded) -> Option<u64> {
+    pub(super) fn explicit(&self, insn: &Decoded) -> Option<u64> {
         address(insn.explicit.as_ref()?, self.state)
     }
 
-    fn load(&mut self, at: u64, bytes: usize) -> Option<u64> {
+    pub(super) fn load(&mut self, at: u64, bytes: usize) -> Option<u64> {
         if bytes > 8 {
             return None;
         }

@@ -68,7 +68,7 @@ fn compare(insn: &Decoded, before: &State, after: &State, memory: Option<&mut Me
         return None;
     }
     let mut again = *before;
-    Evaluation { state: &mut again, memory }.step(insn);
+    Evaluation { state: &mut again, memory, vectors: None }.step(insn);
     let mut compared = false;
     for number in (0..16).filter(|&number| insn.written.has(number) && !before.known.has(number)) {
         if let Some((new, old)) = again.get(number).zip(after.get(number)) {

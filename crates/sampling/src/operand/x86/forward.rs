@@ -7,6 +7,7 @@ use super::flags::fulfils;
 use super::instruction::{Decoded, Flow, Place};
 use super::parts::{Model, Part};
 use super::state::{RegisterSet, State};
+use super::vectors::Vectors;
 use crate::operand::memory::Memory;
 use crate::operand::{AccessKind, AddressSpace, MemoryAccess, Reach, RecoveryRule};
 use iced_x86::Register;
@@ -24,6 +25,7 @@ struct Walk<'c, 'a> {
     space: &'a dyn AddressSpace,
     memory: Memory<'a>,
     state: State,
+    vectors: Vectors,
     ip: u64,
     returns: Vec<u64>,
     /// Whether a backward branch with unknown flags is followed once. Otherwise execution stops there.
@@ -44,7 +46,12 @@ impl<'a> Walk<'_, 'a> {
             Flow::Conditional(to) => self.takes(insn, to),
             _ => Some(true),
         };
-        Evaluation { state: &mut self.state, memory: Some(&mut self.memory) }.step(insn);
+        Evaluation {
+            state: &mut self.state,
+            memory: Some(&mut self.memory),
+            vectors: Some(&mut self.vectors),
+        }
+        .step(insn);
         let next = match insn.flow {
             Flow::Next => Some(insn.end()),
             Flow::Conditional(to) => taken.map(|taken| if taken { to } else { insn.end() }),
@@ -117,6 +124,7 @@ pub fn next_execution(
         space,
         memory,
         state: *state,
+        vectors: Vectors::default(),
         ip: start,
         returns: Vec::new(),
         guesses: false,
@@ -154,6 +162,7 @@ pub fn ahead(
         space,
         memory,
         state: *state,
+        vectors: Vectors::default(),
         ip: start,
         returns: Vec::new(),
         guesses: true,

@@ -1,6 +1,7 @@
 //! Operands and kinds of instructions in the form in which they are executed: found once, when an instruction is decoded.
 
 use super::instruction::general;
+use super::vectors;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// A general register, or a part of one.
@@ -73,6 +74,8 @@ pub enum Model {
     Arithmetic,
     /// The stack, or a call.
     Stack,
+    /// Vectors.
+    Vector,
     /// It changes no general register and no flag that is of interest.
     Nothing,
     /// What it writes is unknown.
@@ -98,6 +101,7 @@ impl Model {
             M::Nop | M::Endbr64 | M::Jmp => Self::Nothing,
             mnemonic if is_conditional_move(mnemonic) => Self::ConditionalMove,
             mnemonic if is_set(mnemonic) => Self::Set,
+            mnemonic if vectors::is_followed(mnemonic) => Self::Vector,
             _ => Self::Unknown,
         }
     }

@@ -32,7 +32,7 @@ pub fn state_for(
         if depth == last {
             break;
         }
-        Evaluation { state: &mut state, memory: memory.as_deref_mut() }.step(insn);
+        Evaluation { state: &mut state, memory: memory.as_deref_mut(), vectors: None }.step(insn);
         state.merge(points.get(depth.checked_sub(1)?)?);
         if depth == last + 1 && needed.is_within(state.known) {
             return Some(state);
