@@ -9,7 +9,7 @@ use crate::hint_faults::{self, ObjectHintFaults};
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
-use crate::runtime::ProgramRuntime;
+use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::share::ShareEstimate;
 use crate::walk::MemoryWalk;
 use serde::Serialize;
@@ -93,6 +93,8 @@ pub struct ObjectFacts {
     pub bound: Option<MemoryBinding>,
     /// What the program is written with.
     pub runtime: ProgramRuntime,
+    /// Which library serves its `malloc`.
+    pub malloc: MallocLibrary,
 }
 
 /// What is known of objects from other sources than samples.
@@ -110,8 +112,8 @@ pub struct ObjectContext<'a> {
     pub hint_faults: BTreeMap<u32, ObjectHintFaults>,
     /// What binds most of the objects' memory, by their places.
     pub bound: BTreeMap<u32, MemoryBinding>,
-    /// What the programs are written with, by process.
-    pub runtimes: HashMap<u32, ProgramRuntime>,
+    /// What the programs are written with, and which library serves their `malloc`, by process.
+    pub runtimes: HashMap<u32, (ProgramRuntime, MallocLibrary)>,
 }
 
 impl Explanation {
@@ -204,6 +206,7 @@ fn explained(
         share: code.time.total() as f64
             / used.used_by.iter().map(|code| code.time.total()).sum::<u64>().max(1) as f64,
     };
+    let (runtime, malloc) = context.runtimes.get(&object.pid).copied().unwrap_or_default();
     ExplainedObject {
         object: object.clone(),
         home: used.home.clone(),
@@ -228,7 +231,8 @@ fn explained(
             kernel: explanation.kernel(),
             huge_pages: context.huge_pages.get(&used.object).copied(),
             bound: context.bound.get(&used.object).cloned(),
-            runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
+            runtime,
+            malloc,
         },
     }
 }

@@ -11,7 +11,7 @@ mod reuse;
 mod small;
 
 pub use self::callers::{DifferingCalls, SiteCallers};
-pub use self::origin::{ObjectKind, ObjectOrigin};
+pub use self::origin::{ObjectKind, ObjectOrigin, SHARED_MMAP};
 pub use self::reuse::{AllocatingThread, BlockOrigins};
 pub use self::small::{SiteBlocks, SmallBlocks};
 

@@ -2,14 +2,14 @@
 
 use crate::collector::FoundAs;
 use crate::objects::{
-    AllocatingThread, DifferingCalls, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SiteBlocks,
-    SiteCallers, SmallBlocks,
+    AllocatingThread, DifferingCalls, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SHARED_MMAP,
+    SiteBlocks, SiteCallers, SmallBlocks,
 };
 use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
 use numakit_sys::allocation_log::{
-    AllocationCall, AllocationEvent, AllocationRecord, BlockSites, LogThreshold,
+    AllocationCall, AllocationEvent, AllocationFunction, AllocationRecord, BlockSites, LogThreshold,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -129,7 +129,10 @@ impl ProcessObjects {
             AllocationEvent::Allocated { address, size, is_sample: false, .. }
             | AllocationEvent::Mapped { address, size, .. } => {
                 if let (Some(call), Some(site)) = (&record.call, site) {
-                    let by = call.function.name();
+                    let by = match record.event {
+                        AllocationEvent::Mapped { flags, .. } if is_shared(flags, call) => SHARED_MMAP,
+                        _ => call.function.name(),
+                    };
                     let callers = site.callers.and_then(|chain| self.callers.place(site.after, chain));
                     let origin = ObjectOrigin::Allocated { by, site: site.after, callers };
                     self.timeline.add_by(address..address + size, time, &origin, thread);
@@ -392,6 +395,17 @@ fn origin(mapping: &ProcessMapping, module: Option<&Module>, is_java: bool) -> O
         (MemoryKind::File | MemoryKind::Anonymous, Some(module)) => {
             mapped(&format!("data of {}", name(&module.path)))
         }
+        (MemoryKind::Shared, _) if is_memory(&mapping.name) => {
+            let name = mapping.name.trim_end_matches(" (deleted)");
+            // Without a name of its own it is told by its address.
+            let is_named = !name.starts_with("/dev/zero");
+            let name = if is_named {
+                format!("shared memory {name}")
+            } else {
+                format!("shared memory at {start:#x}")
+            };
+            ObjectOrigin::SharedMemory { name }
+        }
         (MemoryKind::File | MemoryKind::Shared, _) if !mapping.name.is_empty() => {
             ObjectOrigin::File { path: path() }
         }
@@ -400,6 +414,19 @@ fn origin(mapping: &ProcessMapping, module: Option<&Module>, is_java: bool) -> O
         (_, _) if !mapping.name.is_empty() => mapped(&format!("{} at {start:#x}", mapping.name)),
         _ => mapped(&format!("anonymous memory at {start:#x}")),
     }
+}
+
+/// Whether a shared mapping has this name because no file on a disk is behind it: anonymous, of System V, of `memfd_create`
+/// or of `shm_open`.
+fn is_memory(name: &str) -> bool {
+    ["/dev/zero (deleted)", "/SYSV", "/memfd:", "/dev/shm/"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether `mmap` was asked for memory, and not for a file, that processes share.
+fn is_shared(flags: u32, call: &AllocationCall) -> bool {
+    const SHARED: u32 = 0x01;
+    const ANONYMOUS: u32 = 0x20;
+    call.function == AllocationFunction::Mmap && flags & SHARED != 0 && flags & ANONYMOUS != 0
 }
 
 /// The parts of a range that are in none of these, which are sorted.

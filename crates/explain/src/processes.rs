@@ -9,7 +9,7 @@ use crate::fields::AddressedObject;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
 use crate::process_objects::ProcessObjects;
-use crate::runtime::ProgramRuntime;
+use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::symbols::Symbols;
 use crate::variables::VariableFiles;
 use allocation_sites::KnownCalls;
@@ -127,11 +127,12 @@ impl Processes {
         Self { variables: VariableFiles::closed(), ..self }
     }
 
-    /// What a process is written with, by the files that it has loaded.
-    pub fn runtime(&self, process: u32) -> ProgramRuntime {
-        self.objects
-            .get(&process)
-            .map_or(ProgramRuntime::default(), |objects| ProgramRuntime::of(objects.files()))
+    /// What a process is written with, and which library serves its `malloc`, by the files that it has loaded.
+    pub fn runtime(&self, process: u32) -> (ProgramRuntime, MallocLibrary) {
+        let objects = self.objects.get(&process);
+        objects
+            .map(|objects| (ProgramRuntime::of(objects.files()), MallocLibrary::of(objects.files())))
+            .unwrap_or_default()
     }
 
     /// Notes code of a process: at its first sample, and when it maps more.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Folders with the sources of the libraries of C++ and Rust.
-const LIBRARIES: [&str; 3] = ["/include/c++/", "/rustc/", "/rustlib/"];
+const LIBRARIES: [&str; 4] = ["/include/c++/", "/rustc/", "/rustlib/", "/rust/deps/"];
 
 /// The symbols of all files that were asked about. Each file is read once.
 #[derive(Default)]

@@ -51,6 +51,8 @@ pub(crate) enum Gain {
     PageWalks,
     /// The time at the object.
     Waiting,
+    /// The time at the object, and the page faults of memory that is not needed any more.
+    Lines,
     /// Not known.
     Unknown,
 }
@@ -121,6 +123,12 @@ impl ObjectCase<'_> {
         };
         match gain {
             Gain::Unknown => unknown("it is not known before it is tried"),
+            Gain::Lines => {
+                let waiting =
+                    bound(1.0, "the time that threads wait for it, and page faults of what is not used");
+                let kernel = self.facts.kernel.unwrap_or(0.0);
+                Worth { at_most: waiting.at_most.map(|share| share + kernel), ..waiting }
+            }
             Gain::PageWalks => {
                 let why = "a miss of the TLB takes as long as the access itself, at most, and fewer page faults save time of \
                            the kernel";

@@ -76,10 +76,17 @@ impl Explainer {
     fn huge_pages(&mut self) -> BTreeMap<u32, f64> {
         let Self { collector, processes, residence, huge_pages, .. } = self;
         let latest = residence.latest();
-        latest.means(
+        let mut parts = latest.means(
             |piece| collector.object_at(piece.process, piece.address, latest.time, processes),
             |piece| huge_pages.at(piece.process, piece.address),
-        )
+        );
+        // Of most small blocks only the heap is known in which they are.
+        for (block, heap) in collector.heaps_of_blocks() {
+            if let Some(part) = parts.get(&heap).copied() {
+                parts.entry(block).or_insert(part);
+            }
+        }
+        parts
     }
 
     /// The flame graphs: the call chains whose time went to memory, and the chains that touched the resident memory first.

@@ -4,6 +4,11 @@ use crate::code::CodeName;
 use serde::Serialize;
 use std::fmt;
 
+const MMAP: &str = "mmap";
+const MREMAP: &str = "mremap";
+/// The name of `mmap` where it maps memory that child processes share.
+pub const SHARED_MMAP: &str = "shared mmap";
+
 /// What an object is. Pieces of the same origin are one object, such as all blocks that one line of a loop allocates.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ObjectOrigin {
@@ -43,6 +48,11 @@ pub enum ObjectOrigin {
         /// Its path.
         path: String,
     },
+    /// Memory that processes share, without a file on a disk.
+    SharedMemory {
+        /// Its name, or where it is.
+        name: String,
+    },
     /// Other memory, by the name that its kind has, such as `Java heap`.
     Mapping {
         /// The name.
@@ -54,8 +64,12 @@ pub enum ObjectOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
-    /// Allocated by the program.
+    /// Allocated by the program, by functions such as `malloc`.
     Allocated,
+    /// Mapped by the program.
+    Mapped,
+    /// Memory that processes share.
+    SharedMemory,
     /// A variable.
     Variable,
     /// Thread-local storage.
@@ -74,6 +88,8 @@ impl ObjectOrigin {
     /// Its kind.
     pub fn kind(&self) -> ObjectKind {
         match self {
+            Self::Allocated { by: SHARED_MMAP, .. } | Self::SharedMemory { .. } => ObjectKind::SharedMemory,
+            Self::Allocated { by: MMAP | MREMAP, .. } => ObjectKind::Mapped,
             Self::Allocated { .. } | Self::SmallBlocks { .. } => ObjectKind::Allocated,
             Self::Variable { .. } => ObjectKind::Variable,
             Self::ThreadLocal { .. } => ObjectKind::ThreadLocal,
@@ -98,9 +114,11 @@ impl ObjectOrigin {
     /// Objects of a higher layer lie in those of a lower one. Those of one layer never overlap.
     pub(super) fn layer(&self) -> usize {
         match self {
-            Self::File { .. } | Self::Mapping { .. } => 0,
+            Self::File { .. } | Self::SharedMemory { .. } | Self::Mapping { .. } => 0,
             // Allocators map the memory of their blocks, so blocks lie in mappings.
-            Self::Stack { .. } | Self::Variable { .. } | Self::Allocated { by: "mmap" | "mremap", .. } => 1,
+            Self::Stack { .. }
+            | Self::Variable { .. }
+            | Self::Allocated { by: MMAP | MREMAP | SHARED_MMAP, .. } => 1,
             // The C library puts thread-local storage at the end of the thread's stack.
             Self::ThreadLocal { .. } => 2,
             Self::Allocated { .. } | Self::SmallBlocks { .. } => 3,
@@ -113,7 +131,9 @@ impl fmt::Display for ObjectOrigin {
         match self {
             Self::Allocated { by, site, .. } => write!(f, "{by} at {site:#x}"),
             Self::SmallBlocks { site } => write!(f, "small blocks at {site:#x}"),
-            Self::Variable { name, .. } | Self::Mapping { name } => f.write_str(name),
+            Self::Variable { name, .. } | Self::SharedMemory { name } | Self::Mapping { name } => {
+                f.write_str(name)
+            }
             Self::ThreadLocal { name: Some(name) } => write!(f, "{name} (thread-local)"),
             Self::ThreadLocal { name: None } => f.write_str("thread-local storage"),
             Self::Stack { is_first: true } => f.write_str("stack of the first thread"),

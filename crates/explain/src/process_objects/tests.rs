@@ -58,7 +58,7 @@ fn memory_behind_a_file_of_data_is_not_a_part_of_it() {
     objects.update(&parse_mappings(maps), 1);
     let at = sample(7, 0, 5);
     assert_eq!(name(&mut objects, &at, 0x7f00_00b0_0000), "anonymous memory at 0x7f0000a00000");
-    assert_eq!(name(&mut objects, &at, 0x7f00_0010_0000), "/memfd:ring (deleted)");
+    assert_eq!(name(&mut objects, &at, 0x7f00_0010_0000), "shared memory /memfd:ring");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Rules about how instructions walk through an object, on one node too.
 
+use super::remedy::{self, HugePagesRemedy};
 use super::{Gain, ObjectCase, rule};
 use crate::rules::Rule;
 use numakit_explain::observation::LINE;
@@ -9,8 +10,8 @@ use numakit_explain::walk::MemoryWalk;
 const MIN_TIME: f64 = 0.05;
 /// This part of the looks is a habit.
 const MIN_HABIT: f64 = 0.5;
-/// The second level of a TLB reaches less far with small pages.
-const MIN_RANDOM: u64 = 64 << 20;
+/// Four times what the second level of a large TLB (2,048 entries) reaches with small pages.
+const MIN_RANDOM: u64 = 32 << 20;
 /// A smaller part of each line wastes the rest.
 const WASTE: f64 = 0.5;
 
@@ -40,14 +41,12 @@ pub(crate) const CHAIN: Rule = rule("chain", "an access needs the value that the
 
 /// More pages than the TLB reaches.
 pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
-    rule("random-on-small-pages", "64 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
+    rule("random-on-small-pages", "32 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
         let is_small = e.facts.huge_pages.is_some_and(|huge| huge < MIN_HABIT);
         (is_small && e.object.size >= MIN_RANDOM && is_habit(e, MemoryWalk::random)).then(|| {
             let says = "it is read at random, on pages of 4 KiB: most accesses miss the TLB";
-            let change = "Ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)";
-            let command = format!("numa run --thp on -- {}", e.command);
-            e.draft(says, change, Gain::PageWalks)
-                .trying(command, "gives huge pages to what malloc allocates")
+            let HugePagesRemedy { change, command, expect } = remedy::huge_pages(e);
+            e.draft(says, change, Gain::PageWalks).trying(command, expect)
         })
     });
 
@@ -62,7 +61,7 @@ pub(crate) const PART_OF_EACH_LINE: Rule = rule(
             let says = format!("of each line {:.0} % is used, in steps of {} bytes", part * 100.0, used.step);
             let change = "Keep the fields that are used together in arrays of their own (a structure of arrays), or do all work on \
                           an element in one pass";
-            e.draft(says, change, Gain::Waiting)
+            e.draft(says, change, Gain::Lines)
         })
     },
 );

@@ -3,7 +3,8 @@
 use super::ObjectCase;
 use numakit_explain::contended::Sharing;
 use numakit_explain::object_use::NodeShare;
-use numakit_explain::runtime::ProgramRuntime;
+use numakit_explain::objects::ObjectKind;
+use numakit_explain::runtime::{MallocLibrary, ProgramRuntime};
 
 /// Nodes with less are not named.
 const SMALL: f64 = 0.02;
@@ -52,6 +53,56 @@ pub(super) fn own_memory(e: &ObjectCase<'_>) -> String {
          page faults). With glibc, an arena that an ended thread leaves goes to the next new one, on whatever node: start \
          threads once, and set MALLOC_ARENA_MAX no lower than their number"
     )
+}
+
+/// How an object gets huge pages.
+pub(super) struct HugePagesRemedy {
+    /// What to change.
+    pub(super) change: String,
+    /// What can be tried now, and what that does.
+    pub(super) command: Option<String>,
+    pub(super) expect: Option<&'static str>,
+}
+
+/// Huge pages for an object. What `numa run --thp on` does reaches the C library's `malloc` alone; all other memory has a
+/// switch of its own.
+pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
+    let remedy = |change: &str, before: &str, expect: &'static str| HugePagesRemedy {
+        change: change.to_owned(),
+        command: Some(format!("{before} {}", e.command)),
+        expect: Some(expect),
+    };
+    let by_malloc = "Ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)";
+    match (e.object.kind, e.facts.runtime, e.facts.malloc) {
+        (ObjectKind::SharedMemory, ..) => remedy(
+            "Ask for huge pages for the shared memory (madvise with MADV_HUGEPAGE before it is touched), and allow them in \
+             /sys/kernel/mm/transparent_hugepage/shmem_enabled; a mount at /dev/shm needs the option huge=advise; or create it \
+             with memfd_create and MFD_HUGETLB",
+            "echo always >/sys/kernel/mm/transparent_hugepage/shmem_enabled &&",
+            "gives huge pages to all new shared memory without a file, as root, until the file says 'never' again",
+        ),
+        (ObjectKind::Mapping, ProgramRuntime::Java, _) => remedy(
+            "Start the virtual machine with -XX:+UseTransparentHugePages",
+            "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages",
+            "gives huge pages to the virtual machine's heap",
+        ),
+        (ObjectKind::Allocated, _, MallocLibrary::C | MallocLibrary::Numalloc) => {
+            remedy(by_malloc, "numa run --thp on --", "gives huge pages to what malloc allocates")
+        }
+        (ObjectKind::Allocated, _, MallocLibrary::Jemalloc) => {
+            remedy(by_malloc, "MALLOC_CONF=thp:always", "gives huge pages to what jemalloc allocates")
+        }
+        (ObjectKind::Allocated, _, MallocLibrary::Mimalloc) => remedy(
+            by_malloc,
+            "MIMALLOC_ALLOW_LARGE_OS_PAGES=1 MIMALLOC_LARGE_OS_PAGES=1",
+            "lets mimalloc use huge pages, if the system has some (vm.nr_hugepages) or makes them",
+        ),
+        _ => HugePagesRemedy {
+            change: "Align it to 2 MiB and ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)".to_owned(),
+            command: None,
+            expect: None,
+        },
+    }
 }
 
 /// Against contended lines.

@@ -5,7 +5,7 @@ use numakit_explain::contended::Sharing;
 use numakit_explain::memory_policies::{BoundBy, MemoryBinding};
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::{AllocatingThread, BlockOrigins, ObjectKind};
-use numakit_explain::runtime::ProgramRuntime;
+use numakit_explain::runtime::{MallocLibrary, ProgramRuntime};
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::walk::MemoryWalk;
 use numakit_model::measured::LatencyMatrix;
@@ -53,6 +53,7 @@ fn explained(used: &ObjectUse, object: SampledObject) -> ExplainedObject {
         kernel: Some(0.1),
         huge_pages: Some(0.0),
         runtime: ProgramRuntime::OpenMp,
+        malloc: MallocLibrary::C,
         ..ObjectFacts::default()
     };
     ExplainedObject {
@@ -302,8 +303,8 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
     for (walk, at_most, expect) in [
         (walk(0, RecoveryRule::Chain), Some(0.8), None),
         (walk(5 << 20, RecoveryRule::Direct), Some(0.5), Some("gives huge pages to what malloc allocates")),
-        // What is used of it may fit the caches.
-        (walk(96, RecoveryRule::Direct), Some(0.8), None),
+        // What is used of it may fit the caches, and its page faults go too.
+        (walk(96, RecoveryRule::Direct), Some(0.9), None),
         (walk(0, RecoveryRule::Direct), None, None),
     ] {
         let finding = finding(&walk);
@@ -313,6 +314,34 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
     let used = far(&[(0, 1.0)], &ALL, 0.9);
     let remedy = judged(&used, ObjectKind::Allocated, |_| {}).unwrap().remedy;
     assert!(remedy.expect.unwrap().contains("makes nothing local"), "{remedy:?}");
+}
+
+/// Each kind of memory has a switch of its own: that of the C library's malloc reaches no other.
+#[test]
+fn huge_pages_come_by_the_switch_of_the_memory() {
+    let near = ObjectUse { remote: None, ..near() };
+    let tried = |kind, runtime, malloc| {
+        let change = |e: &mut ExplainedObject| {
+            e.facts.walk = Some(walk(5 << 20, RecoveryRule::Direct));
+            (e.facts.runtime, e.facts.malloc) = (runtime, malloc);
+        };
+        judged(&near, kind, change).unwrap().remedy.commands.concat()
+    };
+    let (c, threads) = (MallocLibrary::C, ProgramRuntime::Threads);
+    assert_eq!(tried(ObjectKind::Allocated, threads, c), "numa run --thp on -- ./app");
+    assert_eq!(
+        tried(ObjectKind::Allocated, threads, MallocLibrary::Jemalloc),
+        "MALLOC_CONF=thp:always ./app"
+    );
+    let java = tried(ObjectKind::Mapping, ProgramRuntime::Java, c);
+    assert_eq!(java, "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages ./app");
+    let shared = tried(ObjectKind::SharedMemory, threads, c);
+    assert_eq!(shared, "echo always >/sys/kernel/mm/transparent_hugepage/shmem_enabled && ./app");
+    // What the program maps itself, variables, and memory of an allocator without a switch.
+    for kind in [ObjectKind::Mapped, ObjectKind::Variable, ObjectKind::Mapping] {
+        assert_eq!(tried(kind, threads, c), "");
+    }
+    assert_eq!(tried(ObjectKind::Allocated, threads, MallocLibrary::Tcmalloc), "");
 }
 
 /// Blocks that threads of one node allocated at addresses that threads of another one may have had before.
