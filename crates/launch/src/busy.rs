@@ -4,6 +4,7 @@ use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
 use numakit_sys::proc::{LoadAverage, TaskDir, processes};
+use numakit_sys::sched::affinity;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -22,11 +23,15 @@ pub struct Busy {
 }
 
 /// The CPUs except `registered` that are in use for at least `threshold` percent of the interval.
-/// On an idle machine it returns without waiting.
+/// On an idle machine it returns without waiting, and in a container that numbers CPUs by itself (lxcfs) nothing is known.
 pub fn measure(root: &SysRoot, registered: &CpuSet, threshold: u32, interval: Duration) -> Vec<Busy> {
     let read = || root.bytes("/proc/stat").ok().map(|text| Times::parse(&text));
     let Some(before) = read() else { return Vec::new() };
     if before.running <= 1 && LoadAverage::read(root).is_some_and(|load| load.minute < 0.3) {
+        return Vec::new();
+    }
+    let own = if root.is_host() { affinity().unwrap_or_default() } else { CpuSet::new() };
+    if before.lacks_any(&own) {
         return Vec::new();
     }
     std::thread::sleep(interval);
@@ -64,6 +69,11 @@ impl Times {
             }
         }
         times
+    }
+
+    /// Whether CPUs that this process may run on are not listed: then the numbers are not the kernel's.
+    fn lacks_any(&self, own: &CpuSet) -> bool {
+        own.iter().any(|cpu| !self.cpus.contains_key(&cpu))
     }
 
     fn since(&self, before: &Self, threshold: u32) -> Vec<Busy> {
@@ -122,6 +132,14 @@ mod tests {
         assert_eq!(busy(50), [(0, 100), (2, 50)]);
         assert_eq!(busy(51), [(0, 100)]);
         assert_eq!(busy(33), [(0, 100), (1, 33), (2, 50)]);
+    }
+
+    #[test]
+    fn cpus_that_a_container_numbers_are_not_those_of_the_kernel() {
+        let times = Times::parse(BEFORE.as_bytes());
+        let lacks = |own: &str| times.lacks_any(&own.parse().unwrap());
+        assert!(!lacks("0-2") && !lacks("1"));
+        assert!(lacks("2-3") && lacks("7"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A machine's /sys and /proc in a file: what was read of them, without personal data.
 
 use crate::page_size::vector_of;
-use crate::{TopologyError, read};
+use crate::{TopologyError, cpus, read};
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use numakit_sys::root::{FileTree, archive};
@@ -88,6 +88,11 @@ impl Capture {
         let mut tree = FileTree::new();
         for path in traced.touched().iter().filter(|path| place_of(path).is_some()) {
             add(root, path, &mut tree);
+        }
+        // A container may have a list of its own, which the CPUs that the process may run on contradict.
+        let online = format!("{}/online", cpus::CPU);
+        if root.exists(&online) {
+            tree.file(&online, format!("{}\n", topology.online));
         }
         let status = format!(
             "Cpus_allowed_list:\t{}\nMems_allowed_list:\t{}\n",

@@ -236,3 +236,30 @@ fn first_level_caches_of_zeros_are_of_the_core_too() {
     let data = t.caches.iter().filter(|c| c.level == 1 && c.kind == CacheKind::Data);
     assert_eq!(data.map(|c| c.cpus.to_string()).collect::<Vec<_>>(), ["0-1", "2-3"]);
 }
+
+/// In a container the list of online CPUs may be numbered from 0, or name the CPUs that the quota is worth.
+#[test]
+fn a_mask_outside_of_the_listed_cpus_wins() {
+    let mut tree = machine("package:2 node:1 core:2");
+    tree.file(&format!("{CPU}/online"), "0\n").file(&format!("{CPU}/cpu0/online"), "0\n");
+    tree.file("/proc/self/status", "Cpus_allowed_list:\t2,3,40-127\nMems_allowed_list:\t0-1\n");
+    for t in both(&tree) {
+        let sets = [&t.online, &t.offline, &t.allowed, &t.nodes[1].cpus].map(ToString::to_string);
+        assert_eq!(sets, ["1-3", "0", "2-3", "2-3"], "{:?}", t.notes);
+        assert!(
+            t.notes[0].contains("online lists CPUs 0, and this process may run on CPUs 2-3"),
+            "{:?}",
+            t.notes
+        );
+    }
+    // CPUs of a mask that are offline are no reason to doubt the list.
+    tree.file(&format!("{CPU}/online"), "0-1\n");
+    for cpu in 2..4 {
+        tree.file(&format!("{CPU}/cpu{cpu}/online"), "0\n");
+    }
+    tree.file("/proc/self/status", "Cpus_allowed_list:\t1-127\n");
+    for t in both(&tree) {
+        assert_eq!([&t.online, &t.allowed].map(ToString::to_string), ["0-1", "1"]);
+        assert_eq!(t.notes, [""; 0]);
+    }
+}
