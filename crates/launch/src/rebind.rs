@@ -11,6 +11,7 @@ use numakit_sys::SysRoot;
 use numakit_sys::migrate::{move_process, move_range};
 use numakit_sys::proc::{TaskDir, maps};
 use numakit_sys::sched::set_affinity_of;
+use std::collections::BTreeMap;
 use std::io;
 use thiserror::Error;
 
@@ -95,6 +96,14 @@ pub fn select_and_bind(
     let report = rebind(&plan);
     reservation.release();
     Ok((plan, report?))
+}
+
+/// Counts the memory of a process as free, in bytes by node: it moves with the process.
+pub fn count_as_free(topology: &mut Topology, memory: &BTreeMap<u32, u64>) {
+    for node in &mut topology.nodes {
+        let own = memory.get(&node.os_index).map_or(0, |bytes| bytes / 1024);
+        node.free_kb = node.free_kb.map(|free| free.saturating_add(own));
+    }
 }
 
 /// Binds the threads of a process in the order in which they were created, and moves its memory
@@ -200,6 +209,16 @@ mod tests {
             because: String::new(),
         });
         Plan { steps: steps.collect(), ..Plan::default() }
+    }
+
+    #[test]
+    fn the_memory_of_a_process_does_not_make_its_node_full() {
+        let mut topology = crate::test_topology::topology();
+        let node = &mut topology.nodes[0];
+        (node.memory_kb, node.free_kb) = (Some(96 << 20), Some(400 << 10));
+        let first = topology.nodes[0].os_index;
+        count_as_free(&mut topology, &BTreeMap::from([(first, 90 << 30), (77, 1 << 30)]));
+        assert_eq!(topology.nodes[0].free_kb, Some((90 << 20) + (400 << 10)));
     }
 
     #[test]

@@ -14,6 +14,10 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// All CPUs of the cores that the plan takes: those of its threads and their siblings.
     pub held: CpuSet,
+    /// The part of the request that the machine cannot give now, for the first line: `not near gpu0, which is on node 0`. Its
+    /// reason is the first warning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmet: Option<String>,
     /// What the plan lacks of the request, and what the user should know.
     pub warnings: Vec<String>,
 }

@@ -4,5 +4,15 @@
 /// waits twice as long: one access of five then costs a sixth of the time at memory, which is more than noise and worth a change.
 pub const REMOTE: f64 = 0.2;
 
+/// A node with less free memory than this, and less than this part of its memory, is full: most programs need more, and the
+/// kernel then allocates on other nodes although the program runs here. In KiB.
+pub const FULL_KB: u64 = 1 << 20;
+const FULL_PART: u64 = 32;
+
+/// Whether a node with these KiB free of all its KiB is full.
+pub fn is_full(free_kb: u64, all_kb: u64) -> bool {
+    free_kb < FULL_KB && free_kb < all_kb / FULL_PART
+}
+
 /// With fewer samples of an object nothing is said about its use.
 pub const MIN_SAMPLES: u64 = 30;

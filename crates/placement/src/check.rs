@@ -171,7 +171,7 @@ pub fn plan_of_environment<'a>(
         because: "NUMA_PLACE of the process".to_owned(),
     };
     let steps = (0..).zip(order.iter().copied()).map(step).collect();
-    Ok(Some(Plan { machine: t.origin.clone(), steps, held, warnings: Vec::new() }))
+    Ok(Some(Plan { machine: t.origin.clone(), steps, held, ..Plan::default() }))
 }
 
 /// The places of a rank whose launcher runs in `numa run`; `None` if the launcher's places are not divided among ranks.

@@ -1,9 +1,12 @@
 //! Devices by name.
 
+use crate::amount::Amount;
+use crate::assign::Assignment;
 use crate::error::PlanError;
+use crate::machine::Machine;
 use crate::request::RANK;
-use numakit_model::Topology;
 use numakit_model::topology::Device;
+use numakit_model::{CpuSet, Topology};
 
 /// Maximum of devices that an error lists.
 const SHOWN: usize = 8;
@@ -71,6 +74,60 @@ fn by_class<'a>(topology: &'a Topology, wanted: &str) -> Vec<&'a Device> {
     }
 }
 
+/// What is not met of a request for cores near devices, and the warning that says why; `None` if each process has all cores on
+/// its device's node. `homes` are the positions of the devices' nodes, one for all processes or one for each; `free` are the
+/// nodes with free cores.
+pub(crate) fn far(
+    machine: &Machine<'_>,
+    name: &str,
+    amount: Amount,
+    assignment: &Assignment,
+    homes: &[usize],
+    free: &[(usize, u64)],
+) -> Option<(String, String)> {
+    let names = of_processes(name, amount.processes);
+    let processes = assignment.spots.chunks(amount.cores as usize).enumerate();
+    let mut found = processes.filter_map(|(process, spots)| {
+        let name = names.get(process).or(names.first())?;
+        let home = *homes.get(process).or(homes.first())?;
+        let nodes = spots.iter().map(|&at| machine.spots[at as usize].node);
+        let away: Vec<usize> = nodes.filter(|node| *node != home).collect();
+        let near = if away.len() < spots.len() { "only in part near" } else { "not near" };
+        let clause = format!("{near} {name}, which is on node {}", machine.id(home));
+        let who = if amount.processes > 1 { format!("process {process} is ") } else { String::new() };
+        (!away.is_empty()).then(|| {
+            let why = away_from(machine, home, &away, spots.len(), free);
+            (format!("{who}{clause}"), format!("{who}{clause}: {why}"))
+        })
+    });
+    let (clause, warning) = found.next()?;
+    Some(match found.count() {
+        0 => (clause, warning),
+        more => (format!("{clause}, and {more} more"), format!("{warning}; and {more} more processes")),
+    })
+}
+
+fn away_from(
+    machine: &Machine<'_>,
+    home: usize,
+    away: &[usize],
+    cores: usize,
+    free: &[(usize, u64)],
+) -> String {
+    let room = match free.iter().find(|(node, _)| *node == home).map_or(0, |(_, count)| *count) {
+        0 => "no free core".to_owned(),
+        1 => "1 free core".to_owned(),
+        count => format!("{count} free cores"),
+    };
+    let nodes: CpuSet = away.iter().map(|&node| machine.id(node)).collect();
+    let distance = away.iter().map(|&node| machine.distances.between(home, node)).max().unwrap_or_default();
+    let (s, up_to) = if nodes.len() == 1 { ("", "") } else { ("s", "up to ") };
+    format!(
+        "that node has {room} for this plan, and {} of {cores} cores are on node{s} {nodes}, at distance {up_to}{distance}",
+        away.len()
+    )
+}
+
 fn list(devices: &[&Device]) -> String {
     let one = |device: &&Device| {
         let class = if device.class.is_empty() { String::new() } else { format!("{} ", device.class) };
@@ -124,5 +181,41 @@ mod tests {
         assert!(near("lost").contains("does not say which node device 'lost' is at"));
         let bare = numakit_topology::synthetic::parse("node:2 core:2").unwrap();
         assert!(find(&bare, "eth0").unwrap_err().to_string().contains("shows no devices"));
+    }
+
+    fn first_line(machine: &str, policy: &str, processes: u32, cores: &str) -> (Option<String>, Vec<String>) {
+        let topology = numakit_topology::synthetic::parse(machine).unwrap();
+        let request = crate::PlacementRequest {
+            policy: policy.parse().unwrap(),
+            processes,
+            cores: Some(cores.parse().unwrap()),
+            ..crate::PlacementRequest::default()
+        };
+        let taken = crate::Taken { explicit: "0-2".parse().unwrap(), ..crate::Taken::default() };
+        let plan = crate::plan(&topology, &request, &taken).unwrap();
+        (plan.unmet, plan.warnings)
+    }
+
+    #[test]
+    fn what_is_not_near_its_device_is_said_first() {
+        const ONE: &str = "package:2 node:1 core:4 accelerator@node0 accelerator@node1";
+        assert_eq!(first_line(ONE, "near:gpu0", 1, "1"), (None, Vec::new()));
+        // A process is not split if it fits elsewhere.
+        let (unmet, warnings) = first_line(ONE, "near:gpu0", 1, "3");
+        assert_eq!(unmet.as_deref(), Some("not near gpu0, which is on node 0"));
+        assert_eq!(
+            warnings,
+            [
+                "not near gpu0, which is on node 0: that node has 1 free core for this plan, and 3 of 3 cores are on \
+                 node 1, at distance 20"
+            ]
+        );
+        let (unmet, _) = first_line(ONE, "near:gpu0", 1, "5");
+        assert_eq!(unmet.as_deref(), Some("only in part near gpu0, which is on node 0"));
+        let (unmet, _) = first_line("package:2 node:1 core:3 accelerator@node0", "near:gpu0", 1, "2");
+        assert_eq!(unmet.as_deref(), Some("not near gpu0, which is on node 0"));
+        let (unmet, warnings) = first_line(ONE, "near:gpu{rank}", 2, "4");
+        assert_eq!(unmet.as_deref(), Some("process 0 is only in part near gpu0, which is on node 0"));
+        assert!(warnings[0].starts_with("process 0 is only in part near gpu0"), "{warnings:?}");
     }
 }

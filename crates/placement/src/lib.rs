@@ -17,6 +17,7 @@ pub mod numbering;
 mod pool;
 mod quota;
 pub mod request;
+mod room;
 mod spread;
 mod steps;
 mod taken;

@@ -4,8 +4,10 @@ use crate::error::{PlanError, Shortage};
 use crate::lists::{KnownNumbers, NumberList};
 use crate::machine::Machine;
 use crate::request::{Cores, PlacementRequest};
+use crate::room;
 use crate::taken::Taken;
 use numakit_model::CpuSet;
+use std::collections::BTreeSet;
 
 /// Why a core is not usable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(crate) struct Pool<'a> {
 pub(crate) struct PoolSelection {
     /// Positions of spots, in logical order.
     pub spots: Vec<u32>,
+    /// Nodes without free memory, whose cores come last.
+    pub last: BTreeSet<usize>,
     pub warnings: Vec<String>,
 }
 
@@ -167,8 +171,8 @@ impl<'a> Pool<'a> {
         found.into_iter()
     }
 
-    /// This number of free cores, or more if the policy selects among them: the fastest kind and, with a stride, groups
-    /// that no other program uses, if these are enough.
+    /// This number of free cores, or more if the policy selects among them: those on nodes with free memory, of the
+    /// fastest kind and, with a stride, groups that no other program uses, if these are enough.
     pub fn select(&self, cores: u64, requested: &str) -> Result<PoolSelection, PlanError> {
         let found: Vec<(u32, bool)> = self.strided(|why| why.is_none()).collect();
         if (found.len() as u64) < cores {
@@ -186,8 +190,9 @@ impl<'a> Pool<'a> {
             ));
             found.iter().map(|(at, _)| *at).collect()
         };
+        let last = room::prefer(self.machine, &self.request.policy, &mut spots, cores);
         self.keep_fastest(&mut spots, cores);
-        Ok(PoolSelection { spots, warnings })
+        Ok(PoolSelection { spots, last, warnings })
     }
 
     fn keep_fastest(&self, spots: &mut Vec<u32>, cores: u64) {

@@ -9,7 +9,7 @@ use crate::pool::Pool;
 use crate::request::{CorePolicy, PlacementRequest};
 use crate::taken::Taken;
 use crate::why::{self, Reasons};
-use crate::{capacity, crowded, devices, quota, spread};
+use crate::{capacity, crowded, devices, quota, room, spread};
 use numakit_model::plan::Step;
 use numakit_model::{CpuSet, Plan, Topology};
 
@@ -53,19 +53,29 @@ pub(crate) fn plan(
     }
     let wanted = strategy.only.as_ref().map(|nodes| nodes.iter().map(|&node| machine.id(node)).collect());
     let mut memories = Memories::of(&machine, request, wanted)?;
-    let reasons = Reasons::of(&machine, request, amount, &assignment, &strategy.devices);
+    let reasons =
+        Reasons::of(&machine, request, amount, &assignment, &strategy.devices, !selection.last.is_empty());
     let steps = steps(&machine, &pool.may, request, amount, &assignment, &mut memories, &reasons);
     let held: CpuSet =
         assignment.spots.iter().flat_map(|&at| machine.spots[at as usize].pus.iter().copied()).collect();
-    let mut warnings = selection.warnings;
+    let far = match &request.policy {
+        CorePolicy::Near(name) => {
+            devices::far(&machine, name, amount, &assignment, &strategy.devices, &all.nodes())
+        }
+        _ => None,
+    };
+    let (unmet, reason) = far.unzip();
+    let mut warnings: Vec<String> = reason.into_iter().chain(selection.warnings).collect();
     warnings.extend(why::warnings(&machine, amount, &assignment, &free));
     warnings.extend(crowded::warnings(&machine, request, amount, &assignment, &free));
     warnings.extend(memories.warnings());
+    warnings.extend(room::warnings(&machine, request, &steps));
     warnings.extend(idle_nodes(&machine, request, &strategy, &steps));
     warnings.extend(pool.remarks(&held));
     warnings.extend(quota::warning(topology, request, amount, pool.count()));
-    let explanation = why::explanation(&machine, request, amount, &assignment, &all.nodes());
-    Ok((Plan { machine: topology.origin.clone(), steps, held, warnings }, explanation))
+    let mut explanation = why::explanation(&machine, request, amount, &assignment, &all.nodes());
+    explanation.extend(room::explanation(&machine, &selection.last));
+    Ok((Plan { machine: topology.origin.clone(), steps, held, unmet, warnings }, explanation))
 }
 
 fn strategy(

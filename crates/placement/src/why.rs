@@ -21,13 +21,14 @@ pub(crate) struct Reasons {
 }
 
 impl Reasons {
-    /// Builds the texts once for each node, for all its steps.
+    /// Builds the texts once for each node, for all its steps. `by_room` if nodes without free memory come last.
     pub fn of(
         machine: &Machine<'_>,
         request: &PlacementRequest,
         amount: Amount,
         assignment: &Assignment,
         devices: &[usize],
+        by_room: bool,
     ) -> Self {
         let order = visited(machine, &assignment.spots);
         let counts = counts(machine, &assignment.spots);
@@ -38,6 +39,7 @@ impl Reasons {
             3 => ", every 3rd core".to_owned(),
             stride => format!(", every {stride}th core"),
         };
+        let first = if by_room { ", nodes with free memory preferred" } else { "" };
         for (at, &node) in order.iter().enumerate() {
             let id = machine.id(node);
             let before = at.checked_sub(1).map(|before| order[before]);
@@ -66,9 +68,15 @@ impl Reasons {
                 (CorePolicy::Memory(_), _) => {
                     format!("node {id} has {} of {all} cores, and requested memory", counts[node])
                 }
-                (CorePolicy::Compact, None) => format!("from node {id} on, {all} cores are nearest together"),
+                (CorePolicy::Compact, None) => {
+                    format!("from node {id} on, {all} cores are nearest together{first}")
+                }
                 (CorePolicy::Compact, Some(before)) => {
-                    format!("nearest free core to node {} (distance {})", machine.id(before), far(before))
+                    format!(
+                        "nearest free core to node {} (distance {}){first}",
+                        machine.id(before),
+                        far(before)
+                    )
                 }
             };
             texts[node] = text + &stride;

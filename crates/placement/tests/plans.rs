@@ -93,6 +93,21 @@ const DESCRIBED: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
+/// What is asked of a machine of four nodes, of which two have no memory (Threadripper 2990WX) and one is full.
+const OF_ODD_MEMORY: &[&str] = &[
+    "cores=4",
+    "cores=8",
+    "cores=8 policy=scatter",
+    "cores=6 policy=balanced",
+    "cores=2 policy=spread:node",
+    "cores=10",
+    "cores=4 nodes=1",
+    "cores=4 nodes=2",
+    "cores=4 nodes=2 memory=bind",
+    "processes=2 threads=4",
+    "cores=auto",
+];
+
 /// What is asked of every capture.
 const OF_CAPTURES: &[&str] = &[
     "cores=2",
@@ -201,6 +216,21 @@ fn described_machines() {
         let plans: String = requests.iter().map(|words| shown(&topology, words)).collect();
         compare(name, &format!("{description}\n{plans}"));
     }
+}
+
+#[test]
+fn machines_with_nodes_without_free_memory() {
+    let description = "package:2 node:2(mem=96G) core:4 dist=10/12/32";
+    let mut topology = numakit_topology::synthetic::parse(description).unwrap();
+    for node in [1, 3] {
+        topology.nodes[node].memory_kb = Some(0);
+        topology.nodes[node].free_kb = Some(0);
+    }
+    let without: String = OF_ODD_MEMORY.iter().map(|words| shown(&topology, words)).collect();
+    topology.nodes[2].free_kb = Some(400 << 10);
+    let full: String = OF_ODD_MEMORY.iter().map(|words| shown(&topology, words)).collect();
+    let text = format!("{description}\n\nnodes 1,3 without memory\n{without}\nnode 2 full too\n{full}");
+    compare("odd-memory", &text);
 }
 
 #[test]

@@ -14,11 +14,13 @@ use std::collections::BTreeMap;
 /// The version of the JSON form; fields are only ever added to it.
 const SCHEMA: u32 = 1;
 
-/// A line for each process and node, or for each node where processes have one
+/// A summary with what the plan cannot give. Then a line for each process and node, or for each node where processes have one
 /// thread; then the CPUs that are held without a thread, and the warnings.
 pub fn table(plan: &Plan) -> String {
     let single = plan.processes().all(|steps| steps.len() == 1);
-    let mut text = format!("{}\n\n", summary(plan));
+    let mut text = summary(plan);
+    plan.unmet.iter().for_each(|unmet| text += &format!(", {unmet}"));
+    text += "\n\n";
     text += &if single { nodes(plan) } else { processes(plan) };
     let idle = plan.held.minus(&plan.cpus());
     if !idle.is_empty() {

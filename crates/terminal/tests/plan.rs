@@ -33,7 +33,7 @@ fn plan(t: &Topology, processes: u32, threads: u32, stride: u32) -> Plan {
     let cpus: CpuSet = steps.iter().map(|step| step.cpu).collect();
     let cores = t.cores.iter().filter(|core| core.cpus.intersects(&cpus));
     let held = cores.fold(CpuSet::new(), |all, core| all.or(&core.cpus));
-    Plan { machine: t.origin.clone(), steps, held, warnings: Vec::new() }
+    Plan { machine: t.origin.clone(), steps, held, ..Plan::default() }
 }
 
 /// Compares with a file, or writes it when UPDATE=1 is set.

@@ -323,8 +323,9 @@ impl RunArgs {
     }
 
     fn rebind(&self, root: &SysRoot, request: &PlacementRequest, pid: u32) -> anyhow::Result<ExitCode> {
-        let topology = topology(root, request)?;
+        let mut topology = topology(root, request)?;
         let before = memory_by_node(root, &topology, pid);
+        before.iter().for_each(|memory| numakit_launch::rebind::count_as_free(&mut topology, memory));
         let selector = CoreSelector::new(root, &topology, request);
         let (plan, report) = numakit_launch::rebind::select_and_bind(root, pid, &selector, self.share)?;
         self.explain_plan(&plan);
