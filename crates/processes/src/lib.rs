@@ -14,6 +14,7 @@ mod access;
 mod account;
 mod affinity;
 mod allocator;
+mod cards;
 mod limit;
 mod mappers;
 mod mappings;
@@ -39,6 +40,7 @@ pub use allocator::{
     AllocatorCounts, AllocatorError, AllocatorReader, AllocatorSpace, AllocatorWatch, CountTableError,
     NodeAllocations, PagesUnknown, RegionCounts, RegionPages, may_be_loaded,
 };
+pub use cards::{CardElsewhere, cards_elsewhere};
 pub use limit::LimitWatch;
 pub use mappers::{Mapper, Mappers};
 pub use nodes::TaskNodes;

@@ -1,9 +1,11 @@
 //! What can be measured here, what cannot, and the fix.
 
+mod machine;
 mod pod;
 
 use crate::switches::BALANCE;
 use crate::{Probe, SENSORS};
+pub use machine::check as check_machine;
 use numakit_model::{Fix, Topology, Unavailable};
 pub use numakit_sys::permissions;
 use numakit_sys::permissions::{Permission, Permissions, Runtime};

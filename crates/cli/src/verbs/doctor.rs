@@ -1,7 +1,7 @@
 //! `numa doctor`.
 
 use crate::GlobalArgs;
-use crate::{calibrations, files};
+use crate::{calibrations, files, peaks};
 use anyhow::Context;
 use clap::Args;
 use numakit_launch::isolate;
@@ -44,9 +44,12 @@ impl DoctorArgs {
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         let process = root.is_host().then(process).transpose()?;
-        let topology = numakit_topology::read(&root).context("cannot read the topology")?;
+        let mut topology = numakit_topology::read(&root).context("cannot read the topology")?;
+        // Only what remote memory costs needs it.
+        let _ = peaks::add(&root, &mut topology);
         let mut findings =
             checkup::check(&Probe::new(&Scene::new(&root, &topology)), &topology, process.as_ref());
+        findings.extend(checkup::check_machine(&root, &topology));
         findings.push(web_page());
         if root.is_host() {
             findings.extend(placement());
