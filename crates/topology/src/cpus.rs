@@ -71,8 +71,7 @@ fn with_unlisted(reader: &mut Reader<'_>, listed: CpuSet, known: CpuSet) -> (Cpu
 /// The CPUs that the list lacks although the captured process ran on them. The kernel's mask in a file has CPUs that are offline
 /// too, so the list is doubted only if it has no CPU of the mask, and a CPU counts only if it says that it is online.
 fn unlisted_in_files(reader: &mut Reader<'_>, listed: &CpuSet) -> CpuSet {
-    let text = reader.text(format_args!("/proc/self/status")).unwrap_or_default();
-    let mask = cpuset::of_status(text).0.unwrap_or_default();
+    let mask = cpuset::mask(reader).unwrap_or_default();
     if mask.intersects(listed) {
         return CpuSet::new();
     }

@@ -7,6 +7,8 @@ use numakit_sys::proc::cgroup::{self, GroupLine};
 use numakit_sys::proc::mounts::{self, MountLine};
 use numakit_sys::proc::status;
 
+const STATUS: &str = "/proc/self/status";
+
 pub(crate) struct Allowed {
     pub cpus: CpuSet,
     pub nodes: CpuSet,
@@ -15,7 +17,7 @@ pub(crate) struct Allowed {
 /// Reads the allowed CPUs and nodes from `/proc/self/status`, which is the result of cpusets and affinity. In captures
 /// without that file, from the files of the cpuset; if these are missing too, everything is allowed.
 pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, nodes: &CpuSet) -> Allowed {
-    let status = reader.text(format_args!("/proc/self/status")).map(of_status).unwrap_or_default();
+    let status = reader.text(format_args!("{STATUS}")).map(of_status).unwrap_or_default();
     let (cpus, mems) = match status {
         (None, None) => of_cpuset(reader).unwrap_or_default(),
         known => known,
@@ -25,6 +27,11 @@ pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, nodes: &CpuSet) -> 
         set.map(|set| set.and(all)).filter(|set| !set.is_empty()).unwrap_or_else(|| all.clone())
     };
     Allowed { cpus: limit(cpus, online), nodes: limit(mems, nodes) }
+}
+
+/// The CPU mask of this process, or of the one that made the capture.
+pub(crate) fn mask(reader: &mut Reader<'_>) -> Option<CpuSet> {
+    reader.text(format_args!("{STATUS}")).and_then(|text| of_status(text).0)
 }
 
 /// The lists of allowed CPUs and nodes in a status file.

@@ -22,6 +22,9 @@ use std::process::ExitCode;
 /// The exit code is 0 if everything that this machine supports is available, and 1 if something
 /// is missing that the printed command enables. What needs another kernel or machine is a note.
 ///
+/// The machine itself is checked too: nodes without memory, full nodes, packages and nodes that cross, huge pages that are
+/// reserved on other nodes, programs that run on other nodes than their cards. Each is a note that says what it costs.
+///
 /// 'numa explain' has to know where samples land, which is measured once for a processor and a kernel,
 /// and kept. Kept calibrations are shown with their age and how busy the machine was.
 ///

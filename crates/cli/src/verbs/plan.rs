@@ -28,7 +28,7 @@ use std::process::ExitCode;
 /// follows '--', as in 'numa plan --for gomp -- ./app -x'.
 ///
 /// --json writes {schema, request, reasons, plan: {machine, steps: [{process, thread, cpu, node,
-/// memory: {mode, nodes}, because}], held, warnings}}. Sets are lists such as "0-3,8".
+/// memory: {mode, nodes}, because}], held, unmet, warnings}}. Sets are lists such as "0-3,8".
 ///
 /// --check compares a running job with a plan: with that of 'numa run' if it started the process,
 /// otherwise with the plan for these options on an idle machine. For several processes, PID is

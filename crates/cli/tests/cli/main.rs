@@ -37,6 +37,7 @@ mod mcp;
 mod numaplace;
 mod numascope;
 mod odd_files;
+mod odd_machines;
 mod output;
 mod outputs;
 mod peaks;
