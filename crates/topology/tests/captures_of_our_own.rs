@@ -71,6 +71,19 @@ fn what_others_read_is_captured_too() {
 }
 
 #[test]
+fn a_renumbered_list_of_cpus_is_captured_as_it_is() {
+    let mut tree = sysfs::tree(&synthetic::parse("package:2 node:1 core:2").unwrap());
+    tree.file("/sys/devices/system/cpu/online", "0\n");
+    tree.file("/proc/self/status", "Cpus_allowed_list:\t2\nMems_allowed_list:\t0-1\n");
+    let capture = Capture::take(&SysRoot::of_tree(tree), |_, _| {}).unwrap();
+    let copy = reread(&capture, "renumbered");
+    for topology in [capture.topology(), &copy] {
+        assert_eq!([&topology.online, &topology.allowed].map(ToString::to_string), ["0-3", "2"]);
+    }
+    assert_eq!((capture.topology().notes.len(), copy.notes.len()), (1, 0));
+}
+
+#[test]
 fn personal_data_is_not_captured() {
     let mut tree = sysfs::tree(&synthetic::parse("node:1 core:2").unwrap());
     let secrets = [

@@ -120,9 +120,12 @@ impl PlanArgs {
         let options = LauncherOptions { host: self.host.clone().or(here), command: self.command.clone() };
         let lines = launchers::emit(name, topology, plan, &options)?;
         print(&lines.text)?;
+        let warn = |warning: &String| note(format_args!("warning: {warning}"));
+        // What is not met comes first.
+        let (unmet, others) = plan.warnings.split_at(usize::from(plan.unmet.is_some()));
+        unmet.iter().for_each(warn);
         lines.hints.iter().for_each(note);
-        let warnings = plan.warnings.iter().chain(&lines.warnings);
-        warnings.for_each(|warning| note(format_args!("warning: {warning}")));
+        others.iter().chain(&lines.warnings).for_each(warn);
         Ok(ExitCode::SUCCESS)
     }
 }

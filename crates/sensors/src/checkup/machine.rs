@@ -93,21 +93,25 @@ fn shared_node(root: &SysRoot, topology: &Topology) -> Option<CheckupItem> {
     let fix = match (is_off, is_guest) {
         (true, _) => "boot without the kernel parameter numa=off",
         (_, true) => {
-            "give the virtual machine a virtual node for each of its packages (QEMU: -numa node,cpus=...; libvirt: <numa>)"
+            "if the host has several nodes, give the virtual machine a virtual node for each package (QEMU: -numa node,cpus=...; \
+             libvirt: <numa>)"
         }
-        _ => "in the firmware setup (BIOS) disable 'Node Interleaving', or enable 'NUMA'",
+        _ => {
+            "in the firmware setup (BIOS) disable 'Node Interleaving' or enable 'NUMA' (AMD: NUMA nodes per socket not NPS0)"
+        }
     };
-    Some(CheckupItem::note(
-        "packages and nodes",
-        format!(
-            "{count} packages are one node ({}), so nothing can be placed near its memory: if pages are spread over all \
-             sockets, {} of {count} accesses to memory go to another one. What such an access costs is not known, since \
-             one node has no distances",
-            node.os_index,
+    let seen = match is_guest {
+        // Many hypervisors show each virtual CPU as a package.
+        true => "whether they are different sockets of the host, and what memory of another one costs, cannot be seen here"
+            .to_owned(),
+        false => format!(
+            "nothing can be placed near its memory; if pages are spread over all sockets, {} of {count} accesses to memory \
+             go to another one. What such an access costs is not known, since one node has no distances",
             count - 1
         ),
-        step(fix),
-    ))
+    };
+    let seen = format!("{count} packages are one node ({}): {seen}", node.os_index);
+    Some(CheckupItem::note("packages and nodes", seen, step(fix)))
 }
 
 /// Nodes with CPUs and without memory.
@@ -130,7 +134,7 @@ fn without_memory(topology: &Topology) -> Option<CheckupItem> {
             "memory of nodes",
             format!("{} {have} CPUs and no memory; {}", named(&nodes), costs.join("; ")),
             step(
-                "put memory modules (DIMMs) into the slots of these nodes; until then 'numa run' uses nodes with memory first",
+                "put memory modules (DIMMs) into the slots of these nodes, or give virtual nodes memory; until then 'numa run' uses nodes with memory first",
             ),
         )
     })
@@ -326,8 +330,9 @@ mod tests {
         let seen = ["2 packages are one node (0)", "1 of 2 accesses to memory go to another one"];
         one(&[], &topology, "packages and nodes", &seen, "Node Interleaving");
         let guest = [("/proc/cpuinfo", "flags\t\t: fpu hypervisor lm\n")];
-        one(&guest, &topology, "packages and nodes", &seen, "virtual node for each of its packages");
-        let off = [("/proc/cmdline", "root=/dev/sda1 numa=off\n"), guest[0]];
+        let virtual_ones = ["2 packages are one node (0): whether they are different sockets of the host"];
+        one(&guest, &topology, "packages and nodes", &virtual_ones, "virtual node for each package");
+        let off = [("/proc/cmdline", "root=/dev/sda1 numa=off\n")];
         one(&off, &topology, "packages and nodes", &seen, "without the kernel parameter numa=off");
         topology.caches.clear();
         one(&off, &topology, "machine", &["fit together"], "");
