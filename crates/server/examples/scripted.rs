@@ -31,7 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (count, nodes) = (series.parse()?, nodes.parse()?);
     let interval = Duration::from_millis(interval.parse()?);
-    let topology = synthetic::parse(&format!("package:{nodes} node:1 l3:2 l2:8 core:1 pu:2"))?;
+    let topology =
+        synthetic::parse(&format!("package:{nodes} node:1 l3:2 l2:8 core:1 pu:2 numbering=sequential"))?;
     let series = series_of(nodes, count);
     let header = header(&series, topology, interval);
     let listener = Listener::bind(address, "scripted", ListenOptions::default())?;

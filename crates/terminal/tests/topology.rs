@@ -12,7 +12,7 @@ const SOCKETS: &str =
     "package:2 node:1(mem=64G) l3:1(size=32M) core:4(l1=48K,l2=2M) pu:2 numbering=interleaved network@node1";
 const DIES: &str = "package:2 die:2 node:1(mem=8G) l3:2(size=16M) core:2 pu:1";
 const BOARDS: &str = "board:6 package:3 node:2(mem=32G) core:8 dist=10/16/100";
-const FAR: &str = "package:2 node:1(mem=64G) core:4 pu:2 node:2(cpuless,mem=256G) offline=3,7-9 allowed=0-11";
+const FAR: &str = "package:2 node:1(mem=64G) core:4 pu:2 node:2(cpuless,mem=256G) offline=3,7-9 allowed=0-11 numbering=sequential";
 const UNITS: &str = "package:2 node:2(mem=16G) l3:1(size=6M) unit:4 core:2(l1=16K) dist=10/16/22";
 const LARGE: &str = "board:8 package:4 node:4(mem=16G) l3:1 core:16 pu:2 dist=10/14/100";
 const RING: &str = "package:64 node:2(mem=16G) l3:1 core:16(l1=32K,l2=1M) pu:2 dist=10/12/32";

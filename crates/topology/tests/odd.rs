@@ -63,7 +63,7 @@ fn a_die_or_cluster_numbered_minus_one_is_none() {
 
 #[test]
 fn a_map_of_zeros_means_the_threads_of_the_core() {
-    let mut tree = machine("package:2 node:1 l3:1 core:2(l1=32K,l2=1M) pu:2");
+    let mut tree = machine("package:2 node:1 l3:1 core:2(l1=32K,l2=1M) pu:2 numbering=sequential");
     for cpu in 0..8 {
         for index in 0..3 {
             tree.file(&format!("{CPU}/cpu{cpu}/cache/index{index}/shared_cpu_map"), "00\n");
@@ -228,7 +228,7 @@ fn weights_of_interleaving_are_read_under_either_name() {
 
 #[test]
 fn first_level_caches_of_zeros_are_of_the_core_too() {
-    let mut tree = machine("package:1 node:1 core:2(l1=32K) pu:2");
+    let mut tree = machine("package:1 node:1 core:2(l1=32K) pu:2 numbering=sequential");
     for cpu in 0..4 {
         tree.file(&format!("{CPU}/cpu{cpu}/cache/index0/shared_cpu_map"), "0\n");
     }

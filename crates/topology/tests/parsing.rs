@@ -19,7 +19,7 @@ fn machine(description: &str) -> FileTree {
 
 /// Two packages with two cores of two threads: CPUs 0-3 and 4-7, nodes 0 and 1.
 fn two_sockets() -> FileTree {
-    machine("package:2 node:1(mem=1G) l3:1 core:2(l1=32K,l2=1M) pu:2 dist=10/21")
+    machine("package:2 node:1(mem=1G) l3:1 core:2(l1=32K,l2=1M) pu:2 dist=10/21 numbering=sequential")
 }
 
 fn topology(tree: &FileTree) -> Topology {

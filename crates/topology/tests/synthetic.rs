@@ -47,8 +47,11 @@ const MACHINES: [&str; 10] = [
 fn parts_nest_in_tree_order() {
     let t = machine("package:2 node:2 core:4 pu:2");
     assert_eq!((t.packages.len(), t.nodes.len(), t.cores.len(), t.online.len()), (2, 4, 16, 32));
-    assert_eq!(cpus(t.nodes.iter().map(|n| n.cpus.clone())), ["0-7", "8-15", "16-23", "24-31"]);
-    assert_eq!(t.cores[1].cpus.to_string(), "2-3");
+    assert_eq!(
+        cpus(t.nodes.iter().map(|n| n.cpus.clone())),
+        ["0-3,16-19", "4-7,20-23", "8-11,24-27", "12-15,28-31"]
+    );
+    assert_eq!(t.cores[1].cpus.to_string(), "1,17");
     assert_eq!(t.nodes[0].memory_kb, Some(16 << 20));
     assert_eq!(t.origin, "synthetic package:2 node:2 core:4 pu:2");
 }
@@ -70,11 +73,34 @@ fn numberings() {
     let first = |description: &str| cpus(machine(description).cores.into_iter().map(|c| c.cpus));
     let package = |description: &str| machine(description).packages[0].cpus.to_string();
     let shape = "package:2 core:2 pu:2";
-    assert_eq!(first(shape), ["0-1", "2-3", "4-5", "6-7"]);
+    assert_eq!(first(&format!("{shape} numbering=sequential")), ["0-1", "2-3", "4-5", "6-7"]);
+    assert_eq!(first(shape), ["0,4", "1,5", "2,6", "3,7"]);
     assert_eq!(first(&format!("{shape} numbering=interleaved")), ["0,4", "1,5", "2,6", "3,7"]);
     assert_eq!(package(&format!("{shape} numbering=interleaved")), "0-1,4-5");
     assert_eq!(first(&format!("{shape} numbering=roundrobin")), ["0,4", "1,5", "2,6", "3,7"]);
     assert_eq!(package(&format!("{shape} numbering=roundrobin")), "0,2,4,6");
+}
+
+#[test]
+fn the_assumed_numbering_is_said_where_it_matters() {
+    let [note] = &machine("package:2 core:2 pu:2").notes[..] else { panic!() };
+    assert!(
+        note.contains("core 0 is CPUs 0,4;") && note.contains("CPUs 0-1: numbering=sequential"),
+        "{note}"
+    );
+    for stated in
+        ["package:2 core:2", "core:4 pu:2 numbering=sequential", "core:4 pu:2 numbering=interleaved"]
+    {
+        assert_eq!(machine(stated).notes, Vec::<String>::new(), "{stated}");
+    }
+}
+
+#[test]
+fn processes_on_two_packages_share_no_core() {
+    // Two processes of 128 threads on machines of 128 cores a package; CPU c is a thread of core c % 256.
+    let t = machine("package:2 node:1(mem=768G) l3:16(size=32M) core:8(l1=48K,l2=1M) pu:2");
+    let cores = |node: usize| t.nodes[node].cpus.iter().map(|cpu| cpu % 256).collect::<CpuSet>();
+    assert_eq!((cores(0).to_string(), cores(1).to_string()), ("0-127".into(), "128-255".into()));
 }
 
 #[test]
@@ -238,7 +264,7 @@ fn json_that_contradicts_itself_is_refused() {
 
 #[test]
 fn what_is_in_json() {
-    let text = json::text(&machine("package:2 node:1(mem=1G) core:2 pu:2 allowed=0-3"));
+    let text = json::text(&machine("package:2 node:1(mem=1G) core:2 pu:2 allowed=0-3 numbering=sequential"));
     assert!(text.starts_with("{\n  \"schema\": 1,\n  \"origin\": \"synthetic package:2"), "{text}");
     assert!(
         text.contains("\n  \"distances\": [\n    [10, 20],\n    [20, 10]\n  ],\n  \"boards\": [],\n"),

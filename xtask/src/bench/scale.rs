@@ -12,7 +12,7 @@ use std::fs::File;
 
 const NODES: u32 = 128;
 /// With caches, like every machine of this size.
-const SYNTHETIC: &str = "package:128 node:1 l3:2 l2:8 core:1 pu:2";
+const SYNTHETIC: &str = "package:128 node:1 l3:2 l2:8 core:1 pu:2 numbering=sequential";
 /// Lines per node in the padded case, three of which are not series: 32,000 series in all.
 const PADDED: usize = 253;
 

@@ -126,7 +126,7 @@ mod tests {
 
     /// Two packages with a node each, of two cores with two PUs.
     fn machine() -> Topology {
-        numakit_topology::synthetic::parse("package:2 node:1 core:2 pu:2").unwrap()
+        numakit_topology::synthetic::parse("package:2 node:1 core:2 pu:2 numbering=sequential").unwrap()
     }
 
     fn all(time: impl Fn(Nearness) -> f64) -> Vec<Pair> {

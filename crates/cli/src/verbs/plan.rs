@@ -78,6 +78,8 @@ impl PlanArgs {
         if self.synthetic.is_none() {
             // Only the comparison of weights needs them.
             let _ = peaks::add(&global.root()?, &mut topology);
+        } else {
+            topology.notes.iter().for_each(note);
         }
         let request = self.place.request();
         if let Some(pid) = self.check {

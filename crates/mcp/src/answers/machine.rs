@@ -102,6 +102,10 @@ pub(crate) fn plan(directory: &SharedDirectory, asked: Planning) -> Result<Value
     };
     let (plan, reasons) = explained(&topology, &request, &Taken::default())?;
     let mut answer = json!({"request": value(&request), "reasons": reasons, "plan": value(&plan)});
+    if !topology.notes.is_empty() {
+        // Such as the numbers that the CPUs of a description were given.
+        answer["notes"] = value(&topology.notes);
+    }
     let steps = answer["plan"]["steps"].as_array_mut().map(std::mem::take).unwrap_or_default();
     answer["plan"]["steps"] = bounded(steps, MAX_ENTRIES);
     if let Some(name) = asked.launcher {

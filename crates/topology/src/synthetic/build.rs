@@ -18,6 +18,9 @@ const UNIT_L2: u64 = 2 << 20;
 const UNIT_L1I: u64 = 64 << 10;
 const LINE: u32 = 64;
 
+/// Linux on x86 counts the second PUs after the first PUs of all cores, as the firmware lists them.
+const DEFAULT_NUMBERING: SyntheticNumbering = SyntheticNumbering::Interleaved;
+
 /// The machine as numbers of parts. All parts of a kind are alike, so the number of a core says where it is.
 struct Shape<'a> {
     /// Each level, with the number of its parts in the whole machine.
@@ -56,6 +59,7 @@ pub fn build(description: &SyntheticMachine, text: &str) -> Result<Topology> {
         distances: Some(distances),
         ..Topology::default()
     };
+    topology.notes.extend(shape.assumed_numbering());
     restrict(&mut topology, description)?;
     // A unit of one core is no unit: it is that core.
     let cores = &topology.cores;
@@ -117,7 +121,7 @@ impl<'a> Shape<'a> {
     /// The CPU number of a hardware thread.
     fn cpu(&self, core: usize, thread: usize) -> u32 {
         let in_package = self.cores / self.total(SyntheticPart::Package).unwrap_or(1);
-        let number = match self.description.numbering {
+        let number = match self.description.numbering.unwrap_or(DEFAULT_NUMBERING) {
             SyntheticNumbering::Sequential => core * self.threads + thread,
             SyntheticNumbering::Interleaved => thread * self.cores + core,
             SyntheticNumbering::RoundRobin => {
@@ -126,6 +130,17 @@ impl<'a> Shape<'a> {
             }
         };
         number as u32
+    }
+
+    /// Says which numbers the PUs got, where another numbering would give a core other CPUs.
+    fn assumed_numbering(&self) -> Option<String> {
+        (self.threads > 1 && self.description.numbering.is_none()).then(|| {
+            format!(
+                "CPUs are numbered as on x86, core 0 is CPUs {}; if it is CPUs {}: numbering=sequential",
+                self.cpus(0..1),
+                CpuSet::range(0, self.threads as u32 - 1)
+            )
+        })
     }
 
     fn cpus(&self, cores: std::ops::Range<usize>) -> CpuSet {

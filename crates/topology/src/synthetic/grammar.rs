@@ -55,9 +55,8 @@ pub struct Far {
     pub added: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyntheticNumbering {
-    #[default]
     Sequential,
     Interleaved,
     RoundRobin,
@@ -68,7 +67,8 @@ pub struct SyntheticMachine {
     pub levels: Vec<(SyntheticPart, SyntheticLevel)>,
     pub far: Vec<Far>,
     pub distances: Option<(usize, Vec<u32>)>,
-    pub numbering: SyntheticNumbering,
+    /// `None` where the description does not say.
+    pub numbering: Option<SyntheticNumbering>,
     pub devices: Vec<(usize, String, u32)>,
     pub offline: Option<(usize, CpuSet)>,
     pub allowed: Option<(usize, CpuSet)>,
@@ -221,9 +221,9 @@ fn setting(description: &mut SyntheticMachine, at: usize, name: &str, value: &st
         "allowed" => description.allowed = Some((value_at, set()?)),
         "numbering" => {
             description.numbering = match value {
-                "sequential" => SyntheticNumbering::Sequential,
-                "interleaved" => SyntheticNumbering::Interleaved,
-                "roundrobin" => SyntheticNumbering::RoundRobin,
+                "sequential" => Some(SyntheticNumbering::Sequential),
+                "interleaved" => Some(SyntheticNumbering::Interleaved),
+                "roundrobin" => Some(SyntheticNumbering::RoundRobin),
                 _ => {
                     let fix = "numberings are sequential, interleaved and roundrobin";
                     return Err(DescriptionError::new(
