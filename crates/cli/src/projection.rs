@@ -5,9 +5,9 @@ use numakit_explain::projection::ProjectedMachine;
 use numakit_model::Topology;
 use numakit_placement::{CorePolicy, Cores, PlacementRequest, PlanError, Taken, plan};
 
-/// The machine of a description or file.
+/// The machine of a description, a file or a name.
 pub fn machine(description: &str) -> anyhow::Result<ProjectedMachine> {
-    let topology = match numakit_topology::synthetic::load(description) {
+    let topology = match numakit_topology::synthetic::load_or_find(description) {
         Ok(topology) => topology,
         Err(error) => bail!("--as: {error}"),
     };
@@ -46,8 +46,18 @@ mod tests {
     }
 
     #[test]
+    fn machines_have_names() {
+        assert_eq!(machine("2x AMD EPYC 9755").unwrap().topology.cores.len(), 256);
+    }
+
+    #[test]
     fn what_is_no_machine_is_an_error_of_the_option() {
         let error = machine("node:x").unwrap_err().to_string();
         assert!(error.starts_with("--as: "), "{error}");
+        let error = machine("EPYC 9755").unwrap_err().to_string();
+        assert!(
+            error.starts_with("--as: there is no machine 'EPYC 9755'; did you mean 'EPYC 9755 x2'?"),
+            "{error}"
+        );
     }
 }

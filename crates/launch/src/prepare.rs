@@ -7,7 +7,7 @@ use crate::selector::{CoreSelector, ExplainedPlan};
 use crate::supervise::{Ending, RunError, Supervisor, run};
 use crate::{CommandRequest, Environment, ExplainedCommand, LaunchError, Program, RunOptions};
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::{PlacementRequest, PlanError};
+use numakit_placement::{PlacementRequest, PlanError, Taken, explained};
 use numakit_registry::location;
 use numakit_registry::{
     CoreSelection, HolderInfo, Registry, RegistryError, RegistryView, Reservation, TakeError, inspect,
@@ -167,6 +167,12 @@ impl LaunchRequest<'_> {
             false => self.select(&self.selector(Some(&CoreLimits::of_this_machine()?)), &view)?.value,
         };
         self.prepare_command(plan, None)
+    }
+
+    /// Prepares the program for a machine that is described and idle: who uses this one does not matter.
+    pub fn dry_run_elsewhere(&self) -> Result<PreparedLaunch, StartError> {
+        let (plan, reasons) = explained(self.topology, self.request, &Taken::default())?;
+        self.prepare_command(ExplainedPlan { plan, reasons }, None)
     }
 
     fn select(

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Document", try_from = "Document")]
 pub struct Topology {
-    /// Where this description comes from: `sysfs`, `capture NAME`, `synthetic DESCRIPTION`.
+    /// Where this description comes from: `sysfs`, `capture NAME`, `machine NAME`, `synthetic DESCRIPTION`.
     pub origin: String,
     /// Base page size in bytes.
     pub page_size: u64,

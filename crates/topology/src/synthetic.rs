@@ -1,11 +1,14 @@
 //! Machines from a line of text: `package:2 node:2(mem=32G) core:4 pu:2`.
 
 mod build;
+mod facts;
 mod grammar;
+pub mod presets;
 
 use crate::json;
 use numakit_model::Topology;
 use numakit_sys::file::open_to_read;
+use presets::NoMachine;
 use std::fmt;
 use std::path::Path;
 
@@ -71,12 +74,27 @@ pub fn load(argument: &str) -> Result<Topology, LoadError> {
     json::parse(&text).map_err(|error| LoadError::Json { path: argument.to_owned(), error })
 }
 
+/// The machine of a name, of a description or of a JSON file.
+pub fn load_or_find(argument: &str) -> Result<Topology, LoadError> {
+    match presets::find(argument) {
+        Ok(machine) => Ok(machine.topology),
+        // No name of a machine has these.
+        Err(NoMachine::Unknown { .. }) if argument.ends_with(".json") || argument.contains([':', '=']) => {
+            load(argument)
+        }
+        Err(error) => parse(argument).map_err(|_| error.into()),
+    }
+}
+
 /// Why an argument of `--synthetic` is not a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A description with an error in it.
     #[error(transparent)]
     Description(#[from] DescriptionError),
+    /// A name of no machine.
+    #[error(transparent)]
+    Name(#[from] NoMachine),
     /// A file that cannot be read.
     #[error("{path}: {error}; give a file written by 'numa topo --json'")]
     Unreadable {

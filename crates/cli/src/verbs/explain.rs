@@ -88,9 +88,10 @@ pub struct ExplainArgs {
     /// both are coloured by the node of the memory.
     #[arg(long, value_name = "PREFIX")]
     flame: Option<PathBuf>,
-    /// Also estimate the same program on another machine, such as 'package:2 node:2 core:4' or a .json file: its threads are
-    /// placed by 'numa plan --policy balanced', its pages by their first touch; with the caches that the description has
-    #[arg(long = "as", value_name = "DESCRIPTION|FILE")]
+    /// Also estimate the same program on another machine, such as 'EPYC 9755 x2' ('numa topo --machine list' prints all
+    /// names), 'package:2 node:2 core:4' or a .json file: its threads are placed by 'numa plan --policy balanced', its pages by
+    /// their first touch; with the caches that are known of it
+    #[arg(long = "as", value_name = "NAME|DESCRIPTION|FILE")]
     projected: Option<String>,
     /// Also find out which nodes use each page, by faults of the kernel's NUMA balancing (root)
     ///

@@ -1,6 +1,6 @@
 //! `numa plan`.
 
-use super::topo::{machine as machine_of, write_drawing};
+use super::topo::{described, write_drawing};
 use crate::GlobalArgs;
 use crate::peaks;
 use crate::placement::PlacementArgs;
@@ -20,8 +20,8 @@ use std::process::ExitCode;
 
 /// Show where to place processes and threads, for any launcher
 ///
-/// The plan is for this machine and its free cores, for another machine with --sysroot, or for a
-/// described machine with --synthetic. Without options the plan is for one thread.
+/// The plan is for this machine and its free cores, for another machine with --sysroot, for a
+/// described machine with --synthetic, or for one of many machines by its name with --machine. Without options the plan is for one thread.
 ///
 /// --for writes only the configuration of a launcher to standard output, so that it can be
 /// redirected to a file; instructions and warnings go to standard error. The program's command
@@ -46,6 +46,9 @@ pub struct PlanArgs {
     /// machine in a .json file
     #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with_all = ["sysroot", "check"], help_heading = "What to write")]
     synthetic: Option<String>,
+    /// Plan for the machine of this name, as in 'EPYC 9755 x2'; 'numa topo --machine list' prints all names
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["sysroot", "synthetic", "check"], help_heading = "What to write")]
+    machine: Option<String>,
     /// Write the configuration of this launcher; --help lists the launchers
     #[arg(long = "for", id = "launcher", value_name = "LAUNCHER", help_heading = "What to write")]
     launcher: Option<String>,
@@ -74,27 +77,28 @@ impl PlanArgs {
         if let Some(name) = &self.launcher {
             launchers::find(name).map_err(|error| anyhow!("--for: {error}"))?;
         }
-        let mut topology = machine_of(self.synthetic.as_deref(), global)?;
-        if self.synthetic.is_none() {
+        let mut topology = described(self.synthetic.as_deref(), self.machine.as_deref(), global)?;
+        let is_described = self.synthetic.is_some() || self.machine.is_some();
+        if is_described {
+            topology.notes.iter().for_each(note);
+        } else {
             // Only the comparison of weights needs them.
             let _ = peaks::add(&global.root()?, &mut topology);
-        } else {
-            topology.notes.iter().for_each(note);
         }
         let request = self.place.request();
         if let Some(pid) = self.check {
             return show_check(&global.root()?, &topology, &request, pid);
         }
-        let (plan, reasons) = match self.synthetic {
-            Some(_) => explained(&topology, &request, &Taken::default())?,
-            None => {
+        let (plan, reasons) = match is_described {
+            true => explained(&topology, &request, &Taken::default())?,
+            false => {
                 let now = CoreSelector::select_now(&global.root()?, &topology, &request)?;
                 (now.plan, now.reasons)
             }
         };
         if let Some(name) = &self.launcher {
             let root = global.root()?;
-            let here = (self.synthetic.is_none() && root.is_host()).then(|| host(&root));
+            let here = (!is_described && root.is_host()).then(|| host(&root));
             return self.lines(name, &topology, &plan, here);
         }
         if self.json {

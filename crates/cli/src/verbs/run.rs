@@ -1,5 +1,6 @@
 //! `numa run`.
 
+use super::topo::named;
 use crate::GlobalArgs;
 use crate::files;
 use crate::peaks;
@@ -53,6 +54,10 @@ pub struct RunArgs {
     /// Print the equivalent shell command, and neither run it nor reserve cores
     #[arg(long, conflicts_with = "pid")]
     dry_run: bool,
+    /// With --dry-run: for the machine of this name, as in 'EPYC 9755 x2', when it is idle; 'numa topo --machine list'
+    /// prints all names
+    #[arg(long, value_name = "NAME", requires = "dry_run")]
+    machine: Option<String>,
     /// Wait until enough cores are free, for at most SECONDS
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, value_parser = seconds)]
     wait: Option<Option<Duration>>,
@@ -212,7 +217,10 @@ impl RunArgs {
             note(format_args!("warning: {lack}"));
         }
         let (program, library) = program.clone().with_library()?;
-        let mut topology = topology(root, request)?;
+        let mut topology = match &self.machine {
+            Some(name) => named(name)?,
+            None => topology(root, request)?,
+        };
         if topology.allowed != topology.online && numakit_launch::isolate::remove_abandoned() {
             topology = self::topology(root, request)?;
         }
@@ -233,7 +241,10 @@ impl RunArgs {
             isolate: self.isolate,
         };
         if self.dry_run {
-            let launch = request.dry_run()?;
+            let launch = match self.machine {
+                Some(_) => request.dry_run_elsewhere()?,
+                None => request.dry_run()?,
+            };
             self.explain(&launch);
             self.say_weights(&topology, request.request);
             print(launch.command.shell())?;
@@ -312,7 +323,11 @@ impl RunArgs {
     fn cannot_see_others(&self, launch: &PreparedLaunch) -> bool {
         let is_contained = || Surroundings::own().runtime.is_container();
         let has_choice = || affinity().is_ok_and(|mask| mask != launch.plan.plan.cpus());
-        !self.share && numakit_registry::location::named().is_none() && is_contained() && has_choice()
+        !self.share
+            && self.machine.is_none()
+            && numakit_registry::location::named().is_none()
+            && is_contained()
+            && has_choice()
     }
 
     fn explain_plan(&self, plan: &ExplainedPlan) {

@@ -9,7 +9,10 @@ use numakit_bench::{BenchConditions, BenchResults, kept};
 use numakit_model::Topology;
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::bench::BenchStyle;
-use numakit_terminal::topology::{TreeStyle, hardware, in_ascii, measured, svg, tree};
+use numakit_terminal::topology::{
+    TreeStyle, hardware, in_ascii, measured, named_machines, summary, svg, tree,
+};
+use numakit_topology::synthetic::presets::{self, Preset};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,13 +22,13 @@ const WIDTH: usize = 100;
 /// Show the topology: packages, nodes, caches, cores and distances
 ///
 /// Without an option, it is printed as a tree. --sysroot shows another machine from a capture,
-/// --synthetic a machine from a description.
+/// --synthetic a machine from a description, --machine one of many machines by the name of its processors.
 ///
 /// --measured shows results of 'numa bench latency' beside the distances that the firmware states (ACPI SLIT), both with 10
 /// for local memory, and says which pairs differ by more than 25 %, and whether another node is nearer. Results of another
 /// machine are compared if this one has their nodes. With --json it writes {version, same_machine, processor, machine,
 /// latency and bandwidth: {name, unit, rows, columns, cells}, pairs: [{from, to, firmware, measured, latency, bandwidth, ratio,
-/// disagrees}], orders: [{from, stated, measured}]}; same_machine is null with --synthetic.
+/// disagrees}], orders: [{from, stated, measured}]}; same_machine is null with --synthetic and --machine.
 #[derive(Debug, Args)]
 pub struct TopoArgs {
     /// Write JSON
@@ -44,12 +47,18 @@ pub struct TopoArgs {
     /// in a .json file
     #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with = "sysroot")]
     synthetic: Option<String>,
+    /// Show the machine of this name, as in 'EPYC 9755 x2'; 'list' prints all names
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["sysroot", "synthetic"])]
+    machine: Option<String>,
 }
 
 impl TopoArgs {
     /// Prints the topology.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
-        let topology = machine(self.synthetic.as_deref(), global)?;
+        if self.machine.as_deref() == Some("list") {
+            return self.print_machines();
+        }
+        let topology = described(self.synthetic.as_deref(), self.machine.as_deref(), global)?;
         if let Some(path) = &self.measured {
             self.print_measured(path, &topology, global)?;
         } else if self.json {
@@ -66,11 +75,21 @@ impl TopoArgs {
         Ok(ExitCode::SUCCESS)
     }
 
+    fn print_machines(&self) -> anyhow::Result<ExitCode> {
+        if self.json || self.hardware || self.svg.is_some() || self.measured.is_some() {
+            bail!("--machine list has no other form; omit the other options, or name a machine");
+        }
+        let machines: Vec<Preset> = presets::all().collect::<Result<_, _>>()?;
+        let row = |machine: &Preset| (machine.name, machine.year, summary(&machine.topology));
+        print(named_machines(&machines.iter().map(row).collect::<Vec<_>>()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
     fn print_measured(&self, path: &Path, topology: &Topology, global: &GlobalArgs) -> anyhow::Result<()> {
         let results = BenchResults::read(path)?;
         let distances = measured_distances(topology, &results).with_context(|| path.display().to_string())?;
         // A description has no processor by which it could be told from others.
-        let same = match self.synthetic {
+        let same = match self.synthetic.as_ref().or(self.machine.as_ref()) {
             Some(_) => None,
             None => Some(results.machine_key == kept::key_of(&global.root()?, topology)),
         };
@@ -93,14 +112,27 @@ impl TopoArgs {
     }
 }
 
-/// The described machine, or the one that the global options select.
-pub(crate) fn machine(synthetic: Option<&str>, global: &GlobalArgs) -> anyhow::Result<Topology> {
-    match synthetic {
-        Some(description) => match numakit_topology::synthetic::load(description) {
+/// The described or named machine, or the one that the global options select.
+pub(crate) fn described(
+    synthetic: Option<&str>,
+    name: Option<&str>,
+    global: &GlobalArgs,
+) -> anyhow::Result<Topology> {
+    match (synthetic, name) {
+        (Some(description), _) => match numakit_topology::synthetic::load(description) {
             Ok(topology) => Ok(topology),
             Err(error) => bail!("--synthetic: {error}"),
         },
-        None => numakit_topology::read(&global.root()?).context("cannot read the topology"),
+        (None, Some(name)) => named(name),
+        (None, None) => numakit_topology::read(&global.root()?).context("cannot read the topology"),
+    }
+}
+
+/// The machine of a name.
+pub(crate) fn named(name: &str) -> anyhow::Result<Topology> {
+    match presets::find(name) {
+        Ok(machine) => Ok(machine.topology),
+        Err(error) => bail!("--machine: {error}"),
     }
 }
 

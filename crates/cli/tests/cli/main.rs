@@ -31,6 +31,7 @@ mod homes;
 mod live;
 mod live_files;
 mod locale;
+mod machines;
 mod man;
 mod mark;
 mod mcp;

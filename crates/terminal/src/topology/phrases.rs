@@ -36,7 +36,9 @@ pub fn summary(t: &Topology) -> String {
     parts.push(count(t.nodes.len(), "node"));
     parts.push(count(t.cores.len(), "core"));
     parts.push(count(t.online.len(), "PU"));
-    parts.extend(t.memory_kb().map(memory));
+    // A sum of some nodes would read as all of the memory.
+    let is_stated = t.nodes.iter().all(|node| node.memory_kb.is_some());
+    parts.extend(t.memory_kb().filter(|_| is_stated).map(memory));
     parts.join(", ")
 }
 

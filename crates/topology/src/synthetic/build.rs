@@ -1,12 +1,14 @@
 //! Builds the machine of a description.
 
+mod distances;
+
 use super::DescriptionError;
 use super::grammar::{
     DEFAULT_MEMORY_KB, SyntheticLevel, SyntheticMachine, SyntheticNumbering, SyntheticPart,
 };
 use crate::boards;
 use crate::json::{MAX_CPUS, MAX_NODES};
-use numakit_model::topology::{Cache, CacheKind, Core, Device, Distances, Node, Package};
+use numakit_model::topology::{Cache, CacheKind, Core, Device, Node, Package};
 use numakit_model::{CpuSet, Topology};
 
 type Result<T> = std::result::Result<T, DescriptionError>;
@@ -27,6 +29,8 @@ struct Shape<'a> {
     levels: Vec<(SyntheticPart, SyntheticLevel, usize)>,
     cores: usize,
     threads: usize,
+    /// The CPU of each thread of each core, where the facts of a machine list them.
+    listed: Vec<u32>,
     description: &'a SyntheticMachine,
 }
 
@@ -34,7 +38,7 @@ pub fn build(description: &SyntheticMachine, text: &str) -> Result<Topology> {
     let shape = Shape::of(description)?;
     let nodes = shape.nodes();
     let distances = shape.distances(&nodes)?;
-    let online = CpuSet::range(0, (shape.cores * shape.threads) as u32 - 1);
+    let online = shape.cpus(0..shape.cores);
     let mut topology = Topology {
         origin: format!("synthetic {text}"),
         page_size: 4096,
@@ -56,7 +60,7 @@ pub fn build(description: &SyntheticMachine, text: &str) -> Result<Topology> {
         caches: shape.caches(),
         devices: shape.devices(&nodes)?,
         nodes,
-        distances: Some(distances),
+        distances,
         ..Topology::default()
     };
     topology.notes.extend(shape.assumed_numbering());
@@ -67,7 +71,7 @@ pub fn build(description: &SyntheticMachine, text: &str) -> Result<Topology> {
     topology.units.retain(|unit| core_of(unit).is_ok_and(|at| cores[at].cpus != *unit));
     topology.boards = boards::find(&topology);
     let named = shape.total(SyntheticPart::Board).unwrap_or(1);
-    if named > 1 && topology.boards.len() != named {
+    if named > 1 && topology.distances.is_some() && topology.boards.len() != named {
         topology.notes.push(format!("the distances do not distinguish the {named} boards"));
     }
     Ok(topology)
@@ -111,7 +115,12 @@ impl<'a> Shape<'a> {
         }
         let of = |part| with_totals.iter().find(|(p, ..)| *p == part).map_or(1, |(.., total)| *total);
         let (cores, pus) = (of(SyntheticPart::Core), of(SyntheticPart::Pu));
-        Ok(Self { cores, threads: pus / cores, levels: with_totals, description })
+        let threads = pus / cores;
+        let listed = match &description.facts {
+            Some(facts) => facts.cpu_numbers(cores, threads, description.is_sequential())?,
+            None => Vec::new(),
+        };
+        Ok(Self { cores, threads, listed, levels: with_totals, description })
     }
 
     fn total(&self, part: SyntheticPart) -> Option<usize> {
@@ -120,6 +129,9 @@ impl<'a> Shape<'a> {
 
     /// The CPU number of a hardware thread.
     fn cpu(&self, core: usize, thread: usize) -> u32 {
+        if let Some(number) = self.listed.get(core * self.threads + thread) {
+            return *number;
+        }
         let in_package = self.cores / self.total(SyntheticPart::Package).unwrap_or(1);
         let number = match self.description.numbering.unwrap_or(DEFAULT_NUMBERING) {
             SyntheticNumbering::Sequential => core * self.threads + thread,
@@ -162,7 +174,7 @@ impl<'a> Shape<'a> {
     fn core_list(&self) -> Vec<Core> {
         let in_package = self.cores / self.total(SyntheticPart::Package).unwrap_or(1);
         let core = |at: usize| Core {
-            os_index: Some((at % in_package) as u32),
+            os_index: self.description.facts.is_none().then_some((at % in_package) as u32),
             cpus: self.cpus(at..at + 1),
             kind: None,
         };
@@ -173,35 +185,36 @@ impl<'a> Shape<'a> {
 
     fn caches(&self) -> Vec<Cache> {
         let mut caches = Vec::new();
-        let mut add = |level, kind, size, groups: Vec<CpuSet>| {
-            let ways = Some(if level == 1 { 8 } else { 16 });
-            let cache = |cpus| Cache { level, kind, size: Some(size), line_size: Some(LINE), ways, cpus };
+        let is_known = self.description.facts.is_some();
+        let mut add = |level, kind, size: Option<u64>, usual, groups: Vec<CpuSet>| {
+            let size = size.or_else(|| (!is_known).then_some(usual));
+            let ways = (!is_known).then_some(if level == 1 { 8 } else { 16 });
+            let line_size = (!is_known).then_some(LINE);
+            let cache = |cpus| Cache { level, kind, size, line_size, ways, cpus };
             caches.extend(groups.into_iter().map(cache));
         };
+        let has_unit = self.total(SyntheticPart::Unit).is_some();
         for (part, level, _) in &self.levels {
+            let groups = || self.groups(*part);
             match part {
-                SyntheticPart::L3 => {
-                    add(3, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L3), self.groups(*part))
-                }
-                SyntheticPart::L2 => {
-                    add(2, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L2), self.groups(*part))
-                }
+                SyntheticPart::L3 => add(3, CacheKind::Unified, level.size, DEFAULT_L3, groups()),
+                SyntheticPart::L2 => add(2, CacheKind::Unified, level.size, DEFAULT_L2, groups()),
                 SyntheticPart::Unit => {
-                    add(1, CacheKind::Instruction, UNIT_L1I, self.groups(*part));
+                    add(1, CacheKind::Instruction, None, UNIT_L1I, groups());
                     if self.total(SyntheticPart::L2).is_none() {
-                        add(2, CacheKind::Unified, level.size.unwrap_or(UNIT_L2), self.groups(*part));
+                        add(2, CacheKind::Unified, level.size, UNIT_L2, groups());
                     }
                 }
                 SyntheticPart::Core => {
                     if let Some(size) = level.l1 {
-                        add(1, CacheKind::Data, size, self.groups(*part));
-                        // A unit has one cache for all of its cores.
-                        if self.total(SyntheticPart::Unit).is_none() {
-                            add(1, CacheKind::Instruction, size, self.groups(*part));
-                        }
+                        add(1, CacheKind::Data, level.l1, size, groups());
+                    }
+                    // A unit has one instruction cache for all of its cores.
+                    if let Some(size) = level.l1i.or(level.l1).filter(|_| !has_unit) {
+                        add(1, CacheKind::Instruction, Some(size), size, groups());
                     }
                     if let Some(size) = level.l2 {
-                        add(2, CacheKind::Unified, size, self.groups(*part));
+                        add(2, CacheKind::Unified, level.l2, size, groups());
                     }
                 }
                 _ => {}
@@ -212,99 +225,32 @@ impl<'a> Shape<'a> {
     }
 
     fn nodes(&self) -> Vec<Node> {
+        let facts = self.description.facts.as_ref();
+        let usual = facts.is_none().then_some(DEFAULT_MEMORY_KB);
         let level = self.levels.iter().find(|(part, ..)| *part == SyntheticPart::Node);
-        let memory = level.and_then(|(_, level, _)| level.memory_kb).unwrap_or(DEFAULT_MEMORY_KB);
+        let memory = level.and_then(|(_, level, _)| level.memory_kb).or(usual);
         let near = self.groups(SyntheticPart::Node).into_iter().map(|cpus| (cpus, memory));
         let far = self.description.far.iter();
-        let far = far.flat_map(|far| (0..far.count).map(|_| (CpuSet::new(), far.memory_kb)));
-        let node = |((cpus, memory), os_index)| Node {
-            os_index,
-            cpus,
-            memory_kb: Some(memory),
-            free_kb: Some(memory),
-            ..Node::default()
+        let far = far.flat_map(|far| (0..far.count).map(move |_| (CpuSet::new(), far.memory_kb.or(usual))));
+        let node = |((cpus, memory), at)| {
+            let os_index = facts.map_or(at as u32, |facts| facts.node_number(at));
+            let memory_kb = facts.and_then(|facts| facts.memory_of(os_index)).or(memory);
+            // How much of the memory of a real machine is free is unknown.
+            let free_kb = memory_kb.filter(|_| facts.is_none());
+            Node { os_index, cpus, memory_kb, free_kb, ..Node::default() }
         };
         near.chain(far.take(MAX_NODES + 1)).zip(0..).map(node).collect()
     }
 
     fn devices(&self, nodes: &[Node]) -> Result<Vec<Device>> {
         let device = |((at, class, node), bus): (&(usize, String, u32), usize)| {
-            if *node as usize >= nodes.len() {
+            if !nodes.iter().any(|known| known.os_index == *node) {
                 let fix = format!("the nodes are 0 to {}", nodes.len() - 1);
                 return Err(DescriptionError::new(*at, format!("there is no node {node}"), fix));
             }
             Ok(Device { name: format!("pci 0000:{bus:02x}:00.0"), class: class.clone(), node: Some(*node) })
         };
         self.description.devices.iter().zip(1..).map(device).collect()
-    }
-
-    fn distances(&self, nodes: &[Node]) -> Result<Distances> {
-        if nodes.len() > MAX_NODES {
-            let at = self.description.far.last().map_or(0, |far| far.at);
-            let fix = format!("make it at most {MAX_NODES} nodes");
-            return Err(DescriptionError::new(at, "too many nodes", fix));
-        }
-        let near = self.total(SyntheticPart::Node).unwrap_or(1);
-        let steps = self.steps(near)?;
-        let far = self.far_nodes(near);
-        let base =
-            |a: usize, b: usize| steps.iter().find(|(span, _)| a / span == b / span).map_or(10, |s| s.1);
-        let home = |at: usize| far.get(at.wrapping_sub(near)).map_or((at, at, 0), |f| *f);
-        let value = |a: usize, b: usize| {
-            if a == b {
-                return steps[0].1;
-            }
-            let ((a_first, a_last, a_added), (b_first, b_last, b_added)) = (home(a), home(b));
-            base(a_first.min(b_first), a_last.max(b_last)).saturating_add(a_added + b_added).min(255)
-        };
-        let rows = (0..nodes.len()).map(|a| (0..nodes.len()).map(|b| value(a, b)).collect()).collect();
-        Distances::new((0..nodes.len() as u32).collect(), rows)
-            .map_err(|why| DescriptionError::new(0, why.to_string(), "make the machine smaller"))
-    }
-
-    /// Each distance with the number of consecutive nodes that it applies to: 1 for the node itself,
-    /// then the parts that have several nodes, from the inside out, and the machine last.
-    fn steps(&self, near: usize) -> Result<Vec<(usize, u32)>> {
-        let outside = self.levels.iter().take_while(|(part, ..)| *part != SyntheticPart::Node);
-        let mut spans: Vec<usize> = outside.map(|(.., total)| near / total).chain([near]).collect();
-        spans.retain(|&span| span > 1);
-        spans.sort_unstable();
-        spans.dedup();
-        let boards = self.total(SyntheticPart::Board).unwrap_or(1) > 1;
-        let (at, values) = match &self.description.distances {
-            Some((at, values)) => (*at, values.clone()),
-            None => match (spans.len(), boards) {
-                (0, _) => (0, vec![10]),
-                (_, false) => (0, vec![10, 20]),
-                (1, true) => (0, vec![10, 100]),
-                (_, true) => (0, vec![10, 20, 100]),
-            },
-        };
-        if values.len() > spans.len() + 1 {
-            let max = spans.len() + 1;
-            let fix = format!("give at most {max}: local first, the whole machine last");
-            let problem = format!("{} distances are more than this machine's {max} steps", values.len());
-            return Err(DescriptionError::new(at, problem, fix));
-        }
-        let lacking = spans.len() + 1 - values.len();
-        // Parts without a value have that of the next outer part.
-        let value = |step: usize| values[(step + 1).saturating_sub(lacking).max(1).min(values.len() - 1)];
-        let outer = spans.iter().enumerate().map(|(step, &span)| (span, value(step)));
-        Ok(std::iter::once((1, values[0])).chain(outer).collect())
-    }
-
-    /// For each node without CPUs, the first and last node of its package, and the number that is added to its distance.
-    /// These nodes are spread evenly over the packages.
-    fn far_nodes(&self, near: usize) -> Vec<(usize, usize, u32)> {
-        let packages = self.total(SyntheticPart::Package).unwrap_or(1);
-        let one = |at: usize, count: usize, added: u32| {
-            let package = at * packages / count;
-            let first = package * near / packages;
-            let last = ((package + 1) * near).div_ceil(packages) - 1;
-            (first, last.max(first), added)
-        };
-        let groups = self.description.far.iter();
-        groups.flat_map(|f| (0..f.count as usize).map(move |at| one(at, f.count as usize, f.added))).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parses a description.
 
 use super::DescriptionError;
+use super::facts::Facts;
 use crate::json::MAX_CPUS;
 use numakit_model::{CpuSet, suggest};
 
@@ -42,6 +43,8 @@ pub struct SyntheticLevel {
     pub memory_kb: Option<u64>,
     pub size: Option<u64>,
     pub l1: Option<u64>,
+    /// The instruction cache, where it has another size.
+    pub l1i: Option<u64>,
     pub l2: Option<u64>,
 }
 
@@ -50,7 +53,7 @@ pub struct SyntheticLevel {
 pub struct Far {
     pub count: u32,
     pub at: usize,
-    pub memory_kb: u64,
+    pub memory_kb: Option<u64>,
     /// Added to the distance from the package that the node belongs to.
     pub added: u32,
 }
@@ -72,6 +75,15 @@ pub struct SyntheticMachine {
     pub devices: Vec<(usize, String, u32)>,
     pub offline: Option<(usize, CpuSet)>,
     pub allowed: Option<(usize, CpuSet)>,
+    /// Of a machine that exists.
+    pub facts: Option<Facts>,
+}
+
+impl SyntheticMachine {
+    /// Whether the PUs of a core have consecutive numbers.
+    pub fn is_sequential(&self) -> bool {
+        self.numbering == Some(SyntheticNumbering::Sequential)
+    }
 }
 
 /// Memory of a node without `mem=`: 16 GiB.
@@ -136,7 +148,7 @@ fn level(description: &mut SyntheticMachine, at: usize, name: &str, rest: &str) 
         description.far.push(Far {
             count,
             at,
-            memory_kb: attributes.take_memory("mem")?.unwrap_or(DEFAULT_MEMORY_KB),
+            memory_kb: attributes.take_memory("mem")?,
             added: attributes.take_number("far")?.unwrap_or(10),
         });
         return attributes.finish("a node without CPUs can have cpuless, mem=SIZE and far=NUMBER");
@@ -158,8 +170,9 @@ fn level(description: &mut SyntheticMachine, at: usize, name: &str, rest: &str) 
         }
         SyntheticPart::Core => {
             level.l1 = attributes.take_size("l1")?;
+            level.l1i = attributes.take_size("l1i")?;
             level.l2 = attributes.take_size("l2")?;
-            "a core can have l1=SIZE and l2=SIZE"
+            "a core can have l1=SIZE, l1i=SIZE and l2=SIZE"
         }
         _ => "only node, l3, l2, unit and core have attributes",
     };
@@ -347,7 +360,7 @@ impl<'a> Attributes<'a> {
 }
 
 /// `32G`, `32GiB`, `0`: binary units; a bare number is bytes.
-fn size(text: &str) -> Option<u64> {
+pub fn size(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let shift = match unit.strip_suffix("iB").unwrap_or(unit) {
