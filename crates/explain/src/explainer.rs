@@ -167,7 +167,7 @@ impl Explainer {
     /// Takes the samples since the last call. Call it every few milliseconds: the registers of a sample belong to what
     /// memory contains at that moment.
     pub fn drain(&mut self) -> Result<(), MethodError> {
-        let Self { method, collector, processes, residence, late, pace, keeps_ended, .. } = self;
+        let Self { method, collector, processes, residence, accounts, late, pace, keeps_ended, .. } = self;
         let mut ended = Vec::new();
         if let Some(log) = &mut self.log {
             log.drain(&mut |record| processes.log(record));
@@ -178,6 +178,11 @@ impl Explainer {
         let mut located = from;
         let result = method.drain(&mut |event| match event {
             MethodEvent::Sample(sample) => {
+                // Series have no accounts.
+                if *keeps_ended {
+                    let thread = (sample.process, sample.thread);
+                    accounts.sampled(thread, sample.time, sample.in_kernel, sample.weight);
+                }
                 collector.touch_sampled(sample, processes);
                 if sample.in_kernel || is_disturbed {
                     return;
@@ -277,6 +282,7 @@ impl Explainer {
         let start = clock::monotonic();
         let processes = self.processes.numbers();
         self.accounts.visit(&processes, start);
+        let end = clock::monotonic();
         self.huge_pages.visit(&SysRoot::host(), &processes, start);
         self.policies.visit(&SysRoot::host(), &processes, start);
         self.cpu_waits.iter_mut().for_each(|watch| watch.visit(&processes, start));
@@ -284,8 +290,8 @@ impl Explainer {
         if !self.hints.as_ref().is_some_and(HintWindows::is_open) {
             self.residence.visit(&processes, start);
         }
-        let end = clock::monotonic();
-        self.visited = end;
+        // All others than the accounts bound their own time: a look at large memory is no reason to miss the end of a thread.
+        self.visited = clock::monotonic();
         self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));
     }
 }

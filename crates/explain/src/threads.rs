@@ -8,7 +8,7 @@ use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::machine::numbers;
 use numakit_sys::{SysRoot, sched};
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Ticks in which the kernel counts CPU time, in ns. The same on all architectures that numakit knows.
 pub(crate) const TICK: u64 = 10_000_000;
@@ -44,13 +44,38 @@ pub struct ThreadAccounts {
     threads: HashMap<(u32, u32), Account>,
     /// User mode and kernel of whole processes: at their first visit and at the last, with the threads that have ended.
     processes: HashMap<u32, [[u64; 2]; 2]>,
+    /// User mode and kernel by samples, since the account of the thread was read last. A thread that ends takes its account
+    /// with it, and then this is all that is known.
+    unread: HashMap<(u32, u32), [u64; 2]>,
+    /// Processes that ran before they were observed and are to be visited for the first time.
+    joining: HashSet<u32>,
     visits: u64,
 }
 
 impl ThreadAccounts {
     /// Accounts of a command from its start, or of a running process from now on.
     pub fn new(root: &SysRoot, from_start: bool) -> Self {
-        Self { root: root.clone(), from_start, threads: HashMap::new(), processes: HashMap::new(), visits: 0 }
+        Self {
+            root: root.clone(),
+            from_start,
+            threads: HashMap::new(),
+            processes: HashMap::new(),
+            unread: HashMap::new(),
+            joining: HashSet::new(),
+            visits: 0,
+        }
+    }
+
+    /// Counts a process from its next visit on, since it ran before it was observed.
+    pub fn join(&mut self, pid: u32) {
+        self.joining.insert(pid);
+    }
+
+    /// Adds the CPU time that a sample of a thread stands for. `time` is when it was taken, in ns.
+    pub fn sampled(&mut self, thread: (u32, u32), time: u64, in_kernel: bool, weight: u64) {
+        if self.threads.get(&thread).is_none_or(|account| time > account.until) {
+            self.unread.entry(thread).or_default()[usize::from(in_kernel)] += weight;
+        }
     }
 
     /// Reads the accounts of all threads of these processes. `now` is the time in ns. Threads that have ended keep what
@@ -60,19 +85,20 @@ impl ThreadAccounts {
         for &pid in processes {
             let root = self.root.clone();
             let process = TaskDir::of(&root, pid);
+            // Processes and threads that appear later started in between; their counts are all new.
+            let is_new = (self.from_start || self.visits > 1) && !self.joining.remove(&pid);
             if let Ok(stat) = process.stat() {
                 let now = [stat.user, stat.own[2].saturating_sub(stat.user)].map(|ticks| ticks * TICK);
-                let is_new = self.from_start || self.visits > 1;
                 let first = if is_new { [0; 2] } else { now };
                 self.processes.entry(pid).or_insert([first, now])[1] = now;
             }
             for tid in process.threads().unwrap_or_default() {
-                self.read(&process.thread(tid), pid, tid, now);
+                self.read(&process.thread(tid), (pid, tid), now, is_new);
             }
         }
     }
 
-    fn read(&mut self, thread: &TaskDir<'_>, pid: u32, tid: u32, now: u64) {
+    fn read(&mut self, thread: &TaskDir<'_>, key: (u32, u32), now: u64, is_new: bool) {
         let Ok(stat) = thread.stat() else { return };
         if stat.exited {
             return;
@@ -86,12 +112,11 @@ impl ThreadAccounts {
             runnable: schedule.next().unwrap_or(0),
             faults: stat.own[0].saturating_add(stat.own[1]),
         };
-        // Threads that appear later started in between; their counts are all new.
-        let before = if self.from_start || self.visits > 1 { Counts::default() } else { counts };
+        let before = if is_new { Counts::default() } else { counts };
         let lived = ran.saturating_add(counts.runnable);
         let since = if before == counts { now } else { now.saturating_sub(lived) };
         let name = stat.name();
-        let account = self.threads.entry((pid, tid)).or_insert_with(|| Account {
+        let account = self.threads.entry(key).or_insert_with(|| Account {
             name: name.clone(),
             since,
             before,
@@ -100,11 +125,12 @@ impl ThreadAccounts {
             cpus: None,
         });
         // Another machine's threads cannot be asked.
-        let cpus = self.root.is_host().then(|| sched::affinity_of(tid).ok()).flatten();
+        let cpus = self.root.is_host().then(|| sched::affinity_of(key.1).ok()).flatten();
         account.cpus = cpus.or(account.cpus.take());
         account.name = name;
         account.until = now;
         account.now = counts;
+        self.unread.remove(&key);
     }
 
     /// The name of a thread.
@@ -154,12 +180,22 @@ impl ThreadAccounts {
         seen
     }
 
-    /// What processes used beyond the time of those threads that were seen.
+    /// What processes used beyond the time of those threads that were seen: by the account of the process, which has the
+    /// threads that have ended, or by samples that came since the last account, whichever knows of more.
     fn unseen(&self) -> [u64; 3] {
-        self.processes.iter().fold([0; 3], |sum, (pid, [first, last])| {
-            let seen = self.seen(Some(*pid));
-            let rest = |at: usize, seen: u64| (last[at] - first[at].min(last[at])).saturating_sub(seen);
-            [sum[0] + rest(0, seen.user), sum[1] + rest(1, seen.kernel), 0]
+        let mut sampled: HashMap<u32, [u64; 2]> = HashMap::new();
+        for ((pid, _), [user, kernel]) in &self.unread {
+            let of_process = sampled.entry(*pid).or_default();
+            *of_process = [of_process[0] + user, of_process[1] + kernel];
+        }
+        let processes: BTreeSet<u32> = self.processes.keys().chain(sampled.keys()).copied().collect();
+        processes.into_iter().fold([0; 3], |sum, pid| {
+            let seen = self.seen(Some(pid));
+            let [first, last] = self.processes.get(&pid).copied().unwrap_or_default();
+            let by_samples = sampled.get(&pid).copied().unwrap_or_default();
+            let rest = |at: usize, seen: u64| last[at].saturating_sub(first[at]).saturating_sub(seen);
+            let more = |at: usize, seen: u64| rest(at, seen).max(by_samples[at]);
+            [sum[0] + more(0, seen.user), sum[1] + more(1, seen.kernel), 0]
         })
     }
 
@@ -245,6 +281,37 @@ mod tests {
         assert_eq!(accounts.total(None), ThreadTimes { user: 50 * MS, faults: 3, ..ThreadTimes::default() });
         assert_eq!((accounts.name(7, 8), accounts.name(7, 9)), (Some("w 8"), None));
         assert_eq!(accounts.busy(1).collect::<Vec<_>>(), [(7, 8)]);
+    }
+
+    #[test]
+    fn a_process_that_ends_before_the_second_visit_has_the_time_of_its_samples() {
+        let root = machine();
+        let mut accounts = ThreadAccounts::new(&root, false);
+        accounts.visit(&[7], 1000 * MS);
+        // The first one is in the account already.
+        for (time, in_kernel) in [(999, false), (1005, false), (1010, false), (1015, true)] {
+            accounts.sampled((7, 7), time * MS, in_kernel, 5 * MS);
+        }
+        let expected = ThreadTimes { user: 10 * MS, kernel: 5 * MS, ..ThreadTimes::default() };
+        assert_eq!(accounts.total(None), expected);
+        // The account of a thread that still runs has all of it.
+        root.change(|tree| thread(tree, 7, [33, 11], 100, "440000000 50000000 9\n"));
+        accounts.visit(&[7], 1050 * MS);
+        let read = accounts.total(None);
+        assert_eq!((read.user, read.kernel, read.asleep), (30 * MS, 10 * MS, 10 * MS));
+        // Of a thread that nobody visited, samples are all that is known.
+        accounts.sampled((9, 9), 1060 * MS, false, 5 * MS);
+        assert_eq!(accounts.total(None).user, 35 * MS);
+    }
+
+    #[test]
+    fn a_process_that_joins_counts_from_then_on() {
+        let root = machine();
+        let mut accounts = ThreadAccounts::new(&root, false);
+        accounts.visit(&[], 1000 * MS);
+        accounts.join(7);
+        accounts.visit(&[7], 1100 * MS);
+        assert_eq!(accounts.total(None), ThreadTimes::default());
     }
 
     #[test]

@@ -221,6 +221,23 @@ fn a_running_process_is_observed_until_it_ends_or_the_time_is_over() {
 }
 
 #[test]
+fn a_process_that_ends_while_it_is_observed_has_the_time_of_its_samples() {
+    let folder = Folder::new("explain-ended");
+    let spin = ["0.4", "sh", "-c", "while :; do :; done"];
+    let running = Started::of(Command::new("timeout").args(spin).stdin(Stdio::null()));
+    let done = folder.run(&format!("explain --for 60s --json - --pid {}", running.id()));
+    if done.code == 2 {
+        // It may have ended before anybody looked at it.
+        return numakit_skips::SAMPLES.skip(&done.err);
+    }
+    let result: Value = serde_json::from_str(&done.out).unwrap();
+    let samples = result["samples"]["total"].as_u64().unwrap();
+    let used = result["threads"]["user"].as_u64().unwrap();
+    // 199 samples in a second.
+    assert!(used >= samples * 5_000_000, "{samples} samples, {used} ns");
+}
+
+#[test]
 fn all_that_runs_below_a_process_is_observed() {
     let folder = Folder::new("explain-family");
     // A child and a grandchild are busy before anybody observes them; their parents sleep.

@@ -252,6 +252,8 @@ impl Explainer {
     pub fn explained(&mut self, complete: bool, exit_status: Option<i32>) -> Explained {
         self.collector.attribute_blocks();
         self.take_hint_faults();
+        let processes = self.processes.numbers();
+        self.accounts.visit(&processes, clock::monotonic());
         if complete {
             self.hints.iter_mut().for_each(HintWindows::close);
         }
