@@ -369,9 +369,12 @@ impl Collector {
             MemoryKind::Code | MemoryKind::File | MemoryKind::Kernel => MemoryPart::File,
             MemoryKind::Shared => MemoryPart::Shared,
         };
-        let object = self.objects.place(sample.process, found.map(|found| found.id));
+        let object = self.objects.place(sample.process, found.map(|found| found.id), processes);
         if self.lists {
             found.into_iter().for_each(|found| self.blocks.note(object, found.found_as));
+            if part == MemoryPart::Shared {
+                self.objects.share(object);
+            }
         }
         ObservedAccess { address, size, kind, rule, object, home: None, part }
     }
@@ -381,8 +384,9 @@ impl Collector {
         self.objects.named(processes)
     }
 
-    /// The process and the object at a place of the list; `None` if the process has executed a different program since.
-    pub fn listed(&self, place: u32) -> Option<(u32, ObjectId)> {
+    /// The processes and their objects that are one at a place of the list, without processes that have executed a different
+    /// program since.
+    pub fn listed(&self, place: u32) -> impl Iterator<Item = (u32, ObjectId)> {
         self.objects.at(place)
     }
 
@@ -400,7 +404,7 @@ impl Collector {
         let mut ahead = |line: u64| {
             if last.0 != line * LINE / PAGE {
                 let found = processes.object(sample, line * LINE).map(|found| found.id);
-                last = (line * LINE / PAGE, self.objects.place(sample.process, found));
+                last = (line * LINE / PAGE, self.objects.place(sample.process, found, processes));
             }
             LineAhead { line, object: last.1, home: None }
         };

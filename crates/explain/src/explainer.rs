@@ -23,6 +23,7 @@ use numakit_sampling::{Method, MethodError, MethodEvent};
 use numakit_sys::allocation_log::AllocationLog;
 use numakit_sys::clock::EndedUsage;
 use numakit_sys::{SysRoot, clock};
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// Threads are looked at this often, and at most for a twentieth of the time.
@@ -71,6 +72,9 @@ pub struct Explainer {
     projected: Option<ProjectedMachine>,
     /// The windows in which hint faults are taken, if the user asked for hint faults.
     hints: Option<HintWindows>,
+    /// The processes at the begin, and those that have ended.
+    first: Vec<u32>,
+    ended: HashSet<u32>,
     /// The log of what the program allocates, if the program writes one.
     log: Option<AllocationLog>,
     /// What children used that had ended before the observation began.
@@ -84,6 +88,7 @@ impl Explainer {
     pub fn new(method: Box<dyn Method>, observed: Observed, processes: &[u32], topology: Topology) -> Self {
         let mut explainer = Self::open(method, observed, topology);
         processes.iter().for_each(|process| explainer.processes.mapped(*process));
+        explainer.first = processes.to_vec();
         let watch = |first: &u32| CpuWaitWatch::new(&SysRoot::host(), *first, explainer.started);
         explainer.cpu_waits = processes.first().map(watch);
         explainer.visit();
@@ -158,10 +163,22 @@ impl Explainer {
             topology,
             projected: None,
             hints: None,
+            first: Vec::new(),
+            ended: HashSet::new(),
             log: None,
             ended_before: clock::ended_children(),
             cpu_waits: None,
         }
+    }
+
+    /// Also observes these processes, which run already, with those that descend from them. A process that is observed already
+    /// is left as it is, and one that has ended meanwhile is left out.
+    pub fn attach(&mut self, processes: &[u32]) -> Result<(), MethodError> {
+        for process in self.method.attach(processes)? {
+            self.accounts.join(process);
+            self.processes.mapped(process);
+        }
+        Ok(())
     }
 
     /// Takes the samples since the last call. Call it every few milliseconds: the registers of a sample belong to what
@@ -201,31 +218,17 @@ impl Explainer {
                     }
                 }
             }
-            MethodEvent::Fault(fault) => {
-                let by = collector.touch(fault, processes);
-                residence.touched.add(fault.process, fault.address, by);
-            }
-            MethodEvent::Touched(touch) => {
-                let node = touch.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
-                residence.touched.add_touch(touch.process, touch.address, touch.thread, node);
-            }
-            MethodEvent::Executed { process } => {
-                collector.forget(process, processes);
-                residence.touched.forget(process);
-                processes.executed(process);
-            }
-            MethodEvent::Mapped { process } => processes.mapped(process),
-            MethodEvent::Ended { process, thread } => {
-                if process == thread {
-                    processes.ended(process);
-                }
-                ended.extend((!*keeps_ended).then_some((process, thread)));
-            }
-            MethodEvent::Started { .. } => {}
+            other => take_news(other, collector, processes, residence, &mut ended),
         });
         self.collector.locate(&mut self.processes);
         self.take_hint_faults();
-        ended.into_iter().for_each(|(process, thread)| self.forget_thread(process, thread));
+        for (process, thread) in ended {
+            if !self.keeps_ended {
+                self.forget_thread(process, thread);
+            } else if process == thread {
+                self.ended.insert(process);
+            }
+        }
         let end = clock::monotonic();
         self.pace.worked(from, end).into_iter().for_each(|each| self.collector.set_pace(each));
         if end.saturating_sub(self.visited) >= self.pause {
@@ -293,6 +296,39 @@ impl Explainer {
         // All others than the accounts bound their own time: a look at large memory is no reason to miss the end of a thread.
         self.visited = clock::monotonic();
         self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));
+    }
+}
+
+/// Notes what a method tells beside samples. Threads that have ended are added to `ended`.
+fn take_news(
+    event: MethodEvent<'_>,
+    collector: &mut Collector,
+    processes: &mut Processes,
+    residence: &mut Residence,
+    ended: &mut Vec<(u32, u32)>,
+) {
+    match event {
+        MethodEvent::Fault(fault) => {
+            let by = collector.touch(fault, processes);
+            residence.touched.add(fault.process, fault.address, by);
+        }
+        MethodEvent::Touched(touch) => {
+            let node = touch.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
+            residence.touched.add_touch(touch.process, touch.address, touch.thread, node);
+        }
+        MethodEvent::Executed { process } => {
+            collector.forget(process, processes);
+            residence.touched.forget(process);
+            processes.executed(process);
+        }
+        MethodEvent::Mapped { process } => processes.mapped(process),
+        MethodEvent::Ended { process, thread } => {
+            if process == thread {
+                processes.ended(process);
+            }
+            ended.push((process, thread));
+        }
+        MethodEvent::Sample(_) | MethodEvent::Started { .. } => {}
     }
 }
 

@@ -24,6 +24,7 @@ pub mod footprint;
 pub mod hint_faults;
 pub mod hint_windows;
 pub mod huge_pages;
+pub mod identity;
 pub mod member_path;
 pub mod memory_policies;
 pub mod object_use;
@@ -58,5 +59,5 @@ pub use flame::FlameGraph;
 pub use observation::{Observation, ObservedAccess, Waited};
 pub use report::{
     ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledObject,
-    SampledThread,
+    SampledThread, SeenProcess,
 };

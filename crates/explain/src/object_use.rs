@@ -144,8 +144,11 @@ fn use_of(object: u32, of: &[Placed<'_>], names: &mut dyn CodeNames) -> ObjectUs
     let mut used_by = if lines.is_empty() { functions } else { lines };
     used_by.truncate(MAX_CODE);
     let writes = accesses(of).filter(|(_, access)| access.writes()).count();
+    // Each process has it at other addresses.
+    let process = of.first().map_or(0, |(at, _)| at.process);
+    let is_of_one = of.iter().all(|(at, _)| at.process == process);
     let points: Vec<(u64, u32)> = accesses(of)
-        .filter(|(_, access)| access.line_of_object().is_some())
+        .filter(|(_, access)| is_of_one && access.line_of_object().is_some())
         .filter_map(|(at, access)| Some((access.address, at.cpu_node?)))
         .collect();
     let (home, moved) = homes(of);
@@ -153,7 +156,7 @@ fn use_of(object: u32, of: &[Placed<'_>], names: &mut dyn CodeNames) -> ObjectUs
         of.iter().filter_map(|(at, _)| Some((at.thread, at.cpu_node?))).collect();
     ObjectUse {
         object,
-        process: of.first().map_or(0, |(at, _)| at.process),
+        process,
         samples: of.len() as u64,
         time,
         home,
@@ -206,10 +209,10 @@ pub(crate) fn pairs(of: &[Placed<'_>]) -> Vec<NodeTime> {
 
 /// The last node of each page that samples saw, and how many of those that were seen twice have moved.
 fn homes(of: &[Placed<'_>]) -> (Vec<NodeShare>, Option<f64>) {
-    let mut pages: HashMap<u64, (u32, u64, bool)> = HashMap::new();
-    for (_, access) in accesses(of).filter(|(_, access)| access.line_of_object().is_some()) {
+    let mut pages: HashMap<(u32, u64), (u32, u64, bool)> = HashMap::new();
+    for (at, access) in accesses(of).filter(|(_, access)| access.line_of_object().is_some()) {
         if let Some(home) = access.home {
-            let page = pages.entry(access.address / PAGE).or_insert((home, 0, false));
+            let page = pages.entry((at.process, access.address / PAGE)).or_insert((home, 0, false));
             *page = (home, page.1 + 1, page.2 || page.0 != home);
         }
     }

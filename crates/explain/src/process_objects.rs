@@ -1,6 +1,9 @@
 //! The objects of one process: fed by its mappings, by the threads of samples, and by what it allocates.
 
+mod identity;
+
 use crate::collector::FoundAs;
+use crate::identity::FileId;
 use crate::objects::{
     AllocatingThread, DifferingCalls, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SHARED_MMAP,
     SiteBlocks, SiteCallers, SmallBlocks,
@@ -43,6 +46,7 @@ struct Module {
     /// The addresses of the module, from its first mapping to the end of its variables that are zero at first.
     addresses: Range<u64>,
     path: String,
+    file: FileId,
 }
 
 /// What one process has in memory, over time.
@@ -52,6 +56,8 @@ pub struct ProcessObjects {
     /// Mappings that the timeline has, by address.
     mapped: Vec<(Range<u64>, ObjectOrigin)>,
     modules: Vec<Module>,
+    /// The files that were mapped, by path.
+    mapped_files: HashMap<String, FileId>,
     /// When the mappings were read, in ns.
     read: u64,
     /// Ranges of code, by address.
@@ -77,6 +83,7 @@ impl ProcessObjects {
             timeline,
             mapped,
             modules,
+            mapped_files: HashMap::new(),
             code,
             read: 0,
             threads: HashMap::new(),
@@ -95,6 +102,9 @@ impl ProcessObjects {
             return;
         }
         self.modules = modules(mappings);
+        for mapping in mappings.iter().filter(|mapping| mapping.file.1 != 0) {
+            self.mapped_files.entry(mapping.name.to_string()).or_insert(mapping.file);
+        }
         let code = mappings.iter().filter(|mapping| mapping.executable);
         self.code = code.map(|mapping| mapping.range.clone()).collect();
         let is_java = self.modules.iter().any(|module| module.path.ends_with("/libjvm.so"));
@@ -343,7 +353,6 @@ fn name(path: &str) -> String {
 /// A module that may continue in the next mapping.
 struct OpenModule {
     module: Module,
-    file: ((u32, u32), u64),
     /// Whether it has code: other files are data.
     has_code: bool,
     /// Whether it has its memory without file.
@@ -357,7 +366,7 @@ fn modules(mappings: &[ProcessMapping]) -> Vec<Module> {
         let has_file = mapping.file.1 != 0;
         let Range { start, end } = mapping.range;
         match modules.last_mut() {
-            Some(last) if has_file && mapping.file == last.file && mapping.offset > 0 => {
+            Some(last) if has_file && mapping.file == last.module.file && mapping.offset > 0 => {
                 last.module.addresses.end = end;
                 last.has_code |= mapping.executable;
             }
@@ -371,9 +380,10 @@ fn modules(mappings: &[ProcessMapping]) -> Vec<Module> {
                 (last.module.addresses.end, last.has_rest) = (end, true);
             }
             _ if has_file && mapping.offset == 0 => {
-                let module = Module { addresses: start..end, path: mapping.name.to_string() };
+                let path = mapping.name.to_string();
+                let module = Module { addresses: start..end, path, file: mapping.file };
                 let has_code = mapping.executable;
-                modules.push(OpenModule { module, file: mapping.file, has_code, has_rest: false });
+                modules.push(OpenModule { module, has_code, has_rest: false });
             }
             _ => {}
         }

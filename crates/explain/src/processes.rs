@@ -6,6 +6,7 @@ mod logged;
 use crate::code::{CodeName, CodeNames};
 use crate::collector::{FoundAs, FoundObject, ObservedProcesses};
 use crate::fields::AddressedObject;
+use crate::identity::{ObjectIdentity, StartedProgram};
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
 use crate::process_objects::ProcessObjects;
@@ -56,6 +57,8 @@ pub struct Processes {
     symbols: Symbols,
     maps: HashMap<u32, PerfMap>,
     objects: HashMap<u32, ProcessObjects>,
+    /// The programs that processes run, as far as anybody asked for them.
+    programs: HashMap<u32, Option<StartedProgram>>,
     variables: VariableFiles,
     chains: CallChains,
     /// The start of programs that were executed lately, and the records of what they have allocated since.
@@ -112,6 +115,7 @@ impl Processes {
             symbols: Symbols::default(),
             maps: HashMap::new(),
             objects: HashMap::new(),
+            programs: HashMap::new(),
             variables: VariableFiles::default(),
             chains: CallChains::default(),
             recent: HashMap::new(),
@@ -173,6 +177,7 @@ impl Processes {
         self.open.remove(&pid);
         self.code.remove(&pid);
         self.objects.remove(&pid);
+        self.programs.remove(&pid);
         self.chains.forget(pid);
         self.calls.remove(&pid);
         self.pages.forget(pid);
@@ -220,6 +225,7 @@ impl Processes {
         self.code.remove(&pid);
         self.maps.remove(&pid);
         self.objects.remove(&pid);
+        self.programs.remove(&pid);
         self.changed.remove(&pid);
         self.recent.remove(&pid);
         self.sites.remove(&pid);
@@ -357,6 +363,13 @@ impl ObservedProcesses for Processes {
             Some(Some(process)) => self.chains.of(process, registers, stack),
             _ => [registers.ip].into(),
         }
+    }
+
+    fn identity(&mut self, process: u32, object: ObjectId) -> Option<ObjectIdentity> {
+        let Self { objects, programs, .. } = self;
+        let of = || StartedProgram::of(&SysRoot::host(), process);
+        let program = || programs.entry(process).or_insert_with(of).clone();
+        objects.get(&process)?.identity(object, program)
     }
 
     fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String> {

@@ -53,16 +53,31 @@ pub struct SampledThread {
     pub name: String,
 }
 
+/// A process that was observed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SeenProcess {
+    /// Its number.
+    pub pid: u32,
+    /// The name of its program; empty if it ended before it was read.
+    pub name: String,
+    /// Whether it began, or became one of those that were chosen, after the observation had begun.
+    pub joined: bool,
+    /// Whether it ended before the observation.
+    pub ended: bool,
+}
+
 /// An object that was accessed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SampledObject {
-    /// The process.
+    /// The first process that was seen to use it.
     pub pid: u32,
+    /// All of the processes that were seen to use it.
+    pub processes: Vec<u32>,
     /// What kind of object it is.
     pub kind: ObjectKind,
     /// How often it was allocated or mapped; 0 if that is not known.
     pub pieces: u64,
-    /// The maximum of its bytes at one time; 0 if they are not known.
+    /// The maximum of its bytes at one time; 0 if they are not known. What each process has for itself adds up.
     pub size: u64,
     /// Who allocated it, if it is blocks.
     #[serde(skip)]
@@ -101,6 +116,8 @@ pub struct ExplainReport {
     /// The answer.
     #[serde(flatten)]
     pub explanation: Explanation,
+    /// The processes. Their number counts, as each may have memory of its own.
+    pub processes: Vec<SeenProcess>,
     /// The threads; other values name them by their place here.
     pub threads_sampled: Vec<SampledThread>,
     /// What hint faults saw, if they were asked for.

@@ -130,6 +130,12 @@ pub trait Method: fmt::Debug + Send {
     /// milliseconds: the registers of a sample and the memory of its process match for a moment only.
     fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError>;
 
+    /// Also takes samples of these processes, which run already, and of their descendants. Returns those of them that were not
+    /// sampled before; what has ended is left out. Only performance events can do that: other methods add none.
+    fn attach(&mut self, _processes: &[u32]) -> Result<Vec<u32>, MethodError> {
+        Ok(Vec::new())
+    }
+
     /// What was lost so far.
     fn losses(&self) -> Losses;
 

@@ -38,11 +38,20 @@ pub struct PerfMethod {
     landing: Landing,
     /// The processes whose samples are taken, if the rings are those of all CPUs.
     only: Option<HashSet<u32>>,
+    /// The threads that are sampled and the CPUs of their events, if the method was attached to running processes.
+    attached: Option<AttachedThreads>,
     has_addresses: bool,
     faults_each: u32,
     faults: HashMap<u32, u32>,
     losses: Losses,
     sample: Sample,
+}
+
+/// Threads of running processes that are sampled.
+#[derive(Debug)]
+struct AttachedThreads {
+    threads: BTreeSet<u32>,
+    cpus: CpuSet,
 }
 
 impl PerfMethod {
@@ -94,7 +103,8 @@ impl PerfMethod {
         let needed = files(&cpus);
         if needed <= limit {
             let mut method = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
-            method.add_missed(&root, roots, threads.into_iter().collect(), &cpus)?;
+            method.attached = Some(AttachedThreads { threads: threads.into_iter().collect(), cpus });
+            method.add_missed(&root, roots)?;
             return Ok(method);
         }
         // One event on each CPU needs fewer files, but may be refused.
@@ -104,30 +114,32 @@ impl PerfMethod {
         }
     }
 
-    /// Adds the threads that were created by a listed thread before that was sampled. A thread that a record announces was
-    /// created later, and is sampled already.
-    fn add_missed(
-        &mut self,
-        root: &SysRoot,
-        roots: &[u32],
-        mut known: BTreeSet<u32>,
-        cpus: &CpuSet,
-    ) -> Result<(), MethodError> {
+    /// Adds the threads of these processes and of their descendants that are not sampled, and returns their numbers. A thread
+    /// that a record announces was created by a sampled one, and is sampled already.
+    fn add_missed(&mut self, root: &SysRoot, roots: &[u32]) -> Result<BTreeSet<u32>, MethodError> {
+        let Self { rings, first_touch, attached: Some(AttachedThreads { threads: known, cpus }), .. } = self
+        else {
+            return Ok(BTreeSet::new());
+        };
+        let mut added = BTreeSet::new();
         for _ in 0..MAX_LISTINGS {
+            // What has ended stays in the list until its parent takes its status.
+            let runs = |thread: &u32| TaskDir::of(root, *thread).stat().is_ok_and(|stat| !stat.exited);
+            let is_missed = |thread: &u32, known: &BTreeSet<u32>| !known.contains(thread) && runs(thread);
             let listed = threads_of(root, &tree::families(root, roots));
-            let is_new = |thread: &u32, known: &BTreeSet<u32>| !known.contains(thread);
-            if !listed.iter().any(|thread| is_new(thread, &known)) {
+            if !listed.iter().any(|thread| is_missed(thread, known)) {
                 break;
             }
             // A thread is in the list shortly before its record is written.
             std::thread::sleep(RECORD_DELAY);
-            known.extend(self.rings.started());
-            let missed: Vec<u32> = listed.into_iter().filter(|thread| is_new(thread, &known)).collect();
-            self.rings.add(&missed, cpus)?;
-            self.first_touch.iter_mut().try_for_each(|faults| faults.add(&missed, cpus))?;
-            known.extend(missed);
+            known.extend(rings.started());
+            let missed: Vec<u32> = listed.into_iter().filter(|thread| is_missed(thread, known)).collect();
+            rings.add(&missed, cpus)?;
+            first_touch.iter_mut().try_for_each(|faults| faults.add(&missed, cpus))?;
+            known.extend(&missed);
+            added.extend(missed);
         }
-        Ok(())
+        Ok(added)
     }
 
     /// Samples everything that runs on these CPUs.
@@ -176,6 +188,7 @@ impl PerfMethod {
             first_touch: None,
             landing,
             only: None,
+            attached: None,
             has_addresses: events.first().is_some_and(|event| event.has_addresses),
             faults_each: settings.faults,
             faults: HashMap::new(),
@@ -207,18 +220,11 @@ impl Method for PerfMethod {
     }
 
     fn drain(&mut self, take: &mut dyn FnMut(MethodEvent<'_>)) -> Result<u64, MethodError> {
-        let Self { rings, only, has_addresses, faults_each, faults, losses, sample, .. } = self;
+        let Self { rings, only, attached, has_addresses, faults_each, faults, losses, sample, .. } = self;
         let mut count = 0;
         let drained = rings.drain(&mut |record, event| {
-            if let Some(only) = only.as_mut().filter(|only| !concerns(only, record)) {
-                // A child of an observed process is observed too.
-                if let PerfRecord::Forked { process, parent, .. } = record
-                    && only.contains(parent)
-                {
-                    only.insert(*process);
-                } else {
-                    return count_loss(record, losses);
-                }
+            if only.as_mut().is_some_and(|only| !is_of(only, record)) {
+                return count_loss(record, losses);
             }
             match record {
                 PerfRecord::Sample(raw) if event == Some(FAULTS) => {
@@ -235,10 +241,12 @@ impl Method for PerfMethod {
                     }
                 }
                 PerfRecord::Forked { process, thread, .. } => {
+                    attached.iter_mut().for_each(|attached| _ = attached.threads.insert(*thread));
                     take(MethodEvent::Started { process: *process, thread: *thread });
                 }
                 PerfRecord::Exited { process, thread } => {
                     faults.remove(thread);
+                    attached.iter_mut().for_each(|attached| _ = attached.threads.remove(thread));
                     take(MethodEvent::Ended { process: *process, thread: *thread });
                 }
                 PerfRecord::Named { process, executed: true, .. } => {
@@ -271,6 +279,18 @@ impl Method for PerfMethod {
         Ok(count)
     }
 
+    fn attach(&mut self, processes: &[u32]) -> Result<Vec<u32>, MethodError> {
+        let root = SysRoot::host();
+        if let Some(only) = &mut self.only {
+            let families = tree::families(&root, processes);
+            return Ok(families.into_iter().filter(|process| only.insert(*process)).collect());
+        }
+        // The first thread of a process has its number.
+        let added = self.add_missed(&root, processes)?;
+        let families = tree::families(&root, processes);
+        Ok(families.into_iter().filter(|process| added.contains(process)).collect())
+    }
+
     fn losses(&self) -> Losses {
         let faults = self.first_touch.as_ref();
         Losses {
@@ -291,6 +311,16 @@ fn count_loss(record: &PerfRecord<'_>, losses: &mut Losses) {
         PerfRecord::Throttled => losses.throttled += 1,
         _ => {}
     }
+}
+
+/// Whether a record is about one of these processes, or about a new child of one, which then belongs to them.
+fn is_of(only: &mut HashSet<u32>, record: &PerfRecord<'_>) -> bool {
+    if let PerfRecord::Forked { process, parent, .. } = record
+        && only.contains(parent)
+    {
+        only.insert(*process);
+    }
+    concerns(only, record)
 }
 
 /// Whether a record is about one of these processes.

@@ -7,7 +7,7 @@ mod projected;
 use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
 use numakit_explain::contended::{ContendedLine, LineUser, Sharing};
 use numakit_explain::traffic::Traffic;
-use numakit_explain::{ExplainReport, Regime, TimeShares};
+use numakit_explain::{ExplainReport, Regime, SeenProcess, TimeShares};
 use numakit_findings::explained::JudgedReport;
 use numakit_model::numbers::grouped;
 use std::fmt::Write;
@@ -42,7 +42,8 @@ pub fn text(judged: &JudgedReport, rows: usize) -> String {
         explanation.lines.iter().take(rows).for_each(|line| out.push_str(&contended(judged, line)));
     }
     out.push_str(&notes(report));
-    judged.projected.iter().for_each(|projection| out.push_str(&projected::text(projection, rows)));
+    let projected = |projection| projected::text(projection, &report.processes, rows);
+    judged.projected.iter().for_each(|projection| out.push_str(&projected(projection)));
     out
 }
 
@@ -222,6 +223,23 @@ fn fields(user: &LineUser) -> String {
     }
 }
 
+/// How many processes were observed, where that is more than one.
+fn processes(all: &[SeenProcess]) -> String {
+    if all.len() < 2 {
+        return String::new();
+    }
+    let mut out = format!("{} processes", all.len());
+    let joined = all.iter().filter(|process| process.joined).count();
+    let ended = all.iter().filter(|process| process.ended).count();
+    for (count, what) in [(joined, "began meanwhile"), (ended, "have ended")] {
+        if count > 0 {
+            // Writing to a string cannot fail.
+            _ = write!(out, ", {count} {what}");
+        }
+    }
+    out + "\n"
+}
+
 /// How the samples were taken, and what is missing.
 fn notes(report: &ExplainReport) -> String {
     let samples = &report.explanation.samples;
@@ -257,6 +275,7 @@ fn notes(report: &ExplainReport) -> String {
         _ = write!(out, "; page faults were not seen for {} of the time", percent(share.min(1.0)));
     }
     out.push('\n');
+    out.push_str(&processes(&report.processes));
     if missing.threads > 0 {
         _ = writeln!(out, "{} threads used CPU time and have no sample", missing.threads);
     }

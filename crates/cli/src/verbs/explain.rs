@@ -43,8 +43,8 @@ use std::time::{Duration, Instant};
 /// threads}, samples {total, memory, recovered, in_cache, by_rule}, time (shares of the time of all threads: computing,
 /// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
 /// nodes [{cpu_node, memory_node, time}], traffic, lines (users with fields
-/// [{at, offset, name}]), functions, source_lines, threads_sampled, objects [{pid, kind,
-/// pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
+/// [{at, offset, name}]), functions, source_lines, processes [{pid, name, joined, ended}], threads_sampled, objects [{pid, processes,
+/// kind, pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
 /// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, verdict
 /// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, expect, worth {at_most, why}}], findings (as those of numa report, {subject {kind
 /// object, number}} is the place of the object), flame {time, resident} with {title,

@@ -1,13 +1,15 @@
-//! The objects of all processes that samples accessed, in the order of their first samples.
+//! The objects of all processes that samples accessed, in the order of their first samples. What several processes use is one
+//! object.
 
 use super::ObservedProcesses;
+use crate::identity::ObjectIdentity;
 use crate::objects::{BlockOrigins, ObjectId, ObjectKind};
 use crate::report::SampledObject;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-/// An object that was accessed.
+/// An object as one process has it.
 #[derive(Debug)]
-struct ListedObject {
+struct ObjectOfProcess {
     process: u32,
     found: Option<ObjectId>,
     /// The object with its name; set when its process executes a different program, after which the name can no longer be
@@ -15,7 +17,7 @@ struct ListedObject {
     named: Option<SampledObject>,
 }
 
-impl ListedObject {
+impl ObjectOfProcess {
     fn named(&self, processes: &mut dyn ObservedProcesses) -> SampledObject {
         if let Some(named) = &self.named {
             return named.clone();
@@ -24,6 +26,7 @@ impl ListedObject {
         let row = self.found.and_then(|found| processes.row(self.process, found));
         SampledObject {
             pid: self.process,
+            processes: vec![self.process],
             kind: row.map_or(ObjectKind::Gone, |row| row.origin.kind()),
             size: row.map_or(0, |row| row.max_bytes),
             pieces: row.map_or(0, |row| row.pieces),
@@ -33,11 +36,37 @@ impl ListedObject {
     }
 }
 
+/// The same object of all its processes, which is there once if they share its memory.
+fn together(
+    of: &[ObjectOfProcess],
+    is_shared: bool,
+    processes: &mut dyn ObservedProcesses,
+) -> Option<SampledObject> {
+    let (first, others) = of.split_first()?;
+    let mut all = first.named(processes);
+    for other in others.iter().map(|other| other.named(processes)) {
+        let is_new = !all.processes.contains(&other.pid);
+        all.processes.extend(is_new.then_some(other.pid));
+        let is_there_once = is_shared || all.kind == ObjectKind::File || !is_new;
+        all.size = match is_there_once {
+            true => all.size.max(other.size),
+            false => all.size.saturating_add(other.size),
+        };
+        all.pieces = all.pieces.saturating_add(other.pieces);
+        all.blocks.add_all(&other.blocks);
+    }
+    Some(all)
+}
+
 /// The list. Addresses of a process that are not mapped any more are an object together.
 #[derive(Debug, Default)]
 pub struct ObjectList {
     places: HashMap<(u32, Option<ObjectId>), u32>,
-    listed: Vec<ListedObject>,
+    by_identity: HashMap<ObjectIdentity, u32>,
+    /// The object at each place, of each of its processes.
+    listed: Vec<Vec<ObjectOfProcess>>,
+    /// The places of memory that processes share.
+    shared: HashSet<u32>,
     count: u32,
     /// Whether the list keeps only places and no names, which is all that series need.
     is_anonymous: bool,
@@ -50,34 +79,58 @@ impl ObjectList {
     }
 
     /// The place of an object in the list.
-    pub fn place(&mut self, process: u32, found: Option<ObjectId>) -> u32 {
-        let Self { places, listed, count, is_anonymous } = self;
-        *places.entry((process, found)).or_insert_with(|| {
-            if !*is_anonymous {
-                listed.push(ListedObject { process, found, named: None });
+    pub fn place(
+        &mut self,
+        process: u32,
+        found: Option<ObjectId>,
+        processes: &mut dyn ObservedProcesses,
+    ) -> u32 {
+        if let Some(place) = self.places.get(&(process, found)) {
+            return *place;
+        }
+        let new = self.count;
+        let place = if self.is_anonymous {
+            new
+        } else {
+            let identity = found.and_then(|found| processes.identity(process, found));
+            let place = identity.map_or(new, |identity| *self.by_identity.entry(identity).or_insert(new));
+            if place == new {
+                self.listed.push(Vec::new());
             }
-            *count += 1;
-            *count - 1
-        })
+            if let Some(listed) = self.listed.get_mut(place as usize) {
+                listed.push(ObjectOfProcess { process, found, named: None });
+            }
+            place
+        };
+        self.count += u32::from(place == new);
+        self.places.insert((process, found), place);
+        place
     }
 
-    /// The process and the object at a place; `None` if the process has executed a different program since.
-    pub fn at(&self, place: u32) -> Option<(u32, ObjectId)> {
-        let listed = self.listed.get(place as usize).filter(|listed| listed.named.is_none())?;
-        Some((listed.process, listed.found?))
+    /// Notes that the memory of the object at a place is shared by its processes.
+    pub fn share(&mut self, place: u32) {
+        self.shared.insert(place);
+    }
+
+    /// The processes and their objects at a place, without processes that have executed a different program since.
+    pub fn at(&self, place: u32) -> impl Iterator<Item = (u32, ObjectId)> {
+        let listed = self.listed.get(place as usize).into_iter().flatten();
+        listed.filter(|of| of.named.is_none()).filter_map(|of| Some((of.process, of.found?)))
     }
 
     /// Names the objects of a process now, since it has ended or executes a different program: its objects are different
     /// ones from now on.
     pub fn forget(&mut self, process: u32, processes: &mut dyn ObservedProcesses) {
         self.places.retain(|(of, _), _| *of != process);
-        for listed in self.listed.iter_mut().filter(|listed| listed.process == process) {
-            listed.named = Some(listed.named(processes));
+        for of in self.listed.iter_mut().flatten().filter(|of| of.process == process) {
+            of.named = Some(of.named(processes));
         }
     }
 
     /// All objects of the list, with their names.
     pub fn named(&self, processes: &mut dyn ObservedProcesses) -> Vec<SampledObject> {
-        self.listed.iter().map(|listed| listed.named(processes)).collect()
+        let one =
+            |(place, of): (u32, &Vec<ObjectOfProcess>)| together(of, self.shared.contains(&place), processes);
+        (0..).zip(&self.listed).filter_map(one).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! What the collector asks about the observed processes.
 
+use crate::identity::ObjectIdentity;
 use crate::objects::{ObjectId, ObjectRow};
 use numakit_sampling::operand::AddressSpace;
 use numakit_sampling::process::{MemoryKind, ProcessMapping};
@@ -46,6 +47,8 @@ pub trait ObservedProcesses {
     fn call_chain(&mut self, process: u32, registers: &UserRegisters, stack: &StackPiece) -> Arc<[u64]>;
     /// What is known of an object of a process.
     fn row(&self, process: u32, object: ObjectId) -> Option<&ObjectRow>;
+    /// What makes an object of a process the same as objects of others; `None` if it is of this process alone.
+    fn identity(&mut self, process: u32, object: ObjectId) -> Option<ObjectIdentity>;
     /// The name of an object of a process.
     fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String>;
     /// Where a thread's block of thread-local storage is, if that can be found.

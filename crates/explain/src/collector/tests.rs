@@ -1,5 +1,6 @@
 use super::*;
 use crate::file_use::{FileUse, WantedFile};
+use crate::identity::{ObjectIdentity, ObjectOwner};
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline};
 use crate::traffic::TrafficCell;
 use numakit_sampling::StackPiece;
@@ -84,6 +85,13 @@ impl ObservedProcesses for Machine {
         [registers.ip, 0x40].into()
     }
 
+    fn identity(&mut self, _: u32, object: ObjectId) -> Option<ObjectIdentity> {
+        let owner = ObjectOwner::File(((0, 1), 9));
+        let origin = self.row(0, object)?.origin.clone();
+        // The second mapping is of each process alone.
+        (object == objects().rows().next()?.0).then_some(ObjectIdentity { owner, origin })
+    }
+
     fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String> {
         Some(self.row(process, object)?.origin.to_string())
     }
@@ -125,13 +133,24 @@ fn machine(code: &[u8]) -> Machine {
 
 /// Takes a sample of a thread on a CPU, behind the load, with rbx as given.
 fn sample(collector: &mut Collector, machine: &mut Machine, thread: u32, cpu: u32, time: u64, rbx: u64) {
+    sample_of(9, collector, machine, (thread, cpu), time, rbx);
+}
+
+/// The same of a process.
+fn sample_of(
+    process: u32,
+    collector: &mut Collector,
+    machine: &mut Machine,
+    (thread, cpu): (u32, u32),
+    time: u64,
+    rbx: u64,
+) {
     let mut registers = UserRegisters { ip: LOAD + 3, ..UserRegisters::default() };
     registers.general[3] = rbx;
     if collector.landing == Landing::BlockStart {
         registers.ip = LOAD;
     }
-    let taken =
-        Sample { process: 9, thread, time, cpu: Some(cpu), weight: 5, registers, ..Sample::default() };
+    let taken = Sample { process, thread, time, cpu: Some(cpu), weight: 5, registers, ..Sample::default() };
     collector.take(&taken, machine);
 }
 
@@ -160,6 +179,25 @@ fn a_sample_becomes_an_access_with_mapping_and_node() {
     assert_eq!(names, ["at 0x100000", "at 0x200000", "no longer mapped"]);
     assert_eq!(machine.asked, [FIRST, SECOND, 0x99_0000]);
     assert!(collector.observations.iter().all(|at| at.instruction == LOAD));
+}
+
+#[test]
+fn what_several_processes_share_is_one_object() {
+    let (mut collector, mut machine) = (Collector::new(Landing::Behind), machine(&LOOP));
+    for (process, thread) in [(8, 1), (9, 2), (9, 3), (10, 4)] {
+        sample_of(process, &mut collector, &mut machine, (thread, 0), 0, FIRST + 8);
+        sample_of(process, &mut collector, &mut machine, (thread, 0), 1, SECOND + 8);
+    }
+    let places: Vec<u32> = collector.observations.iter().map(|at| at.access().unwrap().object).collect();
+    assert_eq!(places, [0, 1, 0, 2, 0, 2, 0, 3]);
+    // What a process had before it executed another program stays its own.
+    collector.forget(9, &mut machine);
+    sample_of(9, &mut collector, &mut machine, (2, 0), 2, FIRST);
+    let objects = collector.sampled_objects(&mut machine);
+    let found: Vec<_> = objects.iter().map(|of| (of.pid, of.processes.as_slice(), of.pieces)).collect();
+    assert_eq!(found, [(8, &[8, 9, 10][..], 4), (8, &[8], 1), (9, &[9], 1), (10, &[10], 1)]);
+    assert_eq!(objects[0].size, 3 * SIZE, "each has a mapping of its own");
+    assert_eq!(collector.listed(0).map(|(process, _)| process).collect::<Vec<_>>(), [8, 10, 9]);
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Collector {
     }
 
     fn is_stack(&self, place: u32, processes: &dyn ObservedProcesses) -> bool {
-        let row = self.listed(place).and_then(|(process, object)| processes.row(process, object));
+        let row = self.listed(place).next().and_then(|(process, object)| processes.row(process, object));
         row.is_some_and(|row| row.origin.kind() == ObjectKind::Stack)
     }
 
@@ -96,7 +96,7 @@ impl Collector {
         processes: &mut dyn ObservedProcesses,
     ) -> Option<u32> {
         let found = if self.lists { processes.object_at(process, address, time) } else { None };
-        found.map(|found| self.objects.place(process, Some(found)))
+        found.map(|found| self.objects.place(process, Some(found), processes))
     }
 
     /// The number of the call chain of a thread; only reports have chains.

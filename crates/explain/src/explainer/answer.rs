@@ -14,7 +14,7 @@ use crate::object_use::NodeShare;
 use crate::projection::{self, ProjectedMachine, Projection};
 use crate::remote_costs::RemoteCosts;
 use crate::report::{
-    ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread,
+    ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread, SeenProcess,
 };
 use crate::{ExplainedObject, Explanation, Surveyed};
 use numakit_model::topology::Topology;
@@ -112,8 +112,9 @@ impl Explainer {
     fn name_fields(&mut self, explanation: &mut Explanation) {
         let Self { collector, processes, .. } = self;
         fields::name(&mut explanation.lines, &mut |place, address| {
-            let (process, object) = collector.listed(place)?;
-            processes.addressed(process, object, address)
+            collector
+                .listed(place)
+                .find_map(|(process, object)| processes.addressed(process, object, address))
         });
     }
 
@@ -191,8 +192,9 @@ impl Explainer {
         let mut there = Explanation::new(&observed, known, &mut self.processes);
         let mut objects = self.objects(&mut there, BTreeMap::new(), &HintFaults::default());
         for object in &mut objects {
-            let pid = object.object.pid;
-            object.first_touch.iter_mut().for_each(|by| by.node = nodes.get(&(pid, by.thread)).copied());
+            let pids = &object.object.processes;
+            let node = |thread: u32| pids.iter().find_map(|pid| nodes.get(&(*pid, thread)).copied());
+            object.first_touch.iter_mut().for_each(|by| by.node = node(by.thread));
         }
         let time = there.time.unwrap_or_default();
         let outside = time.near + time.far + time.unknown;
@@ -207,6 +209,14 @@ impl Explainer {
         ProjectedFacts { projection, objects, costs }
     }
 
+    /// The same on the machine on which the run is to be projected, if the user asked for that.
+    fn projected_facts(&mut self, sampled: &[SampledThread], here: &Explanation) -> Option<ProjectedFacts> {
+        let machine = self.projected.take();
+        let facts = machine.as_ref().map(|machine| self.projection(machine, sampled, here));
+        self.projected = machine;
+        facts
+    }
+
     /// The threads that were sampled, with their names.
     fn named_threads(&self) -> Vec<SampledThread> {
         let mut threads = self.collector.sampled_threads.clone();
@@ -214,6 +224,17 @@ impl Explainer {
             thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
         }
         threads
+    }
+
+    /// The processes that were observed.
+    fn seen_processes(&self) -> Vec<SeenProcess> {
+        let seen = |pid: u32| SeenProcess {
+            pid,
+            name: self.accounts.name(pid, pid).unwrap_or_default().to_owned(),
+            joined: !self.first.contains(&pid),
+            ended: self.ended.contains(&pid),
+        };
+        self.processes.numbers().into_iter().map(seen).collect()
     }
 
     /// What is missing beside the samples of these threads.
@@ -275,10 +296,7 @@ impl Explainer {
             self.name_fields(&mut explanation);
         }
         let objects = self.objects_with_hints(&mut explanation);
-        let projected = self.projected.take();
-        let machine_of_plan = projected.as_ref();
-        let projection = machine_of_plan.map(|machine| self.projection(machine, &threads, &explanation));
-        self.projected = projected;
+        let projection = self.projected_facts(&threads, &explanation);
         let report = ExplainReport {
             version: ExplainReport::VERSION,
             regime: match landing {
@@ -296,6 +314,7 @@ impl Explainer {
             exit_status,
             missing,
             explanation,
+            processes: self.seen_processes(),
             threads_sampled: threads,
             hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,

@@ -43,6 +43,18 @@ impl BlockOrigins {
         }
     }
 
+    /// Adds the blocks that another process has of the same object.
+    pub fn add_all(&mut self, other: &Self) {
+        self.are_small |= other.are_small;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        for (by, bytes) in &other.threads {
+            if self.threads.len() < MAX_THREADS || self.threads.contains_key(by) {
+                *self.threads.entry(*by).or_default() += bytes;
+            }
+        }
+        other.handed.iter().for_each(|(node, bytes)| *self.handed.entry(*node).or_default() += bytes);
+    }
+
     fn part(&self, bytes: u64) -> f64 {
         bytes as f64 / self.bytes.max(1) as f64
     }

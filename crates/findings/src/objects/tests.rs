@@ -43,7 +43,15 @@ fn near() -> ObjectUse {
 
 fn object(kind: ObjectKind) -> SampledObject {
     let blocks = BlockOrigins::default();
-    SampledObject { pid: 7, kind, pieces: 1, size: 1 << 30, blocks, name: "table".to_owned() }
+    SampledObject {
+        pid: 7,
+        processes: vec![7],
+        kind,
+        pieces: 1,
+        size: 1 << 30,
+        blocks,
+        name: "table".to_owned(),
+    }
 }
 
 fn explained(used: &ObjectUse, object: SampledObject) -> ExplainedObject {

@@ -4,10 +4,11 @@ use super::{named, percent};
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::share::ShareEstimate;
-use numakit_explain::{ExplainedObject, ObjectTouch, Regime, TimeShares};
+use numakit_explain::{ExplainedObject, ObjectTouch, Regime, SeenProcess, TimeShares};
 use numakit_findings::explained::{JudgedObject, JudgedReport};
 use numakit_findings::finding::{Finding, FindingSubject, Worth};
 use numakit_model::numbers::{ABSENT, NumberStyle};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Objects with a smaller part of the time at memory are left out.
@@ -18,6 +19,8 @@ const MAX_NODES: usize = 4;
 /// Nearly all.
 const ALL: f64 = 0.98;
 pub(super) const NAME_WIDTH: usize = 44;
+/// The name of a program has at most 15 letters, the number of a process seven.
+const PROCESS_WIDTH: usize = 23;
 /// A part of the time that dominates.
 const MOST: f64 = 0.5;
 /// A program with less of its time at far memory has nothing far.
@@ -77,26 +80,39 @@ fn dominating(time: &TimeShares) -> String {
 /// The table, and what there is to say about each object with a verdict.
 pub fn objects(judged: &JudgedReport, rows: usize) -> String {
     let part = if judged.report.regime == Regime::Precise { "MEM%" } else { "PAGES%" };
-    table(&judged.objects, part, rows)
+    table(&judged.objects, &judged.report.processes, part, rows)
 }
 
-/// The same of any objects; `part` is what their shares are called.
-pub fn table(objects: &[JudgedObject], part: &str, rows: usize) -> String {
+/// The same of any objects of these processes; `part` is what their shares are called.
+pub fn table(objects: &[JudgedObject], processes: &[SeenProcess], part: &str, rows: usize) -> String {
     let shown: Vec<&JudgedObject> =
         objects.iter().filter(|judged| judged.object.time_share >= MIN_SHARE).take(rows).collect();
     if shown.is_empty() {
         return String::new();
     }
+    // Where one process has all of them, its name says nothing.
+    let users: BTreeSet<u32> =
+        shown.iter().flat_map(|judged| &judged.object.object.processes).copied().collect();
+    let process = |words: &str| match users.len() {
+        0 | 1 => String::new(),
+        _ => format!(" {words:<PROCESS_WIDTH$}"),
+    };
     let mut out = format!(
-        "\n  {:<NAME_WIDTH$} {:>8} {part:>6}  {:<16} {:<16} {:<22} VERDICT\n",
-        "OBJECT", "SIZE", "HOME", "USED FROM", "REMOTE"
+        "\n  {:<NAME_WIDTH$}{} {:>8} {part:>6}  {:<16} {:<16} {:<22} VERDICT\n",
+        "OBJECT",
+        process("PROCESS"),
+        "SIZE",
+        "HOME",
+        "USED FROM",
+        "REMOTE"
     );
     for JudgedObject { object, finding } in &shown {
         // Writing to a string cannot fail.
         _ = writeln!(
             out,
-            "  {:<NAME_WIDTH$} {:>8} {:6.1}  {:<16} {:<16} {:<22} {}",
+            "  {:<NAME_WIDTH$}{} {:>8} {:6.1}  {:<16} {:<16} {:<22} {}",
             cut(&object.object.name),
+            process(&process_words(&object.object.processes, processes)),
             size(object),
             object.time_share * 100.0,
             nodes(&object.home),
@@ -107,6 +123,19 @@ pub fn table(objects: &[JudgedObject], part: &str, rows: usize) -> String {
     }
     shown.iter().for_each(|judged| out.push_str(&verdict(judged)));
     out
+}
+
+/// `postgres 4711`, `12 x postgres`, or the number of processes of several programs.
+fn process_words(of: &[u32], processes: &[SeenProcess]) -> String {
+    let names: BTreeSet<&str> =
+        processes.iter().filter(|known| of.contains(&known.pid)).map(|known| known.name.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    match (of, names.as_slice()) {
+        ([pid], [name]) => format!("{name} {pid}"),
+        ([pid], _) => pid.to_string(),
+        (all, [name]) => format!("{} x {name}", all.len()),
+        (all, _) => format!("{} processes", all.len()),
+    }
 }
 
 fn verdict(JudgedObject { object, finding }: &JudgedObject) -> String {

@@ -1,13 +1,18 @@
 //! What a result would be on another machine.
 
 use super::percent;
+use numakit_explain::SeenProcess;
 use numakit_findings::explained::JudgedProjection;
 
 /// A part of the time that is too large to be passed over.
 const MUCH: f64 = 0.05;
 
-/// The far share there, and the objects.
-pub fn text(JudgedProjection { projection, objects }: &JudgedProjection, rows: usize) -> String {
+/// The far share there, and the objects of these processes.
+pub fn text(
+    JudgedProjection { projection, objects }: &JudgedProjection,
+    processes: &[SeenProcess],
+    rows: usize,
+) -> String {
     let machine = &projection.machine;
     if let Some(why) = &projection.why_not {
         return format!("\nAs on {machine}: not told, since {why}.\n");
@@ -35,5 +40,5 @@ pub fn text(JudgedProjection { projection, objects }: &JudgedProjection, rows: u
         ));
     }
     out.push_str(".\n");
-    out + &super::objects::table(objects, "MEM%", rows)
+    out + &super::objects::table(objects, processes, "MEM%", rows)
 }

@@ -42,6 +42,7 @@ fn object() -> JudgedObject {
     let object = ExplainedObject {
         object: SampledObject {
             pid: 11,
+            processes: vec![11],
             kind: ObjectKind::Allocated,
             pieces: 1,
             blocks: BlockOrigins::default(),
@@ -148,11 +149,36 @@ fn report() -> JudgedReport {
         exit_status: Some(0),
         missing: MissingSamples { lost: 3, ..MissingSamples::default() },
         explanation,
+        processes: vec![seen(11, "app")],
         threads_sampled: [11, 12]
             .map(|tid| SampledThread { pid: 11, tid, name: "worker".to_owned() })
             .to_vec(),
     };
     JudgedReport { report, objects: vec![object()], findings: vec![finding()], projected: None }
+}
+
+fn seen(pid: u32, name: &str) -> SeenProcess {
+    SeenProcess { pid, name: name.to_owned(), joined: false, ended: false }
+}
+
+#[test]
+fn what_several_processes_use_is_one_row_with_their_number() {
+    let mut report = report();
+    assert!(!text(&report, 10).contains("PROCESS"), "one process has all objects");
+    report.report.processes = vec![seen(11, "server"), seen(12, "server"), seen(13, "sh"), seen(14, "")];
+    report.report.processes[3].joined = true;
+    let object = |processes: &[u32]| {
+        let mut object = object();
+        object.object.object.processes = processes.to_vec();
+        object
+    };
+    report.objects = [&[11, 12][..], &[13], &[11, 13], &[14]].map(object).into();
+    let shown = text(&report, 10);
+    let mut lines = shown.lines().skip_while(|line| !line.contains("OBJECT"));
+    let column = lines.next().unwrap().find("PROCESS").unwrap();
+    let words: Vec<&str> = lines.take(4).map(|line| line[column..column + 23].trim()).collect();
+    assert_eq!(words, ["2 x server", "sh 13", "2 processes", "14"]);
+    assert!(shown.contains("\n4 processes, 1 began meanwhile\n"), "{shown}");
 }
 
 #[test]

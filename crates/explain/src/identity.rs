@@ -1,0 +1,87 @@
+//! What makes the objects of several processes one: the same shared memory, the same variable, the same line that allocates.
+
+use crate::objects::ObjectOrigin;
+use numakit_sys::SysRoot;
+use numakit_sys::proc::TaskDir;
+
+/// A file: its device and inode.
+pub type FileId = ((u32, u32), u64);
+
+/// Processes between a process and the first one of its program, at most.
+const MAX_DEPTH: usize = 64;
+
+/// An object, whichever process uses it. Objects with the same identity are one row of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ObjectIdentity {
+    /// To what it belongs.
+    pub owner: ObjectOwner,
+    /// What it is there: addresses are from the begin of the owner, and a file has no path, since each process may see it at
+    /// another one.
+    pub origin: ObjectOrigin,
+}
+
+/// To what an object belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ObjectOwner {
+    /// A file: a mapped one, or the program or library that has the variable or allocates.
+    File(FileId),
+    /// Processes of one program that were started alike.
+    Program(StartedProgram),
+}
+
+/// What processes of one program have in common that one of them forked, or that were started with the same arguments. Two
+/// virtual machines with different programs have different heaps; the workers of one server are alike.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StartedProgram {
+    path: String,
+    arguments: Vec<u8>,
+}
+
+impl StartedProgram {
+    /// The program of a process, and the arguments of the first of its ancestors that runs the same program. `None` if it has
+    /// ended, or if its program is not told.
+    pub fn of(root: &SysRoot, pid: u32) -> Option<Self> {
+        let path = root.link(&TaskDir::of(root, pid).path("exe")).ok()?;
+        let mut first = pid;
+        for _ in 0..MAX_DEPTH {
+            let parent = TaskDir::of(root, first).stat().ok()?.parent;
+            match root.link(&TaskDir::of(root, parent).path("exe")) {
+                Ok(of_parent) if of_parent == path => first = parent,
+                _ => break,
+            }
+        }
+        let arguments = TaskDir::of(root, first).bytes("cmdline").ok()?;
+        Some(Self { path, arguments })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sys::root::FileTree;
+
+    fn process(tree: &mut FileTree, pid: u32, parent: u32, program: &str, arguments: &str) {
+        let zeros = "0 ".repeat(20);
+        tree.file(&format!("/proc/{pid}/stat"), format!("{pid} (x) S {parent} {zeros}\n"));
+        tree.symlink(&format!("/proc/{pid}/exe"), program);
+        tree.file(&format!("/proc/{pid}/cmdline"), arguments);
+    }
+
+    #[test]
+    fn workers_of_a_server_and_ranks_are_alike_and_two_servers_are_not() {
+        let mut tree = FileTree::new();
+        process(&mut tree, 1, 0, "/sbin/init", "init\0");
+        process(&mut tree, 10, 1, "/bin/server", "server\0-c\0one\0");
+        process(&mut tree, 11, 10, "/bin/server", "server: worker a\0");
+        process(&mut tree, 12, 11, "/bin/server", "server: worker b\0");
+        process(&mut tree, 20, 1, "/bin/server", "server\0-c\0two\0");
+        process(&mut tree, 30, 1, "/bin/mpirun", "mpirun\0");
+        process(&mut tree, 31, 30, "/bin/server", "server\0-c\0two\0");
+        let root = SysRoot::of_tree(tree);
+        let of = |pid| StartedProgram::of(&root, pid);
+        assert_eq!((of(11), of(12)), (of(10), of(10)));
+        assert!(of(10).is_some() && of(20) != of(10));
+        assert_eq!(of(31), of(20));
+        assert_eq!(of(99), None);
+    }
+}
