@@ -9,9 +9,10 @@ use numakit_explain::file_use::{FileUses, WantedFile};
 use numakit_files::{FoundFile, PageUse, UsePlan};
 use numakit_model::{CpuSet, Topology};
 use numakit_observation::samples::{OpenedSamples, SampleRequest, SampledEnd};
+use numakit_processes::ChosenProcesses;
 use numakit_sampling::{MethodKind, SampleSettings};
 use numakit_sys::file::open_to_read;
-use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::stdio::note;
 use numakit_sys::{SysRoot, file_pages, sched};
 use numakit_terminal::files::{FileByUse, SamplesTaken};
@@ -28,8 +29,8 @@ const OBSERVED: Duration = Duration::from_secs(10);
 /// What is sampled, and how.
 #[derive(Debug)]
 pub struct SampledUse<'a> {
-    /// The process; none for the command.
-    pub pid: Option<u32>,
+    /// The processes; none for the command.
+    pub chosen: Option<&'a ChosenProcesses>,
     /// The command.
     pub command: &'a [OsString],
     /// The length of the observation.
@@ -51,8 +52,8 @@ pub struct ObservedUse {
 impl SampledUse<'_> {
     /// Takes samples and plans; or, for a command that cannot be started, the exit code.
     pub fn observe(&self, found: &Found<'_>) -> anyhow::Result<Result<ObservedUse, ExitCode>> {
-        if let Some(pid) = self.pid {
-            self.check(pid, found)?;
+        if let Some(chosen) = self.chosen {
+            check(chosen, found)?;
         }
         let wanted = found.files().iter().map(wanted).collect::<anyhow::Result<Vec<_>>>()?;
         let (samples, run) = match observe::samples(&self.request())? {
@@ -65,7 +66,7 @@ impl SampledUse<'_> {
         let mut explainer =
             Explainer::for_files(method, run.processes(), topology.clone(), FileUses::of(wanted));
         // If a signal ends it, what was sampled so far is enough for the user.
-        let time = self.duration.or_else(|| self.pid.map(|_| OBSERVED));
+        let time = self.duration.or_else(|| self.chosen.map(|_| OBSERVED));
         let SampledEnd { status, .. } = run.observe(&mut explainer, time, |_| anyhow::Ok(()))?;
         let missing = explainer.missing();
         let uses = explainer.file_uses().context("no samples were counted")?;
@@ -83,29 +84,9 @@ impl SampledUse<'_> {
         Ok(Ok(ObservedUse { files, taken }))
     }
 
-    /// Refuses a process that is not there or maps none of the files.
-    fn check(&self, pid: u32, found: &Found<'_>) -> anyhow::Result<()> {
-        if !TaskDir::of(&SysRoot::host(), pid).exists() {
-            bail!("--pid {pid}: there is no such process; 'numa tasks' lists the processes");
-        }
-        TaskDir::of(&SysRoot::host(), pid)
-            .text("maps")
-            .map_err(|error| anyhow!("--pid {pid}: its mappings cannot be read: {error}; {}", found.fix()))?;
-        for (at, file) in found.files().iter().enumerate() {
-            if !found.mappers().iter().any(|mapper| mapper.pid == pid && mapper.file == at) {
-                let path = file.path.display();
-                bail!(
-                    "{path}: process {pid} does not map it, and who reads it by read() leaves no trace in its \
-                     memory; omit it, or give the process that maps it: 'numa file show {path}' lists them"
-                );
-            }
-        }
-        Ok(())
-    }
-
     fn request(&self) -> SampleRequest<'_> {
         SampleRequest {
-            pids: self.pid.as_slice(),
+            chosen: self.chosen,
             command: self.command,
             method: self.method,
             settings: SampleSettings { frequency: self.frequency, ..SampleSettings::default() },
@@ -120,12 +101,35 @@ impl SampledUse<'_> {
             0 => "the program used no CPU time".to_owned(),
             others => format!("all {others} samples were of other memory"),
         };
-        let how = match self.pid {
+        let how = match self.chosen {
             Some(_) => "observe it while it uses the file, longer with --for, or with more samples by -F",
             None => "the command must map it; take more samples with -F",
         };
         format!("{}: no sample was of it: {what}; {how}", names.join(", "))
     }
+}
+
+/// Refuses processes none of which maps one of the files.
+fn check(chosen: &ChosenProcesses, found: &Found<'_>) -> anyhow::Result<()> {
+    let root = SysRoot::host();
+    if let [pid] = chosen.numbers() {
+        TaskDir::of(&root, *pid)
+            .text("maps")
+            .map_err(|error| anyhow!("--pid {pid}: its mappings cannot be read: {error}; {}", found.fix()))?;
+    }
+    let processes = tree::families(&root, chosen.numbers());
+    for (at, file) in found.files().iter().enumerate() {
+        let is_user = |pid| processes.contains(&pid);
+        if !found.mappers().iter().any(|mapper| mapper.file == at && is_user(mapper.pid)) {
+            let path = file.path.display();
+            let does = if processes.len() == 1 { "does not map it" } else { "do not map it" };
+            bail!(
+                "{path}: {chosen} {does}, and who reads it by read() leaves no trace in its memory; omit it, or give \
+                 the process that maps it: 'numa file show {path}' lists them"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// From samples to plans.

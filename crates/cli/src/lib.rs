@@ -3,6 +3,7 @@
 
 pub mod by_use;
 mod calibrations;
+mod choose;
 mod completion;
 mod files;
 mod flame_files;

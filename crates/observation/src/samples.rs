@@ -3,6 +3,7 @@
 use crate::sampled_program;
 use crate::stopping::Stopping;
 use numakit_explain::explainer::Explainer;
+use numakit_processes::ChosenProcesses;
 use numakit_sampling::choice::{self, NoMethod, SampledProgram};
 use numakit_sampling::{Method, MethodError, MethodKind, SampleSettings, open};
 use numakit_sys::allocation_log::{AllocationLog, LogThreshold};
@@ -10,7 +11,8 @@ use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::permissions::Permissions;
 use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::stdio::note;
-use numakit_sys::{SysRoot, poll, sched};
+use numakit_sys::{SysRoot, clock, poll, sched};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
@@ -23,9 +25,6 @@ const DRAIN: Duration = Duration::from_millis(5);
 /// Why no samples are taken.
 #[derive(Debug, Error)]
 pub enum SamplesError {
-    /// The process is not there.
-    #[error("--pid {0}: there is no such process; 'numa tasks' lists the processes")]
-    NoProcess(u32),
     /// No method can take samples of it.
     #[error(transparent)]
     NoMethod(#[from] NoMethod),
@@ -68,8 +67,8 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> SamplesError {
 /// What is sampled, and how.
 #[derive(Debug)]
 pub struct SampleRequest<'a> {
-    /// Processes that run, which are observed with their descendants; empty: the command.
-    pub pids: &'a [u32],
+    /// Processes that run, which are observed with their descendants; `None`: the command.
+    pub chosen: Option<&'a ChosenProcesses>,
     /// The command and its arguments.
     pub command: &'a [OsString],
     /// The method that was asked for; `None`: the best one that is permitted.
@@ -96,8 +95,18 @@ pub struct OpenedSamples {
 pub struct SampledRun {
     stopping: Stopping,
     processes: Vec<u32>,
-    /// Those that were named, if it is not a command that was started.
-    attached: Vec<u32>,
+    /// The chosen ones, if it is not a command that was started.
+    chosen: Option<FollowedProcesses>,
+}
+
+/// Running processes that are observed until they have ended.
+#[derive(Debug)]
+struct FollowedProcesses {
+    chosen: ChosenProcesses,
+    /// Those that the last look found.
+    last: HashSet<u32>,
+    /// Looks in a row that found none.
+    without: u32,
 }
 
 /// How the observation of a program ended.
@@ -113,25 +122,23 @@ impl SampleRequest<'_> {
     /// Opens a method, and starts the command. Must be called before other threads exist.
     pub fn open(&self) -> Result<(OpenedSamples, SampledRun), SamplesError> {
         let mut stopping = Stopping::collect().map_err(system("cannot receive signals"))?;
-        if self.pids.is_empty() {
+        let Some(chosen) = self.chosen else {
             let (samples, running) = self.start()?;
             let processes = vec![running.id()];
             stopping.follow(Some(running));
-            return Ok((samples, SampledRun { stopping, processes, attached: Vec::new() }));
-        }
-        let samples = self.attach()?;
-        let processes = tree::families(&SysRoot::host(), self.pids);
-        Ok((samples, SampledRun { stopping, processes, attached: self.pids.to_vec() }))
+            return Ok((samples, SampledRun { stopping, processes, chosen: None }));
+        };
+        let samples = self.attach(chosen.numbers())?;
+        let processes = tree::families(&SysRoot::host(), chosen.numbers());
+        let last = processes.iter().copied().collect();
+        let followed = FollowedProcesses { chosen: chosen.clone(), last, without: 0 };
+        Ok((samples, SampledRun { stopping, processes, chosen: Some(followed) }))
     }
 
-    fn attach(&self) -> Result<OpenedSamples, SamplesError> {
-        let root = SysRoot::host();
-        if let Some(pid) = self.pids.iter().find(|pid| !TaskDir::of(&root, **pid).exists()) {
-            return Err(SamplesError::NoProcess(*pid));
-        }
+    fn attach(&self, pids: &[u32]) -> Result<OpenedSamples, SamplesError> {
         let permissions = Permissions::own_of(&choice::PERMISSIONS);
         let chosen = choice::choose(&permissions, SampledProgram::Running, self.method)?;
-        let method = open::processes(&self.settings, self.pids).map_err(SamplesError::Method)?;
+        let method = open::processes(&self.settings, pids).map_err(SamplesError::Method)?;
         Ok(OpenedSamples { method, reason: self.reason(&chosen), log: None })
     }
 
@@ -198,7 +205,8 @@ impl SampledRun {
                 break;
             }
             ended.status = self.stopping.ended().map_err(system("cannot wait for the command"))?;
-            if ended.status.is_some() || self.has_gone() || end.is_some_and(|end| Instant::now() >= end) {
+            let have_gone = self.chosen.as_mut().is_some_and(|of| of.follow(explainer, duration.is_some()));
+            if ended.status.is_some() || have_gone || end.is_some_and(|end| Instant::now() >= end) {
                 break;
             }
             each(explainer)?;
@@ -206,23 +214,41 @@ impl SampledRun {
         explainer.drain().map_err(SamplesError::Method)?;
         Ok(ended)
     }
-
-    /// Whether all processes that were attached to have ended.
-    fn has_gone(&self) -> bool {
-        let root = SysRoot::host();
-        let gone = |process: &u32| !TaskDir::of(&root, *process).exists();
-        let all_gone = !self.attached.is_empty() && self.attached.iter().all(gone);
-        if all_gone {
-            let has = if self.attached.len() == 1 { "has" } else { "have" };
-            note(format_args!("{} {has} ended", process_words(&self.attached)));
-        }
-        all_gone
-    }
 }
 
-/// `process 7` or `processes 7, 8`.
-pub fn process_words(processes: &[u32]) -> String {
-    let numbers: Vec<String> = processes.iter().map(u32::to_string).collect();
-    let noun = if processes.len() == 1 { "process" } else { "processes" };
-    format!("{noun} {}", numbers.join(", "))
+/// Looks in a row without a process, after which those that were chosen have ended.
+const WITHOUT: u32 = 2;
+
+impl FollowedProcesses {
+    /// Attaches to processes that now belong to the choice. Returns whether all have ended and nothing is to be waited for:
+    /// others may come as long as `has_time`, where the user has said how long to observe.
+    fn follow(&mut self, explainer: &mut Explainer, has_time: bool) -> bool {
+        let root = SysRoot::host();
+        if !self.chosen.may_grow() {
+            let pids = self.chosen.numbers();
+            // One whose parent does not take its status stays in the list.
+            let has_gone = |pid: &u32| TaskDir::of(&root, *pid).stat().map_or(true, |stat| stat.has_ended());
+            let have_gone = pids.iter().all(has_gone);
+            return have_gone && self.say_ended();
+        }
+        let Some(now) = self.chosen.look(&root, &clock::monotonic) else { return false };
+        let now: HashSet<u32> = now.into_iter().collect();
+        let new: Vec<u32> = now.difference(&self.last).copied().collect();
+        self.without = if now.is_empty() { self.without + 1 } else { 0 };
+        self.last = now;
+        // Children of observed processes are among these, but are observed already.
+        if !new.is_empty()
+            && let Err(error) = explainer.attach(&new)
+        {
+            note(format_args!("processes that come from now on are not observed: {error}"));
+            self.chosen.keep();
+        }
+        self.without >= WITHOUT && !has_time && self.say_ended()
+    }
+
+    fn say_ended(&self) -> bool {
+        let has = if self.chosen.numbers().len() == 1 { "has" } else { "have" };
+        note(format_args!("{} {has} ended", self.chosen));
+        true
+    }
 }

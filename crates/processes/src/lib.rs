@@ -4,6 +4,7 @@
 //! - [`Observer`] follows one process and its descendants, and adds up what they do and have. A [`Walker`] runs it in a
 //!   thread of its own, so that a sensor never waits for /proc.
 //! - [`Mappers`] are the processes that map files.
+//! - [`ChosenProcesses`] are those that a user asks for: by number, control group, unit, container or name.
 //! - [`Affinity`] is where threads may run and memory may come from; [`AllocatorReader`] reads the counts of libnumalloc.
 //!
 //! Survey and observer walk memory by the same code, in parts so short that a process is hardly delayed: a small process
@@ -15,6 +16,7 @@ mod account;
 mod affinity;
 mod allocator;
 mod cards;
+mod chosen;
 mod limit;
 mod mappers;
 mod mappings;
@@ -41,6 +43,7 @@ pub use allocator::{
     NodeAllocations, PagesUnknown, RegionCounts, RegionPages, may_be_loaded,
 };
 pub use cards::{CardElsewhere, cards_elsewhere};
+pub use chosen::{ChoiceError, ChosenProcesses, NamePattern, PatternError, ProcessChoice};
 pub use limit::LimitWatch;
 pub use mappers::{Mapper, Mappers};
 pub use nodes::TaskNodes;

@@ -84,8 +84,13 @@ impl PerfMethod {
         roots: &[u32],
     ) -> Result<Self, MethodError> {
         let root = SysRoot::host();
-        // Those that were named must be there; of the others, some may end meanwhile.
-        roots.iter().try_for_each(|process| TaskDir::of(&root, *process).threads().map(drop))?;
+        // Some may end meanwhile, but not all of them.
+        let mut missing = roots.iter().map(|process| TaskDir::of(&root, *process).threads());
+        if let Some(Err(error)) =
+            missing.next().filter(|first| first.is_err() && missing.all(|other| other.is_err()))
+        {
+            return Err(error.into());
+        }
         let families = tree::families(&root, roots);
         let threads = threads_of(&root, &families);
         let mut cpus = CpuSet::new();

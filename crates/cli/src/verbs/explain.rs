@@ -1,6 +1,7 @@
 //! `numa explain`.
 
 use crate::GlobalArgs;
+use crate::choose::ProcessArgs;
 use crate::flame_files;
 use crate::observe;
 use crate::peaks;
@@ -16,7 +17,8 @@ use numakit_findings::comparison::explained::saved::{self, SavedResult};
 use numakit_findings::explained::{JudgedReport, judge};
 use numakit_launch::options;
 use numakit_observation::interval;
-use numakit_observation::samples::{OpenedSamples, SampleRequest, process_words};
+use numakit_observation::samples::{OpenedSamples, SampleRequest};
+use numakit_processes::ChosenProcesses;
 use numakit_sampling::{MethodKind, SampleSettings};
 use numakit_sys::SysRoot;
 use numakit_sys::allocation_log::LogThreshold;
@@ -56,11 +58,10 @@ pub struct ExplainArgs {
     #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: u32,
     /// Compare two results that --json wrote: before and after a change
-    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pids", "json", "duration", "method", "flame", "projected", "hint_faults"])]
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["observed", "json", "duration", "method", "flame", "projected", "hint_faults"])]
     results: Vec<PathBuf>,
-    /// Observe these processes with all their descendants, and those that they start
-    #[arg(short, long = "pid", value_name = "PID,...", value_delimiter = ',', conflicts_with = "command", required_unless_present_any = ["command", "results"], value_parser = clap::value_parser!(u32).range(1..))]
-    pids: Vec<u32>,
+    #[command(flatten)]
+    processes: ProcessArgs,
     /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = interval::parse)]
     duration: Option<Duration>,
@@ -101,7 +102,7 @@ pub struct ExplainArgs {
     #[arg(long)]
     hint_faults: bool,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
@@ -138,6 +139,8 @@ impl ExplainArgs {
             return Ok(ExitCode::SUCCESS);
         }
         global.only_here("samples are taken of programs on this machine")?;
+        self.processes.check(!self.command.is_empty())?;
+        let chosen = self.processes.find()?;
         // Before the program runs, whose observation would be lost.
         for path in self.json.iter().chain(&self.output) {
             to_file::check(path, Existing::Replace)?;
@@ -151,20 +154,17 @@ impl ExplainArgs {
             note(&left);
         }
         let hints = if self.hint_faults { Some(HintWindows::new(&topology)?) } else { None };
-        let (samples, run) = match observe::samples(&self.request())? {
+        let (samples, run) = match observe::samples(&self.request(chosen.as_ref()))? {
             Ok(opened) => opened,
             Err(code) => return Ok(code),
         };
         let OpenedSamples { method, reason, log } = samples;
         let observed = Observed {
-            program: match self.pids.as_slice() {
-                [] => quoted(&self.command),
-                pids => process_words(pids),
-            },
+            program: chosen.as_ref().map_or_else(|| quoted(&self.command), ToString::to_string),
             method: format!("by {}", method.kind()),
             method_reason: reason,
             frequency: self.frequency,
-            attached: self.pids.clone(),
+            attached: chosen.as_ref().map_or_else(Vec::new, |chosen| chosen.numbers().to_vec()),
         };
         let mut explainer = Explainer::new(method, observed, run.processes(), topology)
             .with_log(log)
@@ -189,10 +189,10 @@ impl ExplainArgs {
     }
 
     /// The samples that are taken.
-    fn request(&self) -> SampleRequest<'_> {
+    fn request<'a>(&'a self, chosen: Option<&'a ChosenProcesses>) -> SampleRequest<'a> {
         let threshold = LogThreshold { least: self.min_size, ..LogThreshold::default() };
         SampleRequest {
-            pids: &self.pids,
+            chosen,
             command: &self.command,
             method: self.method,
             settings: SampleSettings {

@@ -2,11 +2,12 @@
 
 use crate::GlobalArgs;
 use crate::by_use::{self, SampledUse};
+use crate::choose::ProcessArgs;
 use crate::files::Found;
 use crate::to_file::{self, Existing};
 use crate::verbs::explain::method;
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use numakit_observation::interval;
 use numakit_placement::{MemoryRequest, NumberList};
 use numakit_sampling::MethodKind;
@@ -32,7 +33,7 @@ const WIDTH: usize = 100;
 /// CAP_SYS_NICE. evict writes dirty pages first. load reads files with several threads; what is cached
 /// already stays where it is. The exit code is 1 if pages stayed that should have moved or left.
 ///
-/// spread --by-use observes a process (--pid) or a command (-- CMD) as 'numa explain' does, and moves each page to the node
+/// spread --by-use observes running processes (--pid and the like) or a command (-- CMD) as 'numa explain' does, and moves each page to the node
 /// whose threads use it; pages that several nodes use are spread over these, and those that nobody uses stay. For a command
 /// pages move after its end, so that the next start is faster. Only mapped files have samples.
 ///
@@ -46,6 +47,7 @@ const WIDTH: usize = 100;
 /// {method, reason, of_files, others, missing} and for each file use: {samples, placed, far, then (shares of the placed
 /// samples), pages: {one, shared, unused, unclear}, ranges: [{first, pages, to, samples}]}.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("observed").requires("by_use"))]
 pub struct FileArgs {
     /// What to do
     #[arg(value_name = "ACTION")]
@@ -65,9 +67,8 @@ pub struct FileArgs {
     /// With spread: each page to the node whose threads use it
     #[arg(long, requires = "observed", conflicts_with = "nodes")]
     by_use: bool,
-    /// With --by-use: observe this process and those that it starts
-    #[arg(short, long, value_name = "PID", group = "observed", requires = "by_use", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: Option<u32>,
+    #[command(flatten, next_help_heading = "With --by-use")]
+    processes: ProcessArgs,
     /// With --by-use: observe for this time [default: 10s, or until the command ends]
     #[arg(long = "for", value_name = "TIME", requires = "by_use", value_parser = interval::parse)]
     duration: Option<Duration>,
@@ -159,8 +160,9 @@ impl FileArgs {
     fn spread_by_use(&self, found: Found<'_>) -> anyhow::Result<ExitCode> {
         // Before the program runs, whose observation would be lost.
         self.save.as_ref().map_or(Ok(()), |path| to_file::check(path, Existing::Replace))?;
+        let chosen = self.processes.find()?;
         let sampled = SampledUse {
-            pid: self.pid,
+            chosen: chosen.as_ref(),
             command: &self.command,
             duration: self.duration,
             frequency: self.frequency.unwrap_or(FREQUENCY),

@@ -191,6 +191,15 @@ fn the_command_is_its_callers_child() {
 fn bad_input_has_an_error_with_its_fix() {
     let folder = Folder::new("explain-errors");
     folder.run("explain").says(2, "--pid");
+    folder.run("explain --cgroup /no/such/group").says(2, "no process is in such a control group; ");
+    folder
+        .run("explain --unit no-such-unit-here")
+        .says(2, "no process is in a control group of a unit with that name; ");
+    folder.run("explain --container no-such-container").says(2, "there is no container with processes");
+    folder.run("explain --name no-such-program-here").says(2, "no program that runs has a matching name; ");
+    folder.run("explain --name a(b").says(2, "pgrep -d,");
+    folder.run("explain --name a --pid 1").says(2, "cannot be used with");
+    folder.run("explain --unit a -- true").says(2, "cannot be used with");
     folder.run("explain --pid 4194304").says(2, "there is no such process; 'numa tasks' lists the processes");
     folder.run("explain -F 0 -- true").says(2, "1..=10000");
     folder.run("explain --for soon -- true").says(2, "soon");
@@ -235,6 +244,108 @@ fn a_process_that_ends_while_it_is_observed_has_the_time_of_its_samples() {
     let used = result["threads"]["user"].as_u64().unwrap();
     // 199 samples in a second.
     assert!(used >= samples * 5_000_000, "{samples} samples, {used} ns");
+}
+
+/// A busy process whose program has this name.
+fn busy(folder: &Folder, name: &str) -> Started {
+    let program = folder.path(name);
+    if !program.exists() {
+        std::fs::copy("/bin/sh", &program).unwrap();
+    }
+    Started::of(Command::new(program).args(["-c", "while :; do :; done"]).stdin(Stdio::null()))
+}
+
+/// Observes what an option chooses until nothing of it is left, while a second process joins the first one. `join` is called with
+/// each of them.
+fn joined_by_a_second(
+    folder: &Folder,
+    option: &[&str],
+    name: &str,
+    join: &dyn Fn(&Started),
+) -> Option<Value> {
+    let first = busy(folder, name);
+    join(&first);
+    let mut observer = Started::of(
+        folder.numa("explain --json kept.json").args(option).stdout(Stdio::null()).stderr(Stdio::null()),
+    );
+    let kept = || std::fs::read(folder.path("kept.json")).unwrap_or_default();
+    until!(!kept().is_empty() || observer.child().try_wait().unwrap().is_some());
+    if let Some(status) = observer.child().try_wait().unwrap() {
+        assert_eq!(status.code(), Some(2));
+        return None;
+    }
+    let second = busy(folder, name);
+    join(&second);
+    let seen = |pid: u32| {
+        let result: Value = serde_json::from_slice(&kept()).unwrap_or_default();
+        let processes = result["processes"].as_array().cloned().unwrap_or_default();
+        processes.into_iter().find(|process| process["pid"] == pid)
+    };
+    until!(seen(second.id()).is_some());
+    let numbers = [first.id(), second.id()];
+    drop((first, second));
+    // Nothing is left to observe.
+    assert!(observer.wait().success());
+    let [first, second] = numbers.map(|pid| seen(pid).unwrap());
+    assert_eq!((&first["joined"], &second["joined"]), (&Value::Bool(false), &Value::Bool(true)));
+    assert_eq!((&first["ended"], &second["name"]), (&Value::Bool(true), &Value::String(name.to_owned())));
+    Some(serde_json::from_slice(&kept()).unwrap())
+}
+
+#[test]
+fn programs_are_observed_by_their_name_and_those_that_start_later_too() {
+    let folder = Folder::new("explain-name");
+    let option = ["--name", "^numa-busy-a$"];
+    let Some(result) = joined_by_a_second(&folder, &option, "numa-busy-a", &|_| ()) else {
+        return numakit_skips::SAMPLES.skip("running processes cannot be sampled");
+    };
+    // Both have the same stack, which is one object.
+    let processes = result["processes"].as_array().unwrap();
+    let threads = result["threads_sampled"].as_array().unwrap();
+    assert_eq!((processes.len(), threads.len()), (2, 2), "{processes:?}");
+    let program = result["program"].as_str().unwrap();
+    assert!(program.starts_with("programs named '^numa-busy-a$': numa-busy-a "), "{program}");
+}
+
+#[test]
+fn a_control_group_is_observed_with_what_joins_it() {
+    let folder = Folder::new("explain-group");
+    let name = format!("numakit-test-{}", std::process::id());
+    // The first hierarchy in which this user may make a group.
+    let hierarchies = ["/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer"];
+    let made = hierarchies.map(|hierarchy| Path::new(hierarchy).join(&name)).into_iter().find(|group| {
+        let is_group = || group.join("cgroup.procs").exists();
+        std::fs::create_dir(group).is_ok() && (is_group() || std::fs::remove_dir(group).is_err())
+    });
+    let Some(group) = made else {
+        return numakit_skips::ROOT.skip("no control group can be made here");
+    };
+    let join =
+        |process: &Started| std::fs::write(group.join("cgroup.procs"), process.id().to_string()).unwrap();
+    let option = ["--cgroup", group.to_str().unwrap()];
+    let result = joined_by_a_second(&folder, &option, "numa-busy-b", &join);
+    until!(std::fs::remove_dir(&group).is_ok());
+    if result.is_none() {
+        numakit_skips::SAMPLES.skip("running processes cannot be sampled");
+    }
+}
+
+#[test]
+fn memory_that_processes_share_is_one_object() {
+    let folder = Folder::new("explain-shared");
+    let Some(program) = program(&folder, "gcc", "shared.c") else { return };
+    let Some(result) = explained(&folder, program.to_str().unwrap()) else { return };
+    let objects = result["objects"].as_array().unwrap();
+    for name in ["table", "mmap in main"] {
+        let named = |object: &&Value| object["name"].as_str().unwrap().starts_with(name);
+        let rows: Vec<&Value> = objects.iter().filter(named).collect();
+        let [row] = rows.as_slice() else { panic!("{name}: {rows:?}") };
+        // The parent has written it, and may have had samples of that.
+        assert!(row["processes"].as_array().unwrap().len() >= 3, "{row}");
+    }
+    // Of shared memory there is one.
+    let shared = objects.iter().find(|object| object["name"].as_str().unwrap().starts_with("mmap in main"));
+    assert_eq!(shared.unwrap()["size"], 64 << 20);
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn options_of_by_use_are_refused_elsewhere() {
     folder
         .run("file spread --dry-run data")
         .says(2, "--dry-run is an option of 'numa file spread' with --by-use");
-    folder.run("file spread --by-use data").says(2, "--pid <PID>|CMD");
+    folder.run("file spread --by-use data").says(2, "--pid <PID,...>|--cgroup <PATH>");
     folder.run("file spread --pid 1 data").says(2, "--by-use");
     folder.run("file spread --by-use data -- no-such-program").says(127, "cannot run 'no-such-program'");
     folder.run("file spread --by-use data -- false").says(2, "the command ended with exit code 1");
