@@ -71,7 +71,7 @@ impl ThreadAccounts {
         self.joining.insert(pid);
     }
 
-    /// Adds the CPU time that a sample of a thread stands for. `time` is when it was taken, in ns.
+    /// Adds the CPU time that a sample of a thread means. `time` is when it was taken, in ns.
     pub fn sampled(&mut self, thread: (u32, u32), time: u64, in_kernel: bool, weight: u64) {
         if self.threads.get(&thread).is_none_or(|account| time > account.until) {
             self.unread.entry(thread).or_default()[usize::from(in_kernel)] += weight;

@@ -4,7 +4,7 @@
 mod containers;
 mod pattern;
 
-pub use self::pattern::{NamePattern, PatternError};
+pub use self::pattern::{NamePattern, NamePatternError};
 
 use numakit_model::suggest;
 use numakit_sys::SysRoot;

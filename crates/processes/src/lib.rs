@@ -43,7 +43,7 @@ pub use allocator::{
     NodeAllocations, PagesUnknown, RegionCounts, RegionPages, may_be_loaded,
 };
 pub use cards::{CardElsewhere, cards_elsewhere};
-pub use chosen::{ChoiceError, ChosenProcesses, NamePattern, PatternError, ProcessChoice};
+pub use chosen::{ChoiceError, ChosenProcesses, NamePattern, NamePatternError, ProcessChoice};
 pub use limit::LimitWatch;
 pub use mappers::{Mapper, Mappers};
 pub use nodes::TaskNodes;

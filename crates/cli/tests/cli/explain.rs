@@ -333,7 +333,7 @@ fn a_control_group_is_observed_with_what_joins_it() {
 #[test]
 fn memory_that_processes_share_is_one_object() {
     let folder = Folder::new("explain-shared");
-    let Some(program) = program(&folder, "gcc", "shared.c") else { return };
+    let Some(program) = program(&folder, "gcc", "forked.c") else { return };
     let Some(result) = explained(&folder, program.to_str().unwrap()) else { return };
     let objects = result["objects"].as_array().unwrap();
     for name in ["table", "mmap in main"] {

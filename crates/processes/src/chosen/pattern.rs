@@ -37,16 +37,16 @@ enum Repeat {
     "'{text}': {problem}; known are letters, . * + ? | ^ $ and \\ before one of these; for others give --pid \
      \"$(pgrep -d, '{text}')\""
 )]
-pub struct PatternError {
+pub struct NamePatternError {
     text: String,
     problem: String,
 }
 
 impl FromStr for NamePattern {
-    type Err = PatternError;
+    type Err = NamePatternError;
 
-    fn from_str(text: &str) -> Result<Self, PatternError> {
-        let problem = |problem: String| PatternError { text: text.to_owned(), problem };
+    fn from_str(text: &str) -> Result<Self, NamePatternError> {
+        let problem = |problem: String| NamePatternError { text: text.to_owned(), problem };
         if text.is_empty() {
             return Err(problem("the pattern is empty and would match all programs".to_owned()));
         }

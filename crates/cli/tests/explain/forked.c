@@ -1,4 +1,4 @@
-/* shared: three children read one shared mapping and one array of the program at random; each has memory of its own too. */
+/* forked: three children read one shared mapping and one array of the program at random; each has memory of its own too. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
