@@ -414,7 +414,7 @@ fn origin(mapping: &ProcessMapping, module: Option<&Module>, is_java: bool) -> O
             } else {
                 format!("shared memory at {start:#x}")
             };
-            ObjectOrigin::SharedMemory { name }
+            ObjectOrigin::SharedMemory { name, file: mapping.file }
         }
         (MemoryKind::File | MemoryKind::Shared, _) if !mapping.name.is_empty() => {
             ObjectOrigin::File { path: path() }

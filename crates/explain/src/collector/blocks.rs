@@ -91,7 +91,7 @@ fn dominant(counts: &Counts) -> Option<u32> {
 impl Collector {
     /// The places of the objects that are small blocks, each with that of the heap of its process.
     pub fn heaps_of_blocks(&self) -> Vec<(u32, u32)> {
-        let process = |place: &u32| self.listed(*place).map(|(process, _)| process);
+        let process = |place: &u32| self.listed(*place).next().map(|(process, _)| process);
         let heaps: HashMap<u32, u32> =
             self.blocks.heaps.iter().filter_map(|heap| Some((process(heap)?, *heap))).collect();
         let of = |block: &u32| Some((*block, *heaps.get(&process(block)?)?));

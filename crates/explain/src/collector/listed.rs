@@ -47,7 +47,8 @@ fn together(
     for other in others.iter().map(|other| other.named(processes)) {
         let is_new = !all.processes.contains(&other.pid);
         all.processes.extend(is_new.then_some(other.pid));
-        let is_there_once = is_shared || all.kind == ObjectKind::File || !is_new;
+        let is_there_once =
+            is_shared || matches!(all.kind, ObjectKind::File | ObjectKind::SharedMemory) || !is_new;
         all.size = match is_there_once {
             true => all.size.max(other.size),
             false => all.size.saturating_add(other.size),

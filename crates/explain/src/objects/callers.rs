@@ -33,6 +33,11 @@ impl SiteCallers {
         place.and_then(|place| u8::try_from(place).ok())
     }
 
+    /// A chain of a site by its place.
+    pub fn chain(&self, site: u64, place: u8) -> Option<&[u64]> {
+        Some(self.0.get(&site)?.get(usize::from(place))?)
+    }
+
     /// The first call that the chains of a site do not share; `None` if there is only one chain.
     pub fn differing(&self, site: u64, place: u8) -> Option<DifferingCalls> {
         let chains = self.0.get(&site)?;

@@ -1,6 +1,7 @@
 //! What an object is.
 
 use crate::code::CodeName;
+use crate::identity::FileId;
 use serde::Serialize;
 use std::fmt;
 
@@ -52,6 +53,8 @@ pub enum ObjectOrigin {
     SharedMemory {
         /// Its name, or where it is.
         name: String,
+        /// What the kernel has in place of a file.
+        file: FileId,
     },
     /// Other memory, by the name that its kind has, such as `Java heap`.
     Mapping {
@@ -131,7 +134,7 @@ impl fmt::Display for ObjectOrigin {
         match self {
             Self::Allocated { by, site, .. } => write!(f, "{by} at {site:#x}"),
             Self::SmallBlocks { site } => write!(f, "small blocks at {site:#x}"),
-            Self::Variable { name, .. } | Self::SharedMemory { name } | Self::Mapping { name } => {
+            Self::Variable { name, .. } | Self::SharedMemory { name, .. } | Self::Mapping { name } => {
                 f.write_str(name)
             }
             Self::ThreadLocal { name: Some(name) } => write!(f, "{name} (thread-local)"),

@@ -3,6 +3,7 @@
 use super::ProcessObjects;
 use crate::identity::{ObjectIdentity, ObjectOwner, StartedProgram};
 use crate::objects::{ObjectId, ObjectOrigin};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl ProcessObjects {
     /// The identity of an object; `program` is asked for what belongs to the process as a whole. `None` for what is of this
@@ -18,9 +19,15 @@ impl ProcessObjects {
             Some((ObjectOwner::File(module.file), site - module.addresses.start))
         };
         let (owner, origin) = match origin {
-            ObjectOrigin::Allocated { by, site } => {
-                let (owner, site) = of_code(site)?;
-                (owner, ObjectOrigin::Allocated { by, site })
+            ObjectOrigin::Allocated { by, site, callers } => {
+                let (owner, at) = of_code(site)?;
+                let chain = callers.and_then(|callers| self.callers.chain(site, callers)).unwrap_or_default();
+                let calls: Vec<_> = chain.iter().map(|call| of_code(*call)).collect();
+                // Chains have numbers of their own in each process: so one is told by its calls.
+                let mut told = DefaultHasher::new();
+                (at, calls).hash(&mut told);
+                let site = if callers.is_some() { told.finish() } else { at };
+                (owner, ObjectOrigin::Allocated { by, site, callers: callers.map(|_| 0) })
             }
             ObjectOrigin::SmallBlocks { site } => {
                 let (owner, site) = of_code(site)?;
@@ -37,6 +44,9 @@ impl ProcessObjects {
             ObjectOrigin::File { ref path } => {
                 let file = *self.mapped_files.get(path)?;
                 (ObjectOwner::File(file), ObjectOrigin::File { path: String::new() })
+            }
+            ObjectOrigin::SharedMemory { file, .. } => {
+                (ObjectOwner::File(file), ObjectOrigin::SharedMemory { name: String::new(), file })
             }
             ObjectOrigin::ThreadLocal { name: None }
             | ObjectOrigin::Stack { .. }
@@ -73,7 +83,7 @@ mod tests {
         let mut objects = ProcessObjects::new(PathBuf::from("/"));
         objects.update(&parse_mappings(&maps), 1);
         if !is_shared && offset < 0x1000 {
-            let origin = ObjectOrigin::Allocated { by: "malloc", site: program + offset };
+            let origin = ObjectOrigin::Allocated { by: "malloc", site: program + offset, callers: None };
             let block = objects.timeline.add(program + 0x11_0000..program + 0x11_0100, 2, &origin)?;
             return objects.identity(block, || None);
         }
