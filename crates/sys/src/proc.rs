@@ -11,6 +11,7 @@ mod processor;
 pub mod smaps;
 mod stat;
 pub mod status;
+pub mod syscall;
 pub mod tree;
 
 pub use environment::Variables;
