@@ -3,6 +3,7 @@
 //! and all deliver the same values.
 
 pub mod argument_flow;
+pub mod blocked;
 pub mod calibration;
 mod calibration_file;
 pub mod call_chains;

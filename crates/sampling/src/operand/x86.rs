@@ -14,6 +14,7 @@ mod parts;
 mod recover;
 mod site;
 mod slice;
+mod spin;
 mod state;
 mod undo;
 mod vectors;
@@ -77,6 +78,12 @@ impl Decoder {
         let instructions =
             forward::ahead(registers.ip, &state, reach, &mut self.code, space, &mut self.accesses);
         Ahead { accesses: &self.accesses, instructions }
+    }
+
+    /// Whether the instruction is part of a loop in which the thread waits for others: a loop that pauses the processor,
+    /// stores nothing and calls nothing.
+    pub fn is_spinning(&mut self, instruction: u64, space: &dyn AddressSpace) -> bool {
+        spin::is_spinning(instruction, &mut self.code, space)
     }
 
     /// Drops what is kept of code that was unmapped or rewritten.
