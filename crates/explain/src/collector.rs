@@ -130,6 +130,11 @@ impl Collector {
         }
     }
 
+    /// The time of the first sample, in ns, from which the times of observations count.
+    pub fn first_time(&self) -> Option<u64> {
+        self.start
+    }
+
     /// From now on looks at only one in this many samples; that sample then represents all of them.
     pub fn set_pace(&mut self, pace: u64) {
         self.pace = pace.max(1);

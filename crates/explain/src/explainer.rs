@@ -16,6 +16,7 @@ use crate::residence::Residence;
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
+use crate::waits::{WaitScene, WaitWatch};
 use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
 use numakit_sampling::calibration::MachineKind;
@@ -81,6 +82,8 @@ pub struct Explainer {
     ended_before: EndedUsage,
     /// What keeps threads from running. Series do not tell that.
     cpu_waits: Option<CpuWaitWatch>,
+    /// What threads wait for that do not run. Series do not tell that either.
+    waits: Option<WaitWatch>,
 }
 
 impl Explainer {
@@ -91,6 +94,7 @@ impl Explainer {
         explainer.first = processes.to_vec();
         let watch = |first: &u32| CpuWaitWatch::new(&SysRoot::host(), *first, explainer.started);
         explainer.cpu_waits = processes.first().map(watch);
+        explainer.waits = Some(WaitWatch::new(&SysRoot::host()));
         explainer.visit();
         explainer
     }
@@ -168,6 +172,7 @@ impl Explainer {
             log: None,
             ended_before: clock::ended_children(),
             cpu_waits: None,
+            waits: None,
         }
     }
 
@@ -234,7 +239,14 @@ impl Explainer {
         if end.saturating_sub(self.visited) >= self.pause {
             self.visit();
         }
+        self.look_at_waits();
         result.map(drop)
+    }
+
+    /// Looks at what threads wait for, if it is time for that.
+    fn look_at_waits(&mut self) {
+        let Self { waits: Some(waits), accounts, collector, processes, .. } = self else { return };
+        waits.visit(&mut WaitScene { accounts, collector, processes });
     }
 
     /// Forgets a thread that has ended, and with the first one its process.

@@ -9,7 +9,9 @@ use crate::object_use::{self, ObjectUse};
 use crate::observation::Observation;
 use crate::place::{Places, TimePlace};
 use crate::share::ShareEstimate;
+use crate::spins::Spins;
 use crate::traffic::Traffic;
+use crate::waits::ThreadWaits;
 use numakit_sampling::operand::RecoveryRule;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -99,6 +101,10 @@ pub struct Explanation {
     pub functions: Vec<CodeTime>,
     /// Source lines, in the same order.
     pub source_lines: Vec<CodeTime>,
+    /// What threads waited for while they did not run.
+    pub waits: ThreadWaits,
+    /// CPU time in which threads only waited for others.
+    pub spins: Spins,
     /// The caches that objects were compared with.
     pub caches: CacheSizes,
     /// How each object is used. The object with most time at memory comes first.
@@ -137,6 +143,8 @@ impl Explanation {
             lines,
             functions,
             source_lines,
+            waits: ThreadWaits::default(),
+            spins: Spins::default(),
             caches: known.caches,
             uses,
             chains: if known.is_precise { flame::memory_time(&placed) } else { ChainValues::new() },

@@ -43,6 +43,7 @@ mod report;
 pub mod residence;
 pub mod runtime;
 pub mod share;
+pub mod spins;
 pub mod symbols;
 pub mod tally;
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub mod threads;
 pub mod touched_pages;
 pub mod traffic;
 mod variables;
+pub mod waits;
 pub mod walk;
 
 pub use explained::{CodeShare, ExplainedObject, ObjectContext, ObjectFacts, ObjectTouch};

@@ -15,6 +15,7 @@ use crate::symbols::Symbols;
 use crate::variables::VariableFiles;
 use allocation_sites::KnownCalls;
 use numakit_model::topology::Topology;
+use numakit_sampling::blocked;
 use numakit_sampling::call_chains::CallChains;
 use numakit_sampling::operand::AddressSpace;
 use numakit_sampling::pages::{PageNodes, PagePlace};
@@ -23,6 +24,7 @@ use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::allocation_log::{AllocationRecord, BlockSites, LogThreshold};
 use numakit_sys::file::text_of_process;
 use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::syscall::BlockedPlace;
 use numakit_sys::registers::UserRegisters;
 use numakit_sys::{SysRoot, clock};
 use std::collections::{BTreeMap, HashMap};
@@ -148,6 +150,29 @@ impl Processes {
             process
         });
         process.as_mut()
+    }
+
+    /// A process, if it can be observed.
+    pub fn observed(&mut self, pid: u32) -> Option<&ObservedProcess> {
+        self.process(pid).map(|process| &*process)
+    }
+
+    /// The process at a place of the list, if it can be observed.
+    pub fn observed_at(&mut self, place: u32) -> Option<&ObservedProcess> {
+        let pid = *self.known.get(&place)?;
+        self.observed(pid)
+    }
+
+    /// The call chain of a thread that waits in the kernel and is at this place in its program, innermost first.
+    pub fn blocked_chain(&mut self, pid: u32, place: BlockedPlace) -> Arc<[u64]> {
+        self.know(pid, place.instruction);
+        match self.open.get(&pid) {
+            Some(Some(process)) => {
+                let (registers, stack) = blocked::registers(process, place);
+                self.chains.of(process, &registers, &stack)
+            }
+            _ => [place.instruction].into(),
+        }
     }
 
     /// A process mapped code.

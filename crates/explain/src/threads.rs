@@ -138,6 +138,18 @@ impl ThreadAccounts {
         self.threads.get(&(pid, tid)).map(|account| account.name.as_str())
     }
 
+    /// The times of each thread that was seen, by its process and number.
+    pub fn times(&self) -> impl Iterator<Item = ((u32, u32), ThreadTimes)> {
+        self.threads.iter().map(|(key, account)| (*key, account.times()))
+    }
+
+    /// The threads that lived at the last visit, with the time that each was asleep so far, in ns.
+    pub fn asleep(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
+        let latest = self.threads.values().map(|account| account.until).max();
+        let lives = move |account: &Account| Some(account.until) == latest;
+        self.threads.iter().filter(move |(_, a)| lives(a)).map(|(key, a)| (*key, a.times().asleep))
+    }
+
     /// Threads that used at least this much CPU time, in ns.
     pub fn busy(&self, least: u64) -> impl Iterator<Item = (u32, u32)> {
         let ran = |a: &Account| (a.now.user + a.now.kernel).saturating_sub(a.before.user + a.before.kernel);
@@ -204,16 +216,23 @@ impl ThreadAccounts {
         let of_process =
             self.threads.iter().filter(|((process, _), _)| pid.is_none_or(|pid| pid == *process));
         of_process.fold(ThreadTimes::default(), |mut sum, (_, account)| {
-            let grown = |of: fn(&Counts) -> u64| of(&account.now).saturating_sub(of(&account.before));
-            sum += ThreadTimes::between(
-                account.until.saturating_sub(account.since),
-                grown(|c| c.user),
-                grown(|c| c.kernel),
-                grown(|c| c.runnable),
-                grown(|c| c.faults),
-            );
+            sum += account.times();
             sum
         })
+    }
+}
+
+impl Account {
+    /// The times of the thread since it was seen first.
+    fn times(&self) -> ThreadTimes {
+        let grown = |of: fn(&Counts) -> u64| of(&self.now).saturating_sub(of(&self.before));
+        ThreadTimes::between(
+            self.until.saturating_sub(self.since),
+            grown(|c| c.user),
+            grown(|c| c.kernel),
+            grown(|c| c.runnable),
+            grown(|c| c.faults),
+        )
     }
 }
 

@@ -16,12 +16,15 @@ use crate::remote_costs::RemoteCosts;
 use crate::report::{
     ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread, SeenProcess,
 };
+use crate::spins::{self, Spins};
+use crate::waits::{ThreadWaits, WaitScene};
 use crate::{ExplainedObject, Explanation, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
+use numakit_sampling::operand::Decoder;
 use numakit_sys::clock::{self, EndedUsage};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
@@ -252,6 +255,29 @@ impl Explainer {
         }
     }
 
+    /// What threads waited for while they did not run.
+    fn waits(&mut self, complete: bool) -> ThreadWaits {
+        let Self { waits, accounts, collector, processes, .. } = self;
+        let mut scene = WaitScene { accounts, collector, processes };
+        waits.as_mut().map(|waits| waits.answer(&mut scene, complete)).unwrap_or_default()
+    }
+
+    /// CPU time in which threads only waited for others.
+    fn spins(&mut self) -> Spins {
+        let Self { collector, processes, .. } = self;
+        let mut decoders: HashMap<u32, Decoder> = HashMap::new();
+        let samples = &collector.observations;
+        let mut loops: HashMap<(u32, u64), bool> = HashMap::new();
+        for at in samples {
+            loops.entry((at.process, at.instruction)).or_insert_with(|| {
+                let decoder = decoders.entry(at.process).or_default();
+                let process = processes.observed_at(at.process);
+                process.is_some_and(|process| decoder.is_spinning(at.instruction, process))
+            });
+        }
+        spins::find(samples, processes, |process, at| loops.get(&(process, at)).is_some_and(|spins| *spins))
+    }
+
     /// Why threads waited for a CPU.
     fn cpu_waits(&mut self) -> CpuWaits {
         let Self { cpu_waits, accounts, .. } = self;
@@ -291,6 +317,7 @@ impl Explainer {
         };
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());
+        (explanation.waits, explanation.spins) = (self.waits(complete), self.spins());
         let flame = self.flame(&explanation);
         if complete {
             self.name_fields(&mut explanation);

@@ -1,0 +1,354 @@
+//! The answer: the time of each wait, with names.
+
+use super::futex;
+use super::lock_names::{self, LockAddress};
+use super::open_files::FileIdentity;
+use super::peers::OtherEnd;
+use super::targets::WaitTarget;
+use super::watch::{SeenHolder, SeenWait, WaitScene, WaitWatch};
+use super::{LockHolder, LockTime, ThreadWaits, WaitKind, WaitTime};
+use crate::account::ThreadTimes;
+use crate::chain_names::ChainNames;
+use crate::code::CodeName;
+use numakit_sys::clock;
+use numakit_sys::proc::syscall;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A thread is busy if it ran or waited for a CPU for at least one in this many parts of the observed time.
+const BUSY_PART: u64 = 10;
+/// Functions of a chain that are kept.
+const MAX_FUNCTIONS: usize = 12;
+/// Functions of a chain that may say what a wait is for.
+const TELLING: usize = 8;
+/// Threads that held a lock and are named.
+const MAX_HOLDERS: usize = 4;
+/// The begins of the names of C libraries.
+const C_LIBRARIES: &[&str] = &["libc.so", "libc-", "libpthread", "ld-musl", "libc.musl"];
+/// A sample of a running thread shows what it did at a time if it is this near, in ns.
+const NEAR: u64 = 10_000_000;
+
+/// A thread, by its process and number.
+type Thread = (u32, u32);
+
+/// A wait with its time and names.
+#[derive(Debug)]
+struct NamedWait {
+    process: u32,
+    kind: WaitKind,
+    what: Option<String>,
+    end: OtherEnd,
+    call: Option<String>,
+    address: Option<u64>,
+    /// All functions of the chain, innermost first.
+    chain: Vec<CodeName>,
+    /// The time of each thread.
+    threads: BTreeMap<Thread, SeenTime>,
+}
+
+/// The time of a thread at a wait.
+#[derive(Debug, Clone, Copy, Default)]
+struct SeenTime {
+    /// In ns.
+    time: u64,
+    /// How often the thread was seen there.
+    looks: u64,
+}
+
+impl WaitWatch {
+    /// What all threads waited for so far; names have members if this is the `complete` answer.
+    pub(crate) fn answer(&mut self, scene: &mut WaitScene<'_>, complete: bool) -> ThreadWaits {
+        if complete {
+            self.find_peers(true);
+        }
+        let times: HashMap<Thread, ThreadTimes> = scene.accounts.times().collect();
+        let mut by_wait: Vec<BTreeMap<Thread, SeenTime>> = vec![BTreeMap::new(); self.waits.len()];
+        let mut unseen = 0;
+        for (thread, time) in &times {
+            let seen = self.threads.get(thread).map(|watched| &watched.seen);
+            let looks: u64 = seen.iter().flat_map(|seen| seen.values()).map(|looks| u64::from(*looks)).sum();
+            if looks == 0 {
+                unseen += time.asleep;
+            }
+            for (place, count) in seen.into_iter().flatten() {
+                let part = u128::from(time.asleep) * u128::from(*count) / u128::from(looks.max(1));
+                if let Some(threads) = by_wait.get_mut(*place) {
+                    threads.insert(*thread, SeenTime { time: part as u64, looks: (*count).into() });
+                }
+            }
+        }
+        let named = self.named(by_wait, scene, complete);
+        let least = clock::monotonic().saturating_sub(self.started) / BUSY_PART;
+        let is_busy = |time: &&ThreadTimes| time.user + time.kernel + time.runnable >= least.max(1);
+        ThreadWaits {
+            threads: times.len(),
+            busy: times.values().filter(is_busy).count(),
+            locks: self.locks(&named, &times, scene),
+            rows: rows(&named),
+            unseen,
+            looks: self.looks,
+            cost: self.cost,
+            refused: self.refused.as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// The names of the locks for which threads waited.
+    fn lock_names(
+        &self,
+        by_wait: &[BTreeMap<Thread, SeenTime>],
+        scene: &mut WaitScene<'_>,
+        complete: bool,
+    ) -> HashMap<(u32, u64), String> {
+        let time = |threads: &BTreeMap<Thread, SeenTime>| threads.values().map(|seen| seen.time).sum::<u64>();
+        let mut locks: Vec<(u64, LockAddress)> = Vec::new();
+        for (wait, threads) in self.waits.iter().zip(by_wait) {
+            let WaitTarget::Futex { address, object: Some(object) } = wait.target else { continue };
+            locks.push((time(threads), LockAddress { process: wait.process, address, object }));
+        }
+        locks.sort_by_key(|(time, _)| Reverse(*time));
+        let mut known = BTreeSet::new();
+        let is_new = |lock: &LockAddress| known.insert((lock.process, lock.address));
+        let locks: Vec<LockAddress> = locks.into_iter().map(|(_, lock)| lock).filter(is_new).collect();
+        lock_names::names(&locks, scene.processes, complete)
+    }
+
+    /// The waits with names.
+    fn named(
+        &self,
+        by_wait: Vec<BTreeMap<Thread, SeenTime>>,
+        scene: &mut WaitScene<'_>,
+        complete: bool,
+    ) -> Vec<NamedWait> {
+        let locks = self.lock_names(&by_wait, scene, complete);
+        let mut named: Vec<NamedWait> = Vec::new();
+        for (wait, threads) in self.waits.iter().zip(by_wait).filter(|(_, threads)| !threads.is_empty()) {
+            let chain = ChainNames::new(&scene.collector.calls, scene.processes).of(wait.chain);
+            let (kind, runtime_lock) = match wait.kind.is_for_threads() {
+                true => futex::by_code(wait.kind, chain.get(..TELLING).unwrap_or(&chain)),
+                false => (wait.kind, None),
+            };
+            let (what, end) = match runtime_lock {
+                Some(lock) => (Some(lock.to_owned()), OtherEnd::default()),
+                None => self.target(wait, &locks, scene),
+            };
+            let address = match wait.target {
+                WaitTarget::Futex { address, .. } if runtime_lock.is_none() => Some(address),
+                _ => None,
+            };
+            let call = wait.call.map(|number| {
+                syscall::call(number).map_or_else(|| format!("call {number}"), |(name, _)| name.to_owned())
+            });
+            named.push(NamedWait { process: wait.process, kind, what, end, call, address, chain, threads });
+        }
+        named
+    }
+
+    /// The name of what a thread waits for, and its other end.
+    fn target(
+        &self,
+        wait: &SeenWait,
+        locks: &HashMap<(u32, u64), String>,
+        scene: &WaitScene<'_>,
+    ) -> (Option<String>, OtherEnd) {
+        let none = OtherEnd::default;
+        match wait.target {
+            WaitTarget::Nothing | WaitTarget::Many(0) => (None, none()),
+            WaitTarget::Many(count) => (Some(format!("{count} descriptors")), none()),
+            WaitTarget::Thread(thread) => {
+                let name = scene.accounts.name(wait.process, thread).unwrap_or("thread");
+                (Some(format!("{name} ({thread})")), none())
+            }
+            WaitTarget::Open(file) => {
+                let Some(identity) = self.files.get(file) else { return (None, none()) };
+                let end = self.peers.of(identity);
+                (file_name(identity, &end), end)
+            }
+            WaitTarget::Futex { address, .. } => {
+                let name = locks.get(&(wait.process, address)).cloned();
+                (Some(name.unwrap_or_else(|| format!("{address:#x}"))), none())
+            }
+        }
+    }
+
+    /// The locks for which threads waited.
+    fn locks(
+        &self,
+        named: &[NamedWait],
+        times: &HashMap<Thread, ThreadTimes>,
+        scene: &mut WaitScene<'_>,
+    ) -> Vec<LockTime> {
+        let mut locks: BTreeMap<(u32, Option<u64>, &str), Vec<&NamedWait>> = BTreeMap::new();
+        for wait in named.iter().filter(|wait| wait.kind == WaitKind::Lock) {
+            let what = wait.what.as_deref().unwrap_or_default();
+            locks.entry((wait.process, wait.address, what)).or_default().push(wait);
+        }
+        let mut found: Vec<LockTime> = Vec::new();
+        for ((process, address, what), waits) in locks {
+            let threads: BTreeSet<Thread> =
+                waits.iter().flat_map(|wait| wait.threads.keys().copied()).collect();
+            let worked =
+                |thread| times.get(thread).map_or(0, |t: &ThreadTimes| t.user + t.kernel + t.runnable);
+            let most = waits.iter().max_by_key(|wait| wait.time());
+            found.push(LockTime {
+                what: what.to_owned(),
+                time: waits.iter().map(|wait| wait.time()).sum(),
+                worked: threads.iter().map(worked).sum(),
+                threads: threads.len(),
+                looks: waits.iter().flat_map(|wait| wait.threads.values()).map(|seen| seen.looks).sum(),
+                chain: most.map(|wait| outside(&wait.chain)).unwrap_or_default(),
+                holders: address.map(|address| self.holders_of(process, address, scene)).unwrap_or_default(),
+            });
+        }
+        found.sort_by_key(|lock| Reverse(lock.time));
+        found
+    }
+
+    /// Who held a lock.
+    fn holders_of(&self, process: u32, address: u64, scene: &mut WaitScene<'_>) -> Vec<LockHolder> {
+        let mut threads: BTreeMap<u32, Vec<(&SeenHolder, u32)>> = BTreeMap::new();
+        for (seen, count) in &self.holders {
+            if (seen.process, seen.address) == (process, address) {
+                threads.entry(seen.thread).or_default().push((seen, *count));
+            }
+        }
+        let all: u32 = threads.values().flatten().map(|(_, count)| count).sum();
+        let mut holders: Vec<LockHolder> = Vec::new();
+        for (thread, seen) in threads {
+            let looks: u32 = seen.iter().map(|(_, count)| count).sum();
+            let ran: u32 = seen.iter().filter(|(s, _)| s.chain.is_none()).map(|(_, count)| count).sum();
+            let runs = ran * 2 >= looks;
+            let waited = seen.iter().filter(|(s, _)| s.chain.is_some()).max_by_key(|(_, count)| count);
+            let chain = match runs {
+                true => self.running_chain(process, address, thread, scene),
+                false => waited.and_then(|(seen, _)| seen.chain),
+            };
+            let chain = chain.map(|chain| ChainNames::new(&scene.collector.calls, scene.processes).of(chain));
+            let chain = outside(&chain.unwrap_or_default());
+            let name = scene.accounts.name(process, thread).unwrap_or_default().to_owned();
+            let share = f64::from(looks) / f64::from(all.max(1));
+            holders.push(LockHolder { thread, name, share, runs, chain });
+        }
+        holders.sort_by(|a, b| b.share.total_cmp(&a.share));
+        holders.truncate(MAX_HOLDERS);
+        holders
+    }
+
+    /// What a thread did most while it ran and held a lock: the call chain of its samples at these times.
+    fn running_chain(&self, process: u32, address: u64, thread: u32, scene: &WaitScene<'_>) -> Option<u32> {
+        let collector = &scene.collector;
+        let is_it = |sampled: &crate::SampledThread| (sampled.pid, sampled.tid) == (process, thread);
+        let place = collector.sampled_threads.iter().position(is_it)? as u32;
+        let start = collector.first_time()?;
+        let samples: Vec<(u64, u32)> = collector
+            .observations
+            .iter()
+            .filter(|at| at.thread == place && at.chain != 0)
+            .map(|at| (at.time + start, at.chain))
+            .collect();
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        let held = self
+            .held
+            .iter()
+            .filter(|(seen, _)| (seen.process, seen.address, seen.thread) == (process, address, thread));
+        for (_, time) in held {
+            let at = samples.partition_point(|(sampled, _)| sampled < time);
+            let near = samples[at.saturating_sub(1)..].iter().take(2);
+            if let Some((sampled, chain)) = near.min_by_key(|(sampled, _)| sampled.abs_diff(*time))
+                && sampled.abs_diff(*time) <= NEAR
+            {
+                *counts.entry(*chain).or_default() += 1;
+            }
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(chain, _)| chain)
+    }
+}
+
+impl NamedWait {
+    fn time(&self) -> u64 {
+        self.threads.values().map(|seen| seen.time).sum()
+    }
+}
+
+/// Waits for the same in the same function as one row, the longest time first.
+fn rows(named: &[NamedWait]) -> Vec<WaitTime> {
+    let mut groups: BTreeMap<_, Vec<&NamedWait>> = BTreeMap::new();
+    for wait in named {
+        let caller = outside(&wait.chain).first().map(|code| (code.function.clone(), code.module.clone()));
+        let peers = wait.end.processes.clone();
+        groups
+            .entry((wait.kind, wait.what.clone(), wait.call.clone(), caller, peers))
+            .or_default()
+            .push(wait);
+    }
+    let row = |((kind, what, call, _, peers), waits): ((WaitKind, _, _, _, _), Vec<&NamedWait>)| {
+        let threads: BTreeSet<Thread> = waits.iter().flat_map(|wait| wait.threads.keys().copied()).collect();
+        let processes: BTreeSet<u32> = threads.iter().map(|(process, _)| *process).collect();
+        let most = waits.iter().max_by_key(|wait| wait.time());
+        WaitTime {
+            kind,
+            what,
+            peers,
+            call,
+            time: waits.iter().map(|wait| wait.time()).sum(),
+            threads: threads.len(),
+            processes: processes.len(),
+            chain: most.map(|wait| outside(&wait.chain)).unwrap_or_default(),
+        }
+    };
+    let mut rows: Vec<WaitTime> = groups.into_iter().map(row).filter(|row| row.time > 0).collect();
+    rows.sort_by_key(|row| Reverse(row.time));
+    rows
+}
+
+/// The part of a chain that is the program's: without the library in which the thread waits, and without the functions of the
+/// C library that start threads and programs. All of it where nothing else is left.
+fn outside(chain: &[CodeName]) -> Vec<CodeName> {
+    let is_inside = |code: &&CodeName| chain.first().is_some_and(|first| first.module == code.module);
+    let is_start = |code: &&CodeName| C_LIBRARIES.iter().any(|library| code.module.starts_with(library));
+    let ends = chain.len() - chain.iter().rev().take_while(is_start).count();
+    let begins = chain.iter().take_while(is_inside).count();
+    let (from, to) = match (begins < ends, ends > 0) {
+        (true, _) => (begins, ends),
+        (false, true) => (0, ends),
+        (false, false) => (0, chain.len()),
+    };
+    chain[from..to].iter().take(MAX_FUNCTIONS).cloned().collect()
+}
+
+/// A file by its path; a socket by its addresses. The number of a pipe says nothing.
+fn file_name(identity: &FileIdentity, end: &OtherEnd) -> Option<String> {
+    let is_numbered = identity.inode().is_some();
+    end.address.clone().or_else(|| (!is_numbered).then(|| identity.link.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_is_shown_from_where_the_program_waits() {
+        let code = |function: &str, module: &str| CodeName {
+            function: Some(function.to_owned()),
+            module: module.to_owned(),
+            ..CodeName::default()
+        };
+        let shown = |chain: &[CodeName]| -> Vec<String> {
+            outside(chain).into_iter().filter_map(|code| code.function).collect()
+        };
+        let (libc, start) = ("libc.so.6", code("start_thread", "libc.so.6"));
+        let wait = code("futex_wait", libc);
+        assert_eq!(
+            shown(&[wait.clone(), code("add", "app"), code("worker", "app"), start.clone()]),
+            ["add", "worker"]
+        );
+        let team = [code("gomp_team", "libgomp.so.1"), start.clone()];
+        assert_eq!(shown(&team), ["gomp_team"], "a thread of a runtime");
+        assert_eq!(shown(&[wait, start]), ["futex_wait", "start_thread"]);
+        assert_eq!(
+            shown(&[code("pause", "app"), code("main", "app")]),
+            ["pause", "main"],
+            "without libraries"
+        );
+        assert!(outside(&[]).is_empty());
+    }
+}

@@ -1,0 +1,328 @@
+//! Looks at threads that wait, several times a second and within a budget.
+
+use super::WaitKind;
+use super::open_files::OpenFiles;
+use super::peers::Peers;
+use super::targets::{CallContext, FoundWait, WaitTarget};
+use crate::collector::{Collector, ObservedProcesses};
+use crate::processes::Processes;
+use crate::threads::ThreadAccounts;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::syscall::{BlockedPlace, ThreadCall, call};
+use numakit_sys::{ReadError, RootFile, SysRoot, clock};
+use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
+
+/// Threads are looked at this often, in ns, and looking takes at most one in this many parts of the time: 0.2 %.
+const LOOK: u64 = 200_000_000;
+const LOOK_SHARE: u64 = 500;
+/// What the first looks may cost in advance, in ns: what waits is new then.
+const ALLOWANCE: u64 = 5_000_000;
+/// A thread that slept for less than one in this many parts of the time since the last look is not looked at: it runs.
+const ASLEEP_PART: u64 = 20;
+/// Files that are kept open. Those of other threads are opened for each look.
+const MAX_OPEN: usize = 256;
+/// Maximum number of different waits, and of holders of locks.
+const MAX_WAITS: usize = 8192;
+/// After this number of looks at one wait for a pipe or socket, its other end is looked for.
+const PEER_LOOKS: u32 = 3;
+
+/// A wait that was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SeenWait {
+    /// The process.
+    pub process: u32,
+    /// What kind it is, as far as that is known before functions have names.
+    pub kind: WaitKind,
+    /// The number of the call; none where the thread is in the kernel for another reason.
+    pub call: Option<i64>,
+    /// What the thread waits for.
+    pub target: WaitTarget,
+    /// Where, by the number of the call chain.
+    pub chain: u32,
+}
+
+/// Who held a lock, and what it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SeenHolder {
+    /// The process.
+    pub process: u32,
+    /// The address of the lock.
+    pub address: u64,
+    /// The thread that held it.
+    pub thread: u32,
+    /// Where the thread waited itself; `None` if it ran.
+    pub chain: Option<u32>,
+}
+
+/// What is kept of a thread.
+#[derive(Debug, Default)]
+pub struct WatchedThread {
+    file: Option<RootFile>,
+    /// When it was looked at last, and how long it had slept until then, in ns.
+    looked: u64,
+    asleep: u64,
+    /// What its file said at the last look, and which wait that is, by its place.
+    text: Vec<u8>,
+    waits: Option<usize>,
+    /// The number of looks at each wait, by its place.
+    pub seen: HashMap<usize, u32>,
+}
+
+/// What a look needs.
+pub(crate) struct WaitScene<'a> {
+    /// The accounts of all threads.
+    pub accounts: &'a ThreadAccounts,
+    /// The call chains.
+    pub collector: &'a mut Collector,
+    /// The processes.
+    pub processes: &'a mut Processes,
+}
+
+/// Watches what threads wait for.
+#[derive(Debug)]
+pub(crate) struct WaitWatch {
+    pub(super) root: SysRoot,
+    pub(super) threads: HashMap<(u32, u32), WatchedThread>,
+    open: usize,
+    places: HashMap<SeenWait, usize>,
+    pub(super) waits: Vec<SeenWait>,
+    pub(super) files: OpenFiles,
+    pub(super) holders: HashMap<SeenHolder, u32>,
+    /// The times at which threads held a lock and ran, in ns.
+    pub(super) held: Vec<(SeenHolder, u64)>,
+    pub(super) peers: Peers,
+    /// When it began, in ns.
+    pub(super) started: u64,
+    /// When the next round begins, and the threads that are left of the present one, with the time that each was asleep.
+    next: u64,
+    queue: VecDeque<((u32, u32), u64)>,
+    pub(super) cost: u64,
+    pub(super) looks: u64,
+    pub(super) refused: Option<ReadError>,
+    buffer: Vec<u8>,
+}
+
+impl WaitWatch {
+    /// Begins at once.
+    pub(crate) fn new(root: &SysRoot) -> Self {
+        Self {
+            root: root.clone(),
+            threads: HashMap::new(),
+            open: 0,
+            places: HashMap::new(),
+            waits: Vec::new(),
+            files: OpenFiles::default(),
+            holders: HashMap::new(),
+            held: Vec::new(),
+            peers: Peers::default(),
+            started: clock::monotonic(),
+            next: 0,
+            queue: VecDeque::new(),
+            cost: 0,
+            looks: 0,
+            refused: None,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Looks at threads that do not run, as far as it is time for that and the budget allows it.
+    pub(crate) fn visit(&mut self, scene: &mut WaitScene<'_>) {
+        let mut now = clock::monotonic();
+        let allowed = ALLOWANCE + now.saturating_sub(self.started) / LOOK_SHARE;
+        if self.queue.is_empty() {
+            if now < self.next || self.cost >= allowed {
+                return;
+            }
+            self.queue.extend(scene.accounts.asleep());
+            self.next = now + LOOK;
+        }
+        while self.cost < allowed
+            && let Some(((pid, tid), asleep)) = self.queue.pop_front()
+        {
+            if self.is_due((pid, tid), asleep, now) {
+                self.look(pid, tid, scene);
+            }
+            if self.queue.is_empty() {
+                self.end_round(scene);
+            }
+            let after = clock::monotonic();
+            self.cost += after.saturating_sub(now);
+            now = after;
+        }
+    }
+
+    /// Whether a thread, which was asleep for this time so far, has slept since the last look.
+    fn is_due(&mut self, key: (u32, u32), asleep: u64, now: u64) -> bool {
+        let thread = self.threads.entry(key).or_default();
+        let (time, slept) = (now.saturating_sub(thread.looked), asleep.saturating_sub(thread.asleep));
+        let is_due = thread.looked == 0 || slept >= time / ASLEEP_PART;
+        (thread.looked, thread.asleep) = (now, asleep);
+        if !is_due {
+            thread.text.clear();
+            thread.waits = None;
+        }
+        is_due
+    }
+
+    /// What is done when all threads were looked at.
+    fn end_round(&mut self, scene: &mut WaitScene<'_>) {
+        // Threads that have ended were not among them.
+        let begin = self.next.saturating_sub(LOOK);
+        for thread in self.threads.values_mut().filter(|thread| thread.looked < begin) {
+            self.open -= usize::from(thread.file.take().is_some());
+            thread.waits = None;
+        }
+        self.note_holders(scene.processes);
+        self.find_peers(false);
+    }
+
+    /// Looks for the other ends of the pipes and sockets for which threads have waited for a while, or at the end for all.
+    pub(super) fn find_peers(&mut self, complete: bool) {
+        let least = if complete { 1 } else { PEER_LOOKS };
+        let mut wanted = Vec::new();
+        for (place, looks) in self.threads.values().flat_map(|thread| &thread.seen) {
+            if *looks >= least
+                && let Some(SeenWait { target: WaitTarget::Open(file), call: number, .. }) =
+                    self.waits.get(*place)
+                && let Some(identity) = self.files.get(*file)
+            {
+                let writes = number.and_then(call).is_some_and(|(name, _)| name.contains("write"));
+                wanted.push((identity, writes));
+            }
+        }
+        self.peers.find(&self.root, wanted.into_iter(), complete);
+    }
+
+    /// Looks at one thread.
+    fn look(&mut self, pid: u32, tid: u32, scene: &mut WaitScene<'_>) {
+        let Some(mut thread) = self.threads.remove(&(pid, tid)) else { return };
+        let mut text = std::mem::take(&mut self.buffer);
+        match self.read(pid, tid, &mut thread, &mut text) {
+            Ok(()) => {
+                self.looks += 1;
+                // A thread that waits as it did before costs one read.
+                if thread.waits.is_none() || thread.text != text {
+                    thread.waits = ThreadCall::parse(&text).and_then(|call| self.wait(pid, tid, call, scene));
+                    std::mem::swap(&mut thread.text, &mut text);
+                }
+                let seen = thread.waits.map(|place| thread.seen.entry(place).or_default());
+                seen.into_iter().for_each(|looks| *looks += 1);
+            }
+            Err(error) => {
+                self.open -= usize::from(thread.file.take().is_some());
+                thread.waits = None;
+                if error.kind == ErrorKind::PermissionDenied {
+                    self.refused = Some(error);
+                }
+            }
+        }
+        self.buffer = text;
+        self.threads.insert((pid, tid), thread);
+    }
+
+    /// Reads what a thread does.
+    fn read(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        thread: &mut WatchedThread,
+        text: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
+        if let Some(file) = &mut thread.file {
+            return file.read(text);
+        }
+        let mut file = TaskDir::of(&self.root, pid).thread(tid).source("syscall")?;
+        file.read(text)?;
+        if self.open < MAX_OPEN {
+            self.open += 1;
+            thread.file = Some(file);
+        }
+        Ok(())
+    }
+
+    /// The place of the wait of a thread in the list; `None` if it runs.
+    fn wait(&mut self, pid: u32, tid: u32, call: ThreadCall, scene: &mut WaitScene<'_>) -> Option<usize> {
+        let (number, found, place) = match call {
+            ThreadCall::Running => return None,
+            ThreadCall::Outside(place) => (None, self.outside(pid, tid), place),
+            ThreadCall::Call { number, arguments, place } => {
+                let process = scene.processes.observed(pid);
+                let mut context = CallContext { root: &self.root, pid, process, files: &mut self.files };
+                (Some(number), context.wait(number, &arguments), place)
+            }
+        };
+        let chain = chain(pid, place, scene);
+        let target = match found.target {
+            WaitTarget::Futex { address, .. } => {
+                let object = scene.processes.object_at(pid, address, clock::monotonic());
+                WaitTarget::Futex { address, object }
+            }
+            target => target,
+        };
+        let wait = SeenWait { process: pid, kind: found.kind, call: number, target, chain };
+        if let Some(known) = self.places.get(&wait) {
+            return Some(*known);
+        }
+        // Where each wait is a new one, the rest is known only by its kind.
+        let wait = match self.waits.len() >= MAX_WAITS {
+            true => SeenWait { target: WaitTarget::Nothing, chain: 0, ..wait },
+            false => wait,
+        };
+        Some(*self.places.entry(wait).or_insert_with(|| {
+            self.waits.push(wait);
+            self.waits.len() - 1
+        }))
+    }
+
+    /// What a thread waits for that is in the kernel, but not in a call.
+    fn outside(&self, pid: u32, tid: u32) -> FoundWait {
+        let stat = TaskDir::of(&self.root, pid).thread(tid).stat();
+        let kind = match stat {
+            Ok(stat) if stat.uninterruptible => WaitKind::PageFault,
+            Ok(stat) if stat.stopped => WaitKind::Stopped,
+            _ => WaitKind::Kernel,
+        };
+        FoundWait { kind, target: WaitTarget::Nothing, owner: None }
+    }
+
+    /// Notes who holds the locks for which threads wait, and where the holders wait themselves.
+    fn note_holders(&mut self, processes: &mut Processes) {
+        let mut held = Vec::new();
+        for ((pid, _), thread) in &self.threads {
+            let wait = thread.waits.and_then(|place| self.waits.get(place));
+            if let Some(SeenWait { kind: WaitKind::Lock, .. }) = wait
+                && let Some(ThreadCall::Call { arguments, .. }) = ThreadCall::parse(&thread.text)
+            {
+                held.push((*pid, arguments));
+            }
+        }
+        held.sort_unstable();
+        held.dedup_by_key(|(pid, arguments)| (*pid, arguments[0]));
+        for (pid, arguments) in held {
+            self.note_holder(pid, &arguments, processes);
+        }
+    }
+
+    fn note_holder(&mut self, pid: u32, arguments: &[u64; 6], processes: &mut Processes) {
+        let Self { root, files, threads, waits, holders, .. } = self;
+        let context = CallContext { root, pid, process: processes.observed(pid), files };
+        let Some(thread) = context.owner(arguments) else { return };
+        let waits_at = threads.get(&(pid, thread)).and_then(|holder| holder.waits);
+        let chain = waits_at.and_then(|place| Some(waits.get(place)?.chain));
+        let seen = SeenHolder { process: pid, address: arguments[0], thread, chain };
+        if chain.is_none() && self.held.len() < MAX_WAITS {
+            self.held.push((seen, clock::monotonic()));
+        }
+        if holders.len() < MAX_WAITS || holders.contains_key(&seen) {
+            *holders.entry(seen).or_default() += 1;
+        }
+    }
+}
+
+/// The number of the call chain of a thread that waits at this place.
+fn chain(pid: u32, place: BlockedPlace, scene: &mut WaitScene<'_>) -> u32 {
+    let of = scene.processes.place(pid);
+    let chain = scene.processes.blocked_chain(pid, place);
+    scene.collector.calls.number(of, &chain)
+}
