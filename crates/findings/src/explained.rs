@@ -3,6 +3,7 @@
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::objects;
 use crate::rules::{self, RuleKind};
+use crate::thread_waits::ThreadCase;
 use crate::waits;
 use numakit_explain::projection::Projection;
 use numakit_explain::remote_costs::RemoteCosts;
@@ -99,7 +100,9 @@ impl JudgedReport {
 
 /// Judges what an observation found.
 pub fn judge(explained: Explained) -> JudgedReport {
-    let waits = waits::judge(&explained);
+    let waits = waits::judge(&explained).into_iter();
+    let of_threads = rules::judge_threads(&ThreadCase::new(&explained.report));
+    let of_program = waits.chain(of_threads).collect();
     let Explained { mut report, objects, command, costs, projected, .. } = explained;
     let (places, objects) = judged(objects, &command, &costs);
     report.explanation.renumber_objects(&places);
@@ -107,7 +110,7 @@ pub fn judge(explained: Explained) -> JudgedReport {
         let (_, objects) = judged(objects, &command, &costs);
         JudgedProjection { projection, objects }
     });
-    JudgedReport { report, findings: ranked(waits, &objects), objects, projected }
+    JudgedReport { report, findings: ranked(of_program, &objects), objects, projected }
 }
 
 /// The objects with their findings and in their new order, and the old place of each.
@@ -140,9 +143,10 @@ fn order(JudgedObject { object, finding }: &JudgedObject) -> (u64, u64) {
     (judged, millionths(object.time_share))
 }
 
-fn ranked(waits: Option<Finding>, objects: &[JudgedObject]) -> Vec<Finding> {
+/// The findings of the program and of its objects, the most important first.
+fn ranked(of_program: Vec<Finding>, objects: &[JudgedObject]) -> Vec<Finding> {
     let of_objects = objects.iter().filter_map(|object| object.finding.clone());
-    let findings = waits.into_iter().chain(of_objects);
+    let findings = of_program.into_iter().chain(of_objects);
     let mut found: Vec<(RuleKind, Finding)> = findings.map(|finding| (RuleKind::Problem, finding)).collect();
     rules::sort(&mut found);
     found.into_iter().map(|(_, finding)| finding).collect()

@@ -11,6 +11,7 @@
 //! [`WaitCase`]: waits::WaitCase
 //! [`Finding`]: finding::Finding
 
+pub mod activity;
 mod blocks;
 mod bottlenecks;
 mod case;
@@ -37,6 +38,7 @@ pub mod series;
 mod spread;
 mod summary;
 mod tally;
+mod thread_waits;
 mod traffic;
 mod trend;
 mod waits;

@@ -39,6 +39,7 @@ use crate::facts::Facts;
 use crate::finding::{Certainty, Finding, FindingCost, FindingSubject};
 use crate::objects::{ObjectCase, layout, remote};
 use crate::tally::Tally;
+use crate::thread_waits::{self, ThreadCase};
 use crate::waits::{self, WaitCase};
 use numakit_formulas::Index;
 use numakit_model::Scope;
@@ -59,7 +60,7 @@ impl Rule {
     pub(crate) fn limit(&self) -> Option<&Limit> {
         match &self.judge {
             Judge::Rows(limit, _) => Some(limit),
-            Judge::Object(_) | Judge::Waits(_) => None,
+            Judge::Object(_) | Judge::Waits(_) | Judge::Threads(_) => None,
         }
     }
 
@@ -77,6 +78,8 @@ pub(crate) enum Judge {
     Object(fn(&ObjectCase<'_>) -> Option<Draft>),
     /// Threads that could run and wait for a CPU. The first rule of the table that applies is the finding.
     Waits(fn(&WaitCase<'_>) -> Option<Draft>),
+    /// Threads that wait for other threads of their program. All rules of the table that apply are findings.
+    Threads(fn(&ThreadCase<'_>) -> Option<Draft>),
 }
 
 /// What the findings of a rule are.
@@ -157,6 +160,8 @@ pub(crate) static RULES: &[&Rule] = &[
     &waits::NARROW_MASK,
     &waits::MORE_THREADS_THAN_CPUS,
     &waits::OTHERS_RUN,
+    &thread_waits::CONTENDED_LOCK,
+    &thread_waits::SPINNING,
 ];
 
 /// The rules that can be evaluated on rows of a recording.
@@ -169,7 +174,7 @@ pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<Rule>> {
 pub(crate) fn judge_object(case: &ObjectCase<'_>) -> Option<Finding> {
     first(|rule| match rule.judge {
         Judge::Object(judge) => judge(case),
-        Judge::Rows(..) | Judge::Waits(_) => None,
+        Judge::Rows(..) | Judge::Waits(_) | Judge::Threads(_) => None,
     })
 }
 
@@ -177,8 +182,17 @@ pub(crate) fn judge_object(case: &ObjectCase<'_>) -> Option<Finding> {
 pub(crate) fn judge_waits(case: &WaitCase<'_>) -> Option<Finding> {
     first(|rule| match rule.judge {
         Judge::Waits(judge) => judge(case),
-        Judge::Rows(..) | Judge::Object(_) => None,
+        Judge::Rows(..) | Judge::Object(_) | Judge::Threads(_) => None,
     })
+}
+
+/// The findings about threads that wait for other threads.
+pub(crate) fn judge_threads(case: &ThreadCase<'_>) -> Vec<Finding> {
+    let finding = |rule: &&Rule| match rule.judge {
+        Judge::Threads(judge) => Some(judge(case)?.of_all_time(rule.name)),
+        Judge::Rows(..) | Judge::Object(_) | Judge::Waits(_) => None,
+    };
+    RULES.iter().filter_map(finding).collect()
 }
 
 fn first(judge: impl Fn(&Rule) -> Option<Draft>) -> Option<Finding> {

@@ -94,7 +94,9 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
 /// Other programs.
 pub(crate) const OTHERS_RUN: Rule =
     rule("cpus-used-by-others", "threads that wait for CPUs which other programs use", |case| {
-        let says = format!("{} wait for a CPU {}, which other programs use", case.threads(), case.of_time());
+        let wait = if case.masked.threads == 1 { "waits" } else { "wait" };
+        let says =
+            format!("{} {wait} for a CPU {}, which other programs use", case.threads(), case.of_time());
         let change = "End the other programs, or give each program CPUs of its own";
         Some(case.draft(says, change, Some(case.share), Some("numa top".to_owned())))
     });

@@ -1,0 +1,139 @@
+//! What a program does: whether any of its threads is busy, and then where its CPU time goes, else what its threads wait for.
+//! Threads that only wait do not change what is said of those that work.
+
+use crate::explained::JudgedReport;
+use numakit_explain::account::ThreadTimes;
+use numakit_explain::code::CodeName;
+use numakit_explain::waits::WaitTime;
+use numakit_explain::{Explanation, TimeShares};
+
+/// A part of CPU time that dominates.
+const MOST: f64 = 0.5;
+/// A function with less of the CPU time is not named as where it goes.
+const NAMED: f64 = 0.2;
+/// A program that uses this part of a CPU is busy, however many threads take turns.
+const BUSY: f64 = 0.1;
+/// Waits with less of the time of all waits are not named.
+const NAMED_WAIT: f64 = 0.1;
+const MAX_WAITS: usize = 3;
+
+/// What CPU time is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimePart {
+    /// Arithmetic.
+    Computing,
+    /// Memory that fits the caches.
+    Caches,
+    /// Memory outside of the caches.
+    Memory,
+    /// Lines for which threads contend.
+    Contended,
+    /// Loops that wait for other threads.
+    Spinning,
+    /// The kernel.
+    Kernel,
+}
+
+/// What a program does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Activity<'a> {
+    /// How many threads it has.
+    pub threads: usize,
+    /// How many of them are busy.
+    pub busy: usize,
+    /// The CPUs that it used on average.
+    pub cpus: f64,
+    /// Whether CPU time is what matters; else it is what threads wait for.
+    pub is_busy: bool,
+    /// The largest part of the CPU time, as a share; `None` if samples do not tell time.
+    pub part: Option<(TimePart, f64)>,
+    /// The function with most of the CPU time, as a share, if that is much.
+    pub function: Option<(&'a CodeName, f64)>,
+    /// Of the time in which threads could run, the part in which they had no CPU.
+    pub without_cpu: f64,
+    /// What threads wait for most, as shares of the time of all waits.
+    pub waits: Vec<(&'a WaitTime, f64)>,
+}
+
+impl Activity<'_> {
+    /// Whether its part of the CPU time is most of it.
+    pub fn dominates(share: f64) -> bool {
+        share > MOST
+    }
+}
+
+impl JudgedReport {
+    /// What the program does.
+    pub fn activity(&self) -> Activity<'_> {
+        let report = &self.report;
+        let explanation = &report.explanation;
+        let (times, waits) = (&explanation.threads, &explanation.waits);
+        let (ran, runnable) = ((times.user + times.kernel) as f64, times.runnable as f64);
+        let cpus = ran / 1e9 / report.seconds.max(1e-9);
+        let functions = explanation
+            .functions
+            .iter()
+            .map(|code| (&code.name, of_cpu_time(explanation, code.time.total())));
+        let waited: u64 = waits.rows.iter().map(|row| row.time).sum();
+        let share = |row: &WaitTime| row.time as f64 / waited.max(1) as f64;
+        Activity {
+            threads: waits.threads,
+            busy: waits.busy,
+            cpus,
+            is_busy: waits.busy > 0 || cpus >= BUSY || waits.rows.is_empty(),
+            part: explanation.time.as_ref().map(|time| largest(time, spinning(explanation))),
+            function: functions.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= NAMED),
+            without_cpu: runnable / (ran + runnable).max(1.0),
+            waits: waits
+                .rows
+                .iter()
+                .map(|row| (row, share(row)))
+                .filter(|(_, share)| *share >= NAMED_WAIT)
+                .take(MAX_WAITS)
+                .collect(),
+        }
+    }
+}
+
+/// The part of the CPU time that samples in user mode with this time stand for.
+fn of_cpu_time(explanation: &Explanation, time: u64) -> f64 {
+    let sampled: u64 = explanation.functions.iter().map(|code| code.time.total()).sum();
+    let ThreadTimes { user, kernel, .. } = explanation.threads;
+    time as f64 / sampled.max(1) as f64 * (user as f64 / (user + kernel).max(1) as f64)
+}
+
+/// The part of the CPU time in loops that wait for other threads.
+pub(crate) fn spinning(explanation: &Explanation) -> f64 {
+    of_cpu_time(explanation, explanation.spins.time)
+}
+
+/// The largest part of the CPU time. Loops that wait are no computing.
+fn largest(time: &TimeShares, spinning: f64) -> (TimePart, f64) {
+    let cpu =
+        time.computing + time.cached + time.near + time.far + time.unknown + time.contended + time.kernel;
+    let of_cpu = |share: f64| share / cpu.max(1e-9);
+    let parts = [
+        (TimePart::Computing, of_cpu(time.computing) - spinning),
+        (TimePart::Caches, of_cpu(time.cached)),
+        (TimePart::Memory, of_cpu(time.near + time.far + time.unknown)),
+        (TimePart::Contended, of_cpu(time.contended)),
+        (TimePart::Spinning, spinning),
+        (TimePart::Kernel, of_cpu(time.kernel)),
+    ];
+    parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((TimePart::Computing, 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_part_is_of_cpu_time() {
+        let idle = TimeShares { computing: 0.09, near: 0.01, asleep: 0.9, ..TimeShares::default() };
+        let (part, share) = largest(&idle, 0.0);
+        assert!(part == TimePart::Computing && (share - 0.9).abs() < 1e-9 && Activity::dominates(share));
+        let (part, share) = largest(&idle, 0.6);
+        assert!(part == TimePart::Spinning && share == 0.6, "loops that wait do not compute");
+        assert_eq!(largest(&TimeShares::default(), 0.0).1, 0.0);
+    }
+}

@@ -1,0 +1,198 @@
+//! The judgement on threads that wait for other threads of their program although there is work: at locks, and in loops.
+
+use crate::activity;
+use crate::case::{Draft, percent};
+use crate::finding::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
+use crate::rules::{Judge, Rule, RuleKind};
+use numakit_explain::code::CodeName;
+use numakit_explain::spins::Spins;
+use numakit_explain::waits::LockTime;
+use numakit_explain::{ExplainReport, SampledThread};
+
+/// From this part of the time in which threads had work, waiting for a lock is a problem, and from this part of their CPU time,
+/// waiting in a loop.
+const MUCH: f64 = 0.2;
+/// With fewer looks at threads that wait for a lock nothing is said about it.
+const MIN_LOOKS: u64 = 10;
+/// Functions that are named of a call chain.
+const FUNCTIONS: usize = 3;
+
+/// What a rule may look at.
+#[derive(Debug)]
+pub(crate) struct ThreadCase<'a> {
+    /// The locks for which threads waited.
+    locks: &'a [LockTime],
+    /// Loops in which threads waited.
+    spins: &'a Spins,
+    /// The part of the CPU time that those loops take.
+    spinning: f64,
+    /// The threads that were sampled.
+    threads: &'a [SampledThread],
+}
+
+impl<'a> ThreadCase<'a> {
+    /// What an observation found.
+    pub(crate) fn new(report: &'a ExplainReport) -> Self {
+        let explanation = &report.explanation;
+        Self {
+            locks: &explanation.waits.locks,
+            spins: &explanation.spins,
+            spinning: activity::spinning(explanation),
+            threads: &report.threads_sampled,
+        }
+    }
+}
+
+/// A rule about threads.
+const fn rule(name: &'static str, finds: &'static str, judge: fn(&ThreadCase<'_>) -> Option<Draft>) -> Rule {
+    Rule { name, finds, kind: RuleKind::Problem, judge: Judge::Threads(judge) }
+}
+
+/// A lock that costs time. Threads that wait for work do not wait for a lock, and one thread alone keeps nobody waiting.
+pub(crate) const CONTENDED_LOCK: Rule = rule(
+    "contended-lock",
+    "a lock for which several threads wait while they have work",
+    |case| {
+        let share = |lock: &LockTime| lock.time as f64 / (lock.time + lock.worked).max(1) as f64;
+        let costly = |lock: &&LockTime| lock.threads > 1 && lock.looks >= MIN_LOOKS && share(lock) >= MUCH;
+        let lock = case.locks.iter().find(costly)?;
+        let of_time = percent(100.0 * share(lock));
+        let held = lock.holders.first().map_or_else(String::new, |holder| {
+            let chain = functions(&holder.chain);
+            let place = if chain.is_empty() { String::new() } else { format!(", in {chain}") };
+            let state = if holder.runs { "runs" } else { "waits itself" };
+            format!(
+                "; thread {} ({}) holds it for {} of that and {state}{place}",
+                holder.thread,
+                holder.name,
+                percent(100.0 * holder.share)
+            )
+        });
+        let says = format!(
+            "{} threads wait for a lock {of_time} of the time in which they have work: {}, in {}{held}",
+            lock.threads,
+            lock.what,
+            functions(&lock.chain)
+        );
+        let remedy = FindingRemedy {
+            words: "Hold it for less time, take it less often (a batch of work each time), or divide what it protects into \
+                    parts with a lock each; where threads of an interpreter share one lock, start processes"
+                .to_owned(),
+            ..FindingRemedy::default()
+        };
+        let cost = FindingCost::at_most(CostBasis::WallTime, 100.0 * share(lock));
+        Some(evident(says, cost, remedy, ("waits.locks", 100.0 * share(lock), of_time)))
+    },
+);
+
+/// Threads that use CPUs only to wait.
+pub(crate) const SPINNING: Rule = rule(
+    "spinning",
+    "threads that use CPUs in loops in which they wait for other threads",
+    |case| {
+        let ThreadCase { spins, spinning: share, .. } = *case;
+        if share < MUCH {
+            return None;
+        }
+        let place = spins.functions.first().map_or_else(String::new, |code| format!(" in {}", code.name));
+        let meanwhile = spins.meanwhile.first().map_or_else(String::new, |code| {
+            let worker = spins.worker.and_then(|(thread, _)| case.threads.get(thread as usize));
+            let by = worker.map_or_else(String::new, |thread| {
+                format!(", most by thread {} ({})", thread.tid, thread.name)
+            });
+            format!(
+                "; meanwhile others are in {} ({} of their time{by})",
+                code.name,
+                percent(100.0 * code.share)
+            )
+        });
+        let threads = spins.threads.iter().filter(|thread| thread.spun > 0).count();
+        let says = format!(
+            "{} {} of the CPU time in loops that wait for other threads{place}{meanwhile}",
+            if threads == 1 { "One thread spends".to_owned() } else { format!("{threads} threads spend") },
+            percent(100.0 * share)
+        );
+        let remedy = FindingRemedy {
+            words: "Give each thread as much work as the others (OpenMP: schedule(dynamic), more and smaller parts), or start no \
+                    more threads than there is work for; OMP_WAIT_POLICY=passive lets those that wait sleep"
+                .to_owned(),
+            ..FindingRemedy::default()
+        };
+        let cost = FindingCost::at_most(CostBasis::CpuTime, 100.0 * share);
+        Some(evident(says, cost, remedy, ("spins.time", 100.0 * share, percent(100.0 * share))))
+    },
+);
+
+fn evident(says: String, cost: FindingCost, remedy: FindingRemedy, seen: (&str, f64, String)) -> Draft {
+    let (series, value, words) = seen;
+    let evidence = FindingEvidence { series: series.to_owned(), value, says: words, course: Vec::new() };
+    Draft::measured(FindingSubject::Program, says, cost, remedy).with([evidence]).certainty(Certainty::Likely)
+}
+
+/// The innermost functions of a chain, with how they were called.
+fn functions(chain: &[CodeName]) -> String {
+    let names = chain.iter().filter_map(|code| code.function.as_deref()).take(FUNCTIONS);
+    let names: Vec<&str> = names.collect();
+    match (names.as_slice(), chain.first()) {
+        ([], Some(code)) => code.to_string(),
+        (names, _) => names.join(" < "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules;
+    use numakit_explain::CodeShare;
+    use numakit_explain::spins::{SpinFunction, SpinningThread};
+    use numakit_explain::waits::LockHolder;
+
+    fn code(function: &str) -> CodeName {
+        CodeName { function: Some(function.to_owned()), module: "app".to_owned(), ..CodeName::default() }
+    }
+
+    fn lock(time: u64, worked: u64, threads: usize, looks: u64) -> LockTime {
+        let chain = vec![code("add"), code("worker")];
+        let holder = LockHolder {
+            thread: 7,
+            name: "w".to_owned(),
+            share: 0.75,
+            runs: true,
+            chain: vec![code("grow")],
+        };
+        LockTime { what: "total_lock".to_owned(), time, worked, threads, looks, chain, holders: vec![holder] }
+    }
+
+    fn found(locks: &[LockTime], spins: &Spins) -> Vec<(&'static str, String)> {
+        let threads = [SampledThread { pid: 1, tid: 9, name: "main".to_owned() }];
+        let case = ThreadCase { locks, spins, spinning: spins.time as f64 / 1000.0, threads: &threads };
+        rules::judge_threads(&case).into_iter().map(|finding| (finding.rule, finding.says)).collect()
+    }
+
+    #[test]
+    fn a_lock_costs_time_if_several_threads_with_work_wait_for_it() {
+        let none = Spins::default();
+        let expected = "4 threads wait for a lock 75 % of the time in which they have work: total_lock, in add < worker; \
+                        thread 7 (w) holds it for 75 % of that and runs, in grow";
+        assert_eq!(found(&[lock(300, 100, 4, 50)], &none), [("contended-lock", expected.to_owned())]);
+        // One thread, a wait that is seldom, and one that was hardly seen.
+        for calm in [lock(300, 100, 1, 50), lock(10, 100, 4, 50), lock(300, 100, 4, 9)] {
+            assert_eq!(found(&[calm], &none), []);
+        }
+    }
+
+    #[test]
+    fn threads_that_spin_are_told_with_what_the_others_do() {
+        let spins = |time| Spins {
+            time,
+            functions: vec![SpinFunction { name: code("wait_for_all"), time }],
+            threads: vec![SpinningThread { thread: 1, spun: time, worked: 5 }],
+            meanwhile: vec![CodeShare { name: code("serial"), share: 0.9 }],
+            worker: Some((0, 0.9)),
+        };
+        let expected = "One thread spends 40 % of the CPU time in loops that wait for other threads in wait_for_all [app]; \
+                        meanwhile others are in serial [app] (90 % of their time, most by thread 9 (main))";
+        assert_eq!(found(&[], &spins(400)), [("spinning", expected.to_owned())]);
+        assert_eq!(found(&[], &spins(150)), []);
+    }
+}
