@@ -1,19 +1,20 @@
 //! `numa explain`: where the time went, objects, functions, source lines and contended lines.
 
+mod activity;
+mod functions;
 mod hint_faults;
 mod objects;
 mod projected;
+mod waits;
 
-use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
+use numakit_explain::code::CodeName;
 use numakit_explain::contended::{ContendedLine, LineUser, Sharing};
 use numakit_explain::traffic::Traffic;
 use numakit_explain::{ExplainReport, Regime, SeenProcess, TimeShares};
 use numakit_findings::explained::JudgedReport;
-use numakit_model::numbers::grouped;
+use numakit_model::numbers::{duration, grouped};
 use std::fmt::Write;
 
-/// Functions, source lines and contended lines with less of the memory time than this are left out.
-const MIN_SHARE: f64 = 0.005;
 /// An estimate of traffic from fewer pages than this says little.
 const MIN_PAGES: u64 = 500;
 /// Threads of a contended line that are shown.
@@ -21,11 +22,11 @@ const MAX_USERS: usize = 4;
 /// Fields of a thread that are shown.
 const MAX_FIELDS: usize = 4;
 
-/// The whole text; at most `rows` functions, source lines and contended lines each.
+/// The whole text; at most `rows` objects, source lines, waits and contended lines each.
 pub fn text(judged: &JudgedReport, rows: usize) -> String {
     let report = &judged.report;
     let mut out = objects::of_program(&judged.findings);
-    out.push_str(&objects::nothing_found(judged));
+    out.push_str(&objects::activity(judged));
     out.push_str(&first_lines(report));
     let explanation = &report.explanation;
     if let Some(traffic) = &explanation.traffic {
@@ -36,9 +37,11 @@ pub fn text(judged: &JudgedReport, rows: usize) -> String {
         out.push_str(&hint_faults::text(judged, rows));
     }
     if report.regime == Regime::Precise {
-        let sum = explanation.functions.iter().map(|code| code.time.total()).sum();
-        out.push_str(&code_table("FUNCTION", &explanation.functions, sum, rows));
-        out.push_str(&code_table("SOURCE LINE", &explanation.source_lines, sum, rows));
+        out.push_str(&functions::functions(explanation));
+        out.push_str(&functions::source_lines(explanation, rows));
+    }
+    out.push_str(&waits::table(&explanation.waits, rows));
+    if report.regime == Regime::Precise {
         explanation.lines.iter().take(rows).for_each(|line| out.push_str(&contended(judged, line)));
     }
     out.push_str(&notes(report));
@@ -69,29 +72,40 @@ fn first_lines(report: &ExplainReport) -> String {
     out
 }
 
-/// Where the time of the threads went, in one line.
+/// Where the CPU time went, and the time of all threads, in one line.
 fn time_line(time: &TimeShares, report: &ExplainReport) -> String {
-    let faults = match report.explanation.threads.faults {
+    let threads = &report.explanation.threads;
+    let faults = match threads.faults {
         0 => String::new(),
         faults => format!(" ({} page faults)", grouped(faults as f64)),
     };
+    let cpu = (1.0 - time.runnable - time.asleep).max(1e-9);
+    let of_cpu = |share: f64| percent((share / cpu).min(1.0));
     let memory = time.cached + time.near + time.far + time.unknown + time.contended;
     let has_nodes = report.explanation.far_share.is_some();
     let outside = match has_nodes {
-        true => format!("local {}, remote {}", percent(time.near), percent(time.far)),
-        false => format!("outside {}", percent(time.near + time.far)),
+        true => format!("local {}, remote {}", of_cpu(time.near), of_cpu(time.far)),
+        false => format!("outside {}", of_cpu(time.near + time.far)),
     };
-    format!(
-        "computing {}; memory {}: in caches {}, {outside}, unknown {}, contended lines {}; kernel {}{faults}; \
-         runnable without a CPU {}; asleep {}\n",
-        percent(time.computing),
-        percent(memory),
-        percent(time.cached),
-        percent(time.unknown),
-        percent(time.contended),
-        percent(time.kernel),
+    let running = format!(
+        "threads: running {} of their time, runnable without a CPU {}, waiting {}\n",
+        percent(cpu.min(1.0)),
         percent(time.runnable),
         percent(time.asleep),
+    );
+    let all = duration((threads.user + threads.kernel) as f64 / 1e9);
+    if report.explanation.samples.total == 0 {
+        return format!("CPU time {all}{faults}\n{running}");
+    }
+    format!(
+        "CPU time {all}: computing {}; memory {}: in caches {}, {outside}, unknown {}, contended lines {}; kernel \
+         {}{faults}\n{running}",
+        of_cpu(time.computing),
+        of_cpu(memory),
+        of_cpu(time.cached),
+        of_cpu(time.unknown),
+        of_cpu(time.contended),
+        of_cpu(time.kernel),
     )
 }
 
@@ -115,26 +129,6 @@ fn traffic_lines(traffic: &Traffic) -> String {
         let row = traffic.pages.iter().filter(|cell| cell.cpu_node == user);
         let cells = row.map(|cell| format!("node {}: {}", cell.memory_node, grouped(cell.pages as f64)));
         _ = writeln!(out, "  CPUs of node {user}: pages of {}", cells.collect::<Vec<_>>().join(", "));
-    }
-    out
-}
-
-fn code_table(heading: &str, all: &[CodeTime], sum: u64, rows: usize) -> String {
-    let shown: Vec<&CodeTime> = all
-        .iter()
-        .filter(|code| code.time.outside() as f64 >= MIN_SHARE * sum as f64 && code.time.outside() > 0)
-        .take(rows)
-        .collect();
-    if shown.is_empty() {
-        return String::new();
-    }
-    let mut out = format!("\n LOCAL%   REM%  UNKN%  CONT% CACHE%  COMP%  {heading}\n");
-    for code in shown {
-        let PlaceTimes { computing, private_cache, shared_cache, contended, near, far, unknown } = code.time;
-        for part in [near, far, unknown, contended, private_cache + shared_cache, computing] {
-            _ = write!(out, " {:6.1}", part as f64 / sum as f64 * 100.0);
-        }
-        _ = writeln!(out, "  {}", named(&code.name));
     }
     out
 }
@@ -282,7 +276,7 @@ fn notes(report: &ExplainReport) -> String {
     if let Some(reason) = &report.method_reason {
         _ = writeln!(out, "{reason}");
     }
-    out
+    out + &waits::notes(&report.explanation.waits, report.seconds)
 }
 
 #[cfg(test)]

@@ -37,7 +37,8 @@ use std::time::{Duration, Instant};
 /// it used, and the node of that page. It needs no hardware counters and no root; 'numa doctor' says how samples
 /// are taken here. If nothing is wrong, that comes first. Then come where the time of all threads went, the objects that
 /// they waited for, those that cost most first, with a verdict, what to do and what it is worth at most; functions and
-/// source lines by the time that they waited for memory, and lines of memory that several threads contend for.
+/// source lines by their CPU time; what threads waited for while they did not run, with locks and who held them; and lines of memory
+/// that several threads contend for.
 ///
 /// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise.
 ///
@@ -45,8 +46,11 @@ use std::time::{Duration, Instant};
 /// threads}, samples {total, memory, recovered, in_cache, by_rule}, time (shares of the time of all threads: computing,
 /// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
 /// nodes [{cpu_node, memory_node, time}], traffic, lines (users with fields
-/// [{at, offset, name}]), functions, source_lines, processes [{pid, name, joined, ended}], threads_sampled, objects [{pid, processes,
-/// kind, pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
+/// [{at, offset, name}]), functions, source_lines, processes [{pid, name, joined, ended}], waits {threads, busy, rows [{kind,
+/// what, peers, call, time, threads, processes, chain}], locks [{what, time, worked, threads, looks, chain, holders [{thread, name,
+/// share, runs, chain}]}], unseen, looks, cost, refused}, spins {time, functions, threads, meanwhile, worker}, threads_sampled,
+/// objects [{pid, processes, kind, pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share,
+/// remote {share, low, high},
 /// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, verdict
 /// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, expect, worth {at_most, why}}], findings (as those of numa report, {subject {kind
 /// object, number}} is the place of the object), flame {time, resident} with {title,
@@ -74,7 +78,7 @@ pub struct ExplainArgs {
     /// Do not preload the library that logs allocations: blocks are named by their mapping
     #[arg(long)]
     no_allocations: bool,
-    /// Objects, functions, source lines and contended lines to show, each
+    /// Objects, source lines, waits, locks and contended lines to show, each; functions with 1 % of the CPU time are all shown
     #[arg(long, value_name = "N", default_value = "10")]
     rows: usize,
     /// Write the text to this file

@@ -22,6 +22,7 @@ mod explain_objects;
 mod explain_sites;
 mod explain_touch;
 mod explain_truth;
+mod explain_waits;
 mod export;
 mod faults;
 mod file;

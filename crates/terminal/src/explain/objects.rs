@@ -1,10 +1,10 @@
 //! The objects of a result: a table, and the verdicts on them.
 
-use super::{named, percent};
+use super::{activity, named, percent};
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::share::ShareEstimate;
-use numakit_explain::{ExplainedObject, ObjectTouch, Regime, SeenProcess, TimeShares};
+use numakit_explain::{ExplainedObject, ObjectTouch, Regime, SeenProcess};
 use numakit_findings::explained::{JudgedObject, JudgedReport};
 use numakit_findings::finding::{Finding, FindingSubject, Worth};
 use numakit_model::numbers::{ABSENT, NumberStyle};
@@ -21,8 +21,6 @@ const ALL: f64 = 0.98;
 pub(super) const NAME_WIDTH: usize = 44;
 /// The name of a program has at most 15 letters, the number of a process seven.
 const PROCESS_WIDTH: usize = 23;
-/// A part of the time that dominates.
-const MOST: f64 = 0.5;
 /// A program with less of its time at far memory has nothing far.
 const FAR: f64 = 0.02;
 
@@ -44,37 +42,31 @@ pub fn of_program(findings: &[Finding]) -> String {
     out
 }
 
-/// What is to be said first where no object has a verdict: that too little was seen, or that nothing is wrong and what takes the time.
-pub fn nothing_found(judged: &JudgedReport) -> String {
+/// What the program does; before that, where nothing has a verdict, that too little was seen, or that nothing is wrong.
+pub fn activity(judged: &JudgedReport) -> String {
     let report = &judged.report;
+    let activity = judged.activity();
+    let sentence = activity::sentence(&activity);
     if let Some(why) = judged.too_few_samples() {
-        return format!("{why}.\n");
+        let waits =
+            if activity.waits.is_empty() { String::new() } else { format!("{}.\n", capital(&sentence)) };
+        return format!("{why}.\n{waits}");
     }
     let Some(time) = &report.explanation.time else { return String::new() };
     if !judged.findings.is_empty() || time.far + time.contended > FAR {
-        return String::new();
+        return format!("{}.\n", capital(&sentence));
     }
     let far = match report.explanation.far_share {
         Some(_) => "Nothing is remote",
         None => "No memory is remote on a machine of one node",
     };
-    format!("{far}; {}.\n", dominating(time))
+    format!("{far}; {sentence}.\n")
 }
 
-fn dominating(time: &TimeShares) -> String {
-    let memory = time.near + time.far + time.unknown;
-    let parts = [
-        (time.computing, "the threads mostly compute"),
-        (time.cached, "the threads mostly use memory that fits their caches"),
-        (memory, "the threads mostly wait for memory, whose place is right"),
-        (time.kernel, "the threads are mostly in the kernel"),
-        (time.asleep, "the threads mostly sleep"),
-        (time.runnable, "the threads mostly wait for a CPU"),
-    ];
-    match parts.into_iter().find(|(share, _)| *share > MOST) {
-        Some((share, what)) => format!("{what} ({} of their time)", percent(share)),
-        None => "no part of the time dominates".to_owned(),
-    }
+/// The begin of a sentence.
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default() + letters.as_str()
 }
 
 /// The table, and what there is to say about each object with a verdict.

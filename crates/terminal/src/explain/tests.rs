@@ -1,14 +1,16 @@
 use super::*;
 use numakit_explain::FlameGraphs;
 use numakit_explain::account::ThreadTimes;
-use numakit_explain::code::CodeName;
+use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::flame::ChainValues;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::{BlockOrigins, ObjectKind};
 use numakit_explain::projection::Projection;
 use numakit_explain::share::ShareEstimate;
+use numakit_explain::spins::Spins;
 use numakit_explain::traffic::TrafficCell;
+use numakit_explain::waits::{ThreadWaits, WaitKind, WaitTime};
 use numakit_explain::{
     CodeShare, ExplainedObject, Explanation, MissingSamples, ObjectFacts, ObjectTouch, SampleCounts,
     SampledObject, SampledThread,
@@ -103,6 +105,25 @@ fn line() -> ContendedLine {
     }
 }
 
+fn waits() -> ThreadWaits {
+    let name = |function: &str| code(function, None, 0, 0).name;
+    let row = |kind, what: Option<&str>, call: &str, time| WaitTime {
+        kind,
+        what: what.map(ToOwned::to_owned),
+        peers: Vec::new(),
+        call: Some(call.to_owned()),
+        time,
+        threads: 2,
+        processes: 1,
+        chain: vec![name("worker"), name("main")],
+    };
+    let rows = vec![
+        row(WaitKind::Lock, Some("total_lock"), "futex", 600),
+        row(WaitKind::Timer, None, "clock_nanosleep", 400),
+    ];
+    ThreadWaits { threads: 9, busy: 2, rows, looks: 40, cost: 1_000_000, ..ThreadWaits::default() }
+}
+
 fn report() -> JudgedReport {
     let explanation = Explanation {
         chains: ChainValues::new(),
@@ -124,13 +145,21 @@ fn report() -> JudgedReport {
             runnable: 0.05,
             asleep: 0.1,
         }),
-        threads: ThreadTimes { faults: 12345, ..ThreadTimes::default() },
+        threads: ThreadTimes {
+            user: 4_000_000_000,
+            kernel: 250_000_000,
+            runnable: 250_000_000,
+            asleep: 500_000_000,
+            faults: 12345,
+        },
         far_share: Some(ShareEstimate { share: 0.667, low: 0.64, high: 0.69 }),
         nodes: Vec::new(),
         traffic: None,
         lines: vec![line()],
         functions: vec![code("sum<double>(double*)", None, 100, 300), code("", None, 50, 0)],
         source_lines: vec![code("sum", Some(7), 100, 300)],
+        waits: waits(),
+        spins: Spins::default(),
         caches: numakit_explain::caches::CacheSizes::default(),
         uses: Vec::new(),
     };
@@ -247,7 +276,25 @@ fn it_is_said_first_if_nothing_is_wrong() {
         TimeShares { computing: 0.8, near: 0.15, far: 0.01, asleep: 0.04, ..TimeShares::default() };
     fine.report.explanation.time = Some(computing);
     let first = |report: &JudgedReport| text(report, 10).lines().next().unwrap().to_owned();
-    assert_eq!(first(&fine), "Nothing is remote; the threads mostly compute (80.0 % of their time).");
+    let said = "Nothing is remote; 2 of 9 threads are busy; of their CPU time 83.3 % is computing, 72.4 % is in sum [app].";
+    assert_eq!(first(&fine), said);
+    // Threads that sleep do not change what is said of those that work.
+    let asleep = |share: f64| share * 0.1;
+    let TimeShares { computing, near, far, .. } = computing;
+    let idle = TimeShares {
+        computing: asleep(computing),
+        near: asleep(near),
+        far: asleep(far),
+        asleep: 0.9,
+        ..TimeShares::default()
+    };
+    fine.report.explanation.time = Some(idle);
+    assert_eq!(first(&fine), said);
+    fine.report.explanation.waits.busy = 0;
+    (fine.report.explanation.threads.user, fine.report.explanation.threads.kernel) = (50_000_000, 0);
+    let waiting = "Nothing is remote; none of its 9 threads is busy (together 1.0 % of a CPU); it waits: 60.0 % for a lock total_lock \
+                   (in worker), 40.0 % for a timer (in worker).";
+    assert_eq!(first(&fine), waiting);
     fine.report.explanation.far_share = None;
     assert!(first(&fine).starts_with("No memory is remote on a machine of one node; "));
 }

@@ -1,0 +1,76 @@
+//! The first line: what the program does, by the time that matters.
+
+use super::{named, percent, waits};
+use numakit_findings::activity::{Activity, TimePart};
+use std::fmt::Write;
+
+/// From this part of the time in which threads could run on, it is said that they had no CPU.
+const WITHOUT_CPU: f64 = 0.2;
+
+/// The sentence, without its begin in capitals and its end.
+pub fn sentence(activity: &Activity<'_>) -> String {
+    if activity.is_busy { busy(activity) } else { waiting(activity) }
+}
+
+fn busy(activity: &Activity<'_>) -> String {
+    let Activity { threads, busy, part, function, without_cpu, .. } = activity;
+    let mut out = match (threads, busy) {
+        (0, _) => "of its CPU time".to_owned(),
+        (1, 1) => "its one thread is busy; of its CPU time".to_owned(),
+        (1, _) => "of its CPU time".to_owned(),
+        (_, 0) => format!(
+            "none of its {threads} threads is busy for long, together {:.1} CPUs; of their CPU time",
+            activity.cpus
+        ),
+        (_, 1) => format!("1 of {threads} threads is busy; of its CPU time"),
+        _ => format!("{busy} of {threads} threads are busy; of their CPU time"),
+    };
+    let mut parts = Vec::new();
+    if let Some((part, share)) = part {
+        parts.push(match Activity::dominates(*share) {
+            true => format!("{} is {}", percent(*share), part_words(*part)),
+            false => format!("no part dominates ({} is {})", percent(*share), part_words(*part)),
+        });
+    }
+    match function {
+        Some((name, share)) => parts.push(format!("{} is in {}", percent(*share), named(name))),
+        None if part.is_some() => parts.push("no function has much".to_owned()),
+        None => parts.push("nothing is known".to_owned()),
+    }
+    // Writing to a string cannot fail.
+    _ = write!(out, " {}", parts.join(", "));
+    if *without_cpu >= WITHOUT_CPU {
+        let it = if *busy > 1 { "they" } else { "it" };
+        _ = write!(
+            out,
+            "; for {} of the time in which {it} could run {it} had no CPU",
+            percent(*without_cpu)
+        );
+    }
+    out
+}
+
+fn part_words(part: TimePart) -> &'static str {
+    match part {
+        TimePart::Computing => "computing",
+        TimePart::Caches => "waiting for memory that fits the caches",
+        TimePart::Memory => "waiting for memory outside of the caches",
+        TimePart::Contended => "waiting for lines that other threads use",
+        TimePart::Spinning => "waiting for other threads in loops",
+        TimePart::Kernel => "in the kernel",
+    }
+}
+
+fn waiting(activity: &Activity<'_>) -> String {
+    let Activity { threads, cpus, waits, .. } = activity;
+    let mut out = match threads {
+        1 => format!("its one thread is not busy ({} of a CPU)", percent(*cpus)),
+        _ => format!("none of its {threads} threads is busy (together {} of a CPU)", percent(*cpus)),
+    };
+    let words: Vec<String> =
+        waits.iter().map(|(row, share)| format!("{} {}", percent(*share), waits::words(row))).collect();
+    if !words.is_empty() {
+        _ = write!(out, "; it waits: {}", words.join(", "));
+    }
+    out
+}
