@@ -168,8 +168,8 @@ impl Processes {
         self.know(pid, place.instruction);
         match self.open.get(&pid) {
             Some(Some(process)) => {
-                let (registers, stack) = blocked::registers(process, place);
-                self.chains.of(process, &registers, &stack)
+                let (possible, stack) = blocked::registers(process, place);
+                self.chains.of_one(process, &possible, &stack)
             }
             _ => [place.instruction].into(),
         }

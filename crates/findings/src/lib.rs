@@ -1,14 +1,15 @@
 //! What recordings and samples show, judged in one place: the report, the page and the terminal word and draw it.
 //!
 //! [`rules`] is the table of all rules. A rule judges rows of a recording ([`Case`]), an object that samples saw
-//! ([`ObjectCase`]), or waits for a CPU ([`WaitCase`]); all give a [`Finding`]. Rows are read once ([`Tally`]), and the sums of
-//! the selected phase ([`Facts`]) answer formulas.
+//! ([`ObjectCase`]), waits for a CPU ([`WaitCase`]), or waits for other threads ([`ThreadCase`]); all give a [`Finding`]. Rows are
+//! read once ([`Tally`]), and the sums of the selected phase ([`Facts`]) answer formulas.
 //!
 //! [`Tally`]: tally::Tally
 //! [`Facts`]: facts::Facts
 //! [`Case`]: case::Case
 //! [`ObjectCase`]: objects::ObjectCase
 //! [`WaitCase`]: waits::WaitCase
+//! [`ThreadCase`]: thread_waits::ThreadCase
 //! [`Finding`]: finding::Finding
 
 pub mod activity;

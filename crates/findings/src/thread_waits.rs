@@ -172,8 +172,8 @@ mod tests {
     #[test]
     fn a_lock_costs_time_if_several_threads_with_work_wait_for_it() {
         let none = Spins::default();
-        let expected = "4 threads wait for a lock 75 % of the time in which they have work: total_lock, in add < worker; \
-                        thread 7 (w) holds it for 75 % of that and runs, in grow";
+        let expected = "4 threads wait for a lock 75.0 % of the time in which they have work: total_lock, in add < worker; \
+                        thread 7 (w) holds it for 75.0 % of that and runs, in grow";
         assert_eq!(found(&[lock(300, 100, 4, 50)], &none), [("contended-lock", expected.to_owned())]);
         // One thread, a wait that is seldom, and one that was hardly seen.
         for calm in [lock(300, 100, 1, 50), lock(10, 100, 4, 50), lock(300, 100, 4, 9)] {
@@ -190,8 +190,8 @@ mod tests {
             meanwhile: vec![CodeShare { name: code("serial"), share: 0.9 }],
             worker: Some((0, 0.9)),
         };
-        let expected = "One thread spends 40 % of the CPU time in loops that wait for other threads in wait_for_all [app]; \
-                        meanwhile others are in serial [app] (90 % of their time, most by thread 9 (main))";
+        let expected = "One thread spends 40.0 % of the CPU time in loops that wait for other threads in wait_for_all [app]; \
+                        meanwhile others are in serial [app] (90.0 % of their time, most by thread 9 (main))";
         assert_eq!(found(&[], &spins(400)), [("spinning", expected.to_owned())]);
         assert_eq!(found(&[], &spins(150)), []);
     }

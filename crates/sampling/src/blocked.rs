@@ -9,8 +9,8 @@ use numakit_sys::registers::{STACK_POINTER, UserRegisters};
 /// Bytes of the stack that are read.
 const PIECE: usize = 2048;
 const WORD: usize = 8;
-/// A frame is not larger than this.
-const MAX_FRAME: u64 = 1 << 20;
+/// Frame pointers that are tried.
+const MAX_POSSIBLE: usize = 8;
 
 /// Place of the frame pointer among the general registers.
 #[cfg(target_arch = "x86_64")]
@@ -18,9 +18,10 @@ const FRAME_POINTER: usize = 5;
 #[cfg(not(target_arch = "x86_64"))]
 const FRAME_POINTER: usize = 29;
 
-/// The registers and the top of the stack of a thread that waits at this place. A program without frame pointers needs
-/// none: its unwind tables say so.
-pub fn registers(process: &ObservedProcess, place: BlockedPlace) -> (UserRegisters, StackPiece) {
+/// The registers that a thread may have that waits at this place, and the top of its stack. They differ in the frame pointer,
+/// which is not known: what looks like one may be left from an earlier call, and unwinding shows which one leads on. Functions
+/// without frame pointers need none.
+pub fn registers(process: &ObservedProcess, place: BlockedPlace) -> (Vec<UserRegisters>, StackPiece) {
     let mut bytes = vec![0; PIECE];
     // The stack may end before.
     while !bytes.is_empty() && !process.read(place.stack, &mut bytes) {
@@ -30,27 +31,24 @@ pub fn registers(process: &ObservedProcess, place: BlockedPlace) -> (UserRegiste
     let is_code = |address| process.mapping(address).is_some_and(|mapping| mapping.executable);
     let mut registers = UserRegisters { ip: place.instruction, ..UserRegisters::default() };
     registers.general[STACK_POINTER] = place.stack;
-    registers.general[FRAME_POINTER] = frame_pointer(&stack, is_code).unwrap_or(0);
-    (registers, stack)
+    let of_frame = |frame| {
+        let mut with_frame = registers;
+        with_frame.general[FRAME_POINTER] = frame;
+        with_frame
+    };
+    let possible = frame_pointers(&stack, is_code).into_iter().map(of_frame);
+    (std::iter::once(registers).chain(possible).collect(), stack)
 }
 
-/// The frame pointer of the innermost function that has one: the first place in the stack where the address of a frame
-/// further out is followed by an address to return to.
-fn frame_pointer(stack: &StackPiece, is_code: impl Fn(u64) -> bool) -> Option<u64> {
-    let words: Vec<u64> = stack
-        .bytes
-        .chunks_exact(WORD)
-        .filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))
-        .collect();
-    let at = |place: usize| stack.address + (place * WORD) as u64;
-    let is_frame = |(place, pair): (usize, &[u64])| match pair {
-        [outer, back] => {
-            let further = outer.checked_sub(at(place)).is_some_and(|size| size > 0 && size < MAX_FRAME);
-            (further && outer % WORD as u64 == 0 && is_code(*back)).then(|| at(place))
-        }
-        _ => None,
+/// What may be the frame pointer of the innermost function that has one: it points to the frame pointer of its caller, which may
+/// have used the register for anything, and that is followed by an address to return to.
+fn frame_pointers(stack: &StackPiece, is_code: impl Fn(u64) -> bool) -> Vec<u64> {
+    let words = stack.bytes.chunks_exact(WORD).enumerate().skip(1);
+    let before = |(place, word): (usize, &[u8])| {
+        let back = u64::from_ne_bytes(word.try_into().ok()?);
+        is_code(back).then(|| stack.address + ((place - 1) * WORD) as u64)
     };
-    words.windows(2).enumerate().find_map(is_frame)
+    words.filter_map(before).take(MAX_POSSIBLE).collect()
 }
 
 #[cfg(test)]
@@ -58,16 +56,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_frame_pointer_is_where_a_frame_further_out_and_a_return_address_are() {
+    fn a_frame_pointer_may_be_before_each_address_to_return_to() {
         let stack = |words: &[u64]| StackPiece {
             address: 0x7000,
             bytes: words.iter().flat_map(|word| word.to_ne_bytes()).collect(),
         };
         let is_code = |address| (0x400..0x500).contains(&address);
-        let framed = stack(&[7, 0x410, 0x7018, 9, 0x7050, 0x420, 0x7090, 0x430]);
-        assert_eq!(frame_pointer(&framed, is_code), Some(0x7020));
-        // A frame is further out than its pointer, and an address to return to is code.
-        assert_eq!(frame_pointer(&stack(&[0x6000, 0x420, 0x7050, 0x9]), is_code), None);
-        assert_eq!(frame_pointer(&stack(&[]), is_code), None);
+        let framed = stack(&[0x410, 7, 0x7018, 9, 3, 0x420, 0x7090, 0x430]);
+        assert_eq!(frame_pointers(&framed, is_code), [0x7020, 0x7030]);
+        assert!(frame_pointers(&stack(&[]), is_code).is_empty());
+        assert_eq!(frame_pointers(&stack(&[0x410; 100]), is_code).len(), MAX_POSSIBLE);
     }
 }

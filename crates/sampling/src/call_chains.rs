@@ -60,10 +60,25 @@ impl CallChains {
         registers: &UserRegisters,
         stack: &StackPiece,
     ) -> Arc<[u64]> {
+        self.known(process).chain(process, std::slice::from_ref(registers), stack)
+    }
+
+    /// The chain of a thread whose registers are one of these, which differ in the frame pointer: the longest one.
+    pub fn of_one(
+        &mut self,
+        process: &ObservedProcess,
+        possible: &[UserRegisters],
+        stack: &StackPiece,
+    ) -> Arc<[u64]> {
+        self.known(process).chain(process, possible, stack)
+    }
+
+    /// What is known of a process, as its code is now.
+    fn known(&mut self, process: &ObservedProcess) -> &mut ProcessChains {
         let Self { files, processes } = self;
         let known = processes.entry(process.id()).or_insert_with(ProcessChains::new);
         known.update(process, files);
-        known.chain(process, registers, stack)
+        known
     }
 
     /// The addresses of the function that has this address, by the unwind tables of its program or library.
@@ -145,14 +160,15 @@ impl ProcessChains {
     fn chain(
         &mut self,
         process: &ObservedProcess,
-        registers: &UserRegisters,
+        possible: &[UserRegisters],
         stack: &StackPiece,
     ) -> Arc<[u64]> {
-        let key = key(registers, stack);
+        let key = possible.first().map_or(0, |registers| key(registers, stack));
         if let Some(chain) = self.recent.get(&key) {
             return Arc::clone(chain);
         }
-        let chain: Arc<[u64]> = self.unwound(process, registers, stack).into();
+        let chains = possible.iter().rev().map(|registers| self.unwound(process, registers, stack));
+        let chain: Arc<[u64]> = chains.max_by_key(Vec::len).unwrap_or_default().into();
         if self.recent.len() >= MAX_RECENT {
             self.recent.clear();
         }

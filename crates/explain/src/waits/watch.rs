@@ -18,6 +18,8 @@ const LOOK: u64 = 200_000_000;
 const LOOK_SHARE: u64 = 500;
 /// What the first looks may cost in advance, in ns: what waits is new then.
 const ALLOWANCE: u64 = 5_000_000;
+/// The cost is counted again after this many threads.
+const TOGETHER: usize = 8;
 /// A thread that slept for less than one in this many parts of the time since the last look is not looked at: it runs.
 const ASLEEP_PART: u64 = 20;
 /// Files that are kept open. Those of other threads are opened for each look.
@@ -128,7 +130,7 @@ impl WaitWatch {
 
     /// Looks at threads that do not run, as far as it is time for that and the budget allows it.
     pub(crate) fn visit(&mut self, scene: &mut WaitScene<'_>) {
-        let mut now = clock::monotonic();
+        let now = clock::monotonic();
         let allowed = ALLOWANCE + now.saturating_sub(self.started) / LOOK_SHARE;
         if self.queue.is_empty() {
             if now < self.next || self.cost >= allowed {
@@ -137,18 +139,20 @@ impl WaitWatch {
             self.queue.extend(scene.accounts.asleep());
             self.next = now + LOOK;
         }
-        while self.cost < allowed
-            && let Some(((pid, tid), asleep)) = self.queue.pop_front()
-        {
-            if self.is_due((pid, tid), asleep, now) {
-                self.look(pid, tid, scene);
+        let mut before = clock::thread_cpu();
+        while self.cost < allowed && !self.queue.is_empty() {
+            let some = self.queue.len().min(TOGETHER);
+            for ((pid, tid), asleep) in self.queue.drain(..some).collect::<Vec<_>>() {
+                if self.is_due((pid, tid), asleep, now) {
+                    self.look(pid, tid, scene);
+                }
             }
             if self.queue.is_empty() {
                 self.end_round(scene);
             }
-            let after = clock::monotonic();
-            self.cost += after.saturating_sub(now);
-            now = after;
+            let after = clock::thread_cpu();
+            self.cost += after.saturating_sub(before);
+            before = after;
         }
     }
 
@@ -326,3 +330,6 @@ fn chain(pid: u32, place: BlockedPlace, scene: &mut WaitScene<'_>) -> u32 {
     let chain = scene.processes.blocked_chain(pid, place);
     scene.collector.calls.number(of, &chain)
 }
+
+#[cfg(test)]
+mod tests;
