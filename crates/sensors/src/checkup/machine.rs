@@ -246,10 +246,14 @@ fn nearest(topology: &Topology, node: u32, is_wanted: impl Fn(&Node) -> bool) ->
 fn cost(topology: &Topology, from: u32, to: u32) -> String {
     let latency = topology.measured.as_ref().map(|measured| &measured.latency);
     if let Some(ns) = latency.and_then(|latency| latency.ns(from, to)) {
-        let local = latency.and_then(|latency| latency.ns(from, from).or_else(|| latency.nearest(to)));
-        return match local {
-            Some(local) => format!("a load takes {ns:.0} ns instead of {local:.0} ns (measured)"),
-            None => format!("a load takes {ns:.0} ns (measured)"),
+        // A node without memory has no loads of its own.
+        let [local, theirs] = [from, to].map(|node| latency.and_then(|latency| latency.ns(node, node)));
+        return match (local, theirs) {
+            (Some(local), _) => format!("a load takes {ns:.0} ns instead of {local:.0} ns (measured)"),
+            (None, Some(theirs)) => {
+                format!("a load takes {ns:.0} ns, and {theirs:.0} ns from the CPUs of node {to} (measured)")
+            }
+            (None, None) => format!("a load takes {ns:.0} ns (measured)"),
         };
     }
     let stated = topology.distances.as_ref().and_then(|d| d.between(from, to).zip(d.between(from, from)));
@@ -309,7 +313,7 @@ mod tests {
         let latency =
             LatencyMatrix { from: vec![2, 3], to: vec![2], ns: vec![vec![Some(90.4)], vec![Some(131.2)]] };
         topology.measured = Some(MeasuredMemory { latency, ..MeasuredMemory::default() });
-        let measured = ["at best node 2: a load takes 131 ns instead of 90 ns (measured)"];
+        let measured = ["at best node 2: a load takes 131 ns, and 90 ns from the CPUs of node 2 (measured)"];
         one(&[], &topology, "memory of nodes", &measured, "DIMMs");
         (topology.measured, topology.distances) = (None, None);
         one(
