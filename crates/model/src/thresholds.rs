@@ -7,7 +7,7 @@ pub const REMOTE: f64 = 0.2;
 /// A node with less free memory than this, and less than this part of its memory, is full: most programs need more, and the
 /// kernel then allocates on other nodes although the program runs here. In KiB.
 pub const FULL_KB: u64 = 1 << 20;
-const FULL_PART: u64 = 32;
+const FULL_PART: u64 = 8;
 
 /// Whether a node with these KiB free of all its KiB is full.
 pub fn is_full(free_kb: u64, all_kb: u64) -> bool {
@@ -16,3 +16,15 @@ pub fn is_full(free_kb: u64, all_kb: u64) -> bool {
 
 /// With fewer samples of an object nothing is said about its use.
 pub const MIN_SAMPLES: u64 = 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_node_has_little_memory_free_and_a_small_part_of_it() {
+        let mib = |free: u64, all: u64| is_full(free << 10, all << 10);
+        assert!(mib(400, 96 << 10) && mib(0, 1) && mib(67, 974) && mib(1023, 96 << 10));
+        assert!(!mib(1024, 96 << 10) && !mib(190, 256) && !mib(128, 1024) && !mib(0, 0));
+    }
+}

@@ -160,7 +160,7 @@ fn full(topology: &Topology) -> Vec<CheckupItem> {
                 cost(topology, node.os_index, instead)
             ),
             step(
-                "'numa tasks' shows whose memory it is and 'numa file' which files are cached on it; 'numa run' uses other \
+                "'numa tasks' shows whose memory it is, and 'numa file show PATH' the nodes of cached files; 'numa run' uses other \
                  nodes first",
             ),
         ))
