@@ -37,8 +37,9 @@ pub fn summary(t: &Topology) -> String {
     parts.push(count(t.cores.len(), "core"));
     parts.push(count(t.online.len(), "PU"));
     // A sum of some nodes would read as all of the memory.
-    let is_stated = t.nodes.iter().all(|node| node.memory_kb.is_some());
-    parts.extend(t.memory_kb().filter(|_| is_stated).map(memory));
+    let least = if t.nodes.iter().all(|node| node.memory_kb.is_some()) { "" } else { "at least " };
+    let known = t.memory_kb().filter(|sum| least.is_empty() || *sum > 0);
+    parts.extend(known.map(|sum| format!("{least}{}", memory(sum))));
     parts.join(", ")
 }
 
