@@ -12,8 +12,8 @@ pub struct ProcessArgs {
     /// Observe these processes with all their descendants, and those that they start
     #[arg(short, long = "pid", value_name = "PID,...", value_delimiter = ',', group = "observed", value_parser = clap::value_parser!(u32).range(1..))]
     pids: Vec<u32>,
-    /// Observe all processes of a control group and of those below it, and those that join: a folder below /sys/fs/cgroup, or a
-    /// path as in /proc/PID/cgroup
+    /// Observe all processes of a control group and of those below it: a folder below /sys/fs/cgroup, or a path as in
+    /// /proc/PID/cgroup
     #[arg(long, value_name = "PATH", group = "observed")]
     cgroup: Option<String>,
     /// Observe all processes of a unit of systemd, such as nginx.service
@@ -23,16 +23,16 @@ pub struct ProcessArgs {
     /// its name
     #[arg(long, value_name = "ID", group = "observed")]
     container: Option<String>,
-    /// Observe all programs whose name contains this, and those that start; with . * + ? | ^ $ as in 'pgrep'
+    /// Observe all programs whose name contains this; with . * + ? | ^ $ as in 'pgrep'
     #[arg(long, value_name = "PATTERN", group = "observed")]
     name: Option<NamePattern>,
 }
 
 impl ProcessArgs {
     /// The processes that are chosen, which a message names unless their numbers were given; `None` without any of the options.
-    pub fn find(&self) -> anyhow::Result<Option<ChosenProcesses>> {
+    pub fn find(&self, root: &SysRoot) -> anyhow::Result<Option<ChosenProcesses>> {
         let Some(choice) = self.choice() else { return Ok(None) };
-        let chosen = ChosenProcesses::find(&choice, &SysRoot::host())?;
+        let chosen = ChosenProcesses::find(&choice, root)?;
         if chosen.may_grow() {
             note(format_args!("observes {chosen}"));
         }

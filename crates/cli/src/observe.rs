@@ -1,11 +1,13 @@
 //! The options that `stat`, `record`, `live` and `top` share, and the observations that verbs ask for.
 
 use crate::GlobalArgs;
+use crate::choose::ProcessArgs;
 use crate::peaks;
 use clap::{Args, ValueEnum};
 use numakit_observation::request::{ObservationRequest, OriginalFifo, Prepared};
 use numakit_observation::samples::{OpenedSamples, SampleRequest, SampledRun};
 use numakit_observation::{IntervalError, interval};
+use numakit_processes::ChosenProcesses;
 use numakit_recording::Priority;
 use numakit_sensors::Selection;
 use numakit_sys::stdio::note;
@@ -19,9 +21,8 @@ pub struct ObserveArgs {
     /// Events to sample: comma-separated names and patterns, '!' excludes; 'numa list' lists them
     #[arg(short, long, value_name = "LIST")]
     pub events: Option<Selection>,
-    /// Observe this process and its descendants with the sensor 'task'
-    #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: Option<u32>,
+    #[command(flatten)]
+    processes: ProcessArgs,
     /// Samples of instructions in a second of CPU time of a thread, for the sensor 'access'; 0: none
     #[arg(long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(..=10_000))]
     sample_rate: u32,
@@ -89,6 +90,10 @@ impl ObserveArgs {
         command: &[OsString],
     ) -> anyhow::Result<Prepared> {
         let root = global.root()?;
+        let chosen = self.processes.find(&root)?;
+        if chosen.as_ref().is_some_and(ChosenProcesses::may_grow) {
+            note("processes that join later are in the series only if one of these starts them");
+        }
         let mut topology = numakit_topology::read(&root)?;
         let unmeasured = peaks::add(&root, &mut topology);
         if let Some(why) = unmeasured.filter(|_| self.verbose) {
@@ -99,7 +104,7 @@ impl ObserveArgs {
             topology,
             selection: self.events.as_ref().unwrap_or(default),
             every,
-            pid: self.pid,
+            chosen: chosen.as_ref(),
             command,
             sample_rate: self.sample_rate,
             cpu: self.cpu,

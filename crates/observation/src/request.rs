@@ -5,10 +5,10 @@ use crate::sampled_program::{self, CommandSamples, SampledForSeries};
 use crate::session::{Session, SessionError, SessionHandle};
 use crate::setup::{CpuNotAllowed, IntervalTooShort, Setup, sampler_cpu, sampler_cpus};
 use numakit_model::{CpuSet, Topology};
+use numakit_processes::ChosenProcesses;
 use numakit_recording::{Priority, Settings};
 use numakit_sensors::{Probe, Scene, SelectError, Selection, Target};
 use numakit_sys::command::quoted;
-use numakit_sys::proc::TaskDir;
 use numakit_sys::stdio::note;
 use numakit_sys::{SysRoot, sched};
 use std::ffi::OsString;
@@ -42,8 +42,8 @@ pub struct ObservationRequest<'a> {
     pub selection: &'a Selection,
     /// The time between samples.
     pub every: Duration,
-    /// The process that is observed with its descendants.
-    pub pid: Option<u32>,
+    /// The running processes that are observed with their descendants.
+    pub chosen: Option<&'a ChosenProcesses>,
     /// The command that is started and observed with its descendants; empty: none.
     pub command: &'a [OsString],
     /// Samples of instructions in a second of CPU time of a thread; 0: none.
@@ -63,14 +63,6 @@ pub struct ObservationRequest<'a> {
 /// Why an observation cannot be prepared.
 #[derive(Debug, Error)]
 pub enum PrepareError {
-    /// The process is not there.
-    #[error("--pid {pid}: there is no such process in {root}; 'numa tasks' lists the processes")]
-    NoProcess {
-        /// Its number.
-        pid: u32,
-        /// Where it was looked for.
-        root: String,
-    },
     /// The events cannot be sampled.
     #[error(transparent)]
     Select(#[from] SelectError),
@@ -121,16 +113,16 @@ impl ObservedProgram {
         self.target.as_ref()
     }
 
-    /// The observed process, if it runs.
-    pub fn pid(&self) -> Option<u32> {
-        self.target.as_ref().and_then(Target::pid)
+    /// The observed processes, if they run.
+    pub fn pids(&self) -> Vec<u32> {
+        self.target.as_ref().and_then(Target::pids).unwrap_or_default()
     }
 }
 
 impl ObservationRequest<'_> {
     /// Selects the sensors and opens what samples a running program.
     pub fn prepare(&self) -> Result<Prepared, PrepareError> {
-        let mut target = self.target()?;
+        let mut target = self.target();
         let sampled = self.sampled();
         let (source, samples) = sampled
             .as_ref()
@@ -160,12 +152,9 @@ impl ObservationRequest<'_> {
     }
 
     /// The observed processes, if it is not the machine alone.
-    fn target(&self) -> Result<Option<Target>, PrepareError> {
-        if let Some(pid) = self.pid.filter(|pid| !TaskDir::of(self.root, *pid).exists()) {
-            return Err(PrepareError::NoProcess { pid, root: self.root.name().to_string() });
-        }
+    fn target(&self) -> Option<Target> {
         let started_later = || (!self.command.is_empty()).then(Target::awaited);
-        Ok(self.pid.map(Target::running).or_else(started_later))
+        self.chosen.and_then(|chosen| Target::all_running(chosen.numbers())).or_else(started_later)
     }
 
     /// What is sampled: the observed program by default, everything that runs if the events name it.
@@ -173,8 +162,8 @@ impl ObservationRequest<'_> {
         let is_named = self.selection.names_sensor(ACCESS);
         let is_wanted =
             self.root.is_host() && self.sample_rate > 0 && (self.selection.is_default() || is_named);
-        let of_program = || match self.pid {
-            Some(pid) => Some(SampledForSeries::Process(pid)),
+        let of_program = || match self.chosen {
+            Some(chosen) => Some(SampledForSeries::Processes(chosen.numbers())),
             None => (!self.command.is_empty()).then_some(SampledForSeries::Command(self.command)),
         };
         let of_machine = || is_named.then(|| SampledForSeries::Machine(self.topology.online.clone()));

@@ -84,8 +84,8 @@ fn settings(frequency: u32) -> SampleSettings {
 pub(crate) enum SampledForSeries<'a> {
     /// A command that is started later.
     Command(&'a [OsString]),
-    /// A running process.
-    Process(u32),
+    /// Running processes.
+    Processes(&'a [u32]),
     /// All that runs on these CPUs.
     Machine(CpuSet),
 }
@@ -95,7 +95,7 @@ pub(crate) fn plan(sampled: &SampledForSeries<'_>, frequency: u32) -> (SampleSou
     let permissions = Permissions::own_of(&choice::PERMISSIONS);
     let of_running = |program| choice::choose(&permissions, program, None).map(|chosen| (chosen, None));
     let chosen = match sampled {
-        SampledForSeries::Process(_) => of_running(SampledProgram::Running),
+        SampledForSeries::Processes(_) => of_running(SampledProgram::Running),
         SampledForSeries::Machine(_) => of_running(SampledProgram::Machine),
         SampledForSeries::Command(words) => choose(&permissions, words, None),
     };
@@ -121,7 +121,7 @@ fn unavailable(seen: &str, fix: Fix) -> Unavailable {
 /// Opens the method that samples what runs already; without it there are no values.
 pub(crate) fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<'_>) {
     let opened = match sampled {
-        SampledForSeries::Process(pid) => open::processes(&settings(frequency), &[*pid]),
+        SampledForSeries::Processes(pids) => open::processes(&settings(frequency), pids),
         SampledForSeries::Machine(cpus) => open::machine(&settings(frequency), cpus),
         SampledForSeries::Command(_) => return,
     };

@@ -196,13 +196,13 @@ fn pages(root: &SysRoot, pid: u32, counts: &AllocatorCounts) -> Result<Vec<Regio
     Ok(reading.found().1)
 }
 
-/// Whether a running process or one of its descendants has loaded the library, or may have done so without showing it.
-pub fn may_be_loaded(root: &SysRoot, pid: u32) -> bool {
+/// Whether one of these running processes or one of their descendants has loaded the library, or may have done so without showing it.
+pub fn may_be_loaded(root: &SysRoot, pids: &[u32]) -> bool {
     let lacks = |pid: u32| {
         use AllocatorError::{Ended, NoProcess, NotLoaded};
         matches!(AllocatorReader::open(pid), Err(NotLoaded { .. } | NoProcess(_) | Ended(_)))
     };
-    let mut tree = Tree::of(root, pid);
+    let mut tree = Tree::of(root, pids);
     tree.scan(root);
     tree.members.iter().any(|member| !lacks(member.pid))
 }

@@ -74,14 +74,14 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Observes the tree below a process.
-    pub fn new(mut machine: WalkedMachine, wanted: WatchTargets, pid: u32) -> Self {
+    /// Observes these processes and their descendants.
+    pub fn new(mut machine: WalkedMachine, wanted: WatchTargets, pids: &[u32]) -> Self {
         // For huge pages alone no lock is held.
         machine.may_hold &= wanted.walk.memory;
         let count = machine.nodes.count();
         Self {
             wanted,
-            tree: Tree::of(&machine.root, pid),
+            tree: Tree::of(&machine.root, pids),
             scanned: false,
             walk: None,
             found: Vec::new(),

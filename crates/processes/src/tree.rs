@@ -74,20 +74,21 @@ enum Children {
     Searched,
 }
 
-/// A process tree.
+/// Processes with their descendants.
 #[derive(Debug)]
 pub struct Tree {
-    /// Parents come before their children.
+    /// Those at the begin, then the others, parents before their children.
     pub members: Vec<Member>,
     lost: Counts,
     children: Children,
 }
 
 impl Tree {
-    /// The tree with this root.
-    pub fn of(root: &SysRoot, pid: u32) -> Self {
-        let children = if tree::has_lists(root, pid) { Children::Listed } else { Children::Searched };
-        Self { members: vec![Member::new(pid, 0)], lost: [0; 3], children }
+    /// The tree below these processes; one of them may be a descendant of another one.
+    pub fn of(root: &SysRoot, pids: &[u32]) -> Self {
+        let has_lists = pids.first().is_some_and(|pid| tree::has_lists(root, *pid));
+        let children = if has_lists { Children::Listed } else { Children::Searched };
+        Self { members: pids.iter().map(|pid| Member::new(*pid, 0)).collect(), lost: [0; 3], children }
     }
 
     /// Scans every member, finds new ones, and removes those that exited.
@@ -154,11 +155,11 @@ impl Tree {
     }
 }
 
-/// A process and its descendants, among processes that are pairs of their parent's number and their own.
-pub fn descendants(processes: impl IntoIterator<Item = (u32, u32)>, pid: u32) -> HashSet<u32> {
+/// These processes and their descendants, among processes that are pairs of their parent's number and their own.
+pub fn descendants(processes: impl IntoIterator<Item = (u32, u32)>, pids: &[u32]) -> HashSet<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     processes.into_iter().for_each(|(parent, pid)| children.entry(parent).or_default().push(pid));
-    let (mut found, mut next) = (HashSet::new(), vec![pid]);
+    let (mut found, mut next) = (HashSet::new(), pids.to_vec());
     while let Some(pid) = next.pop() {
         if found.insert(pid) {
             next.extend(children.get(&pid).into_iter().flatten());
@@ -179,10 +180,25 @@ mod tests {
     }
 
     #[test]
+    fn several_trees_are_one_whose_members_count_once() {
+        let parent = MadeProcess { children: vec![8], ..MadeProcess::new(7, 1, 0) };
+        let child = MadeProcess { counts: [80, 0, 0, 0, 0, 0, 0, 0], ..MadeProcess::new(8, 7, 0) };
+        let other = MadeProcess { counts: [5, 0, 0, 0, 0, 0, 0, 0], ..MadeProcess::new(20, 1, 0) };
+        let mut tree = Tree::of(&MadeProcess::machine(&[&parent]), &[8, 20, 7]);
+        assert_eq!(faults(&mut tree, &[&parent, &child, &other]), 85);
+        assert_eq!(tree.members.len(), 3);
+        // The parent has waited for the child, and nobody waits for the other one.
+        let parent = MadeProcess { children: vec![], counts: [0, 81, 0, 0, 0, 0, 0, 0], ..parent };
+        assert_eq!(faults(&mut tree, &[&parent]), 86);
+        let processes = [(1, 7), (7, 8), (1, 20), (1, 30)];
+        assert_eq!(descendants(processes, &[7, 20]), HashSet::from([7, 8, 20]));
+    }
+
+    #[test]
     fn a_reaped_child_that_still_exists_counts_once() {
         let mut parent = MadeProcess { children: vec![8], ..MadeProcess::new(7, 1, 0) };
         let mut child = MadeProcess { counts: [80, 0, 0, 0, 0, 0, 0, 0], ..MadeProcess::new(8, 7, 0) };
-        let mut tree = Tree::of(&MadeProcess::machine(&[&parent]), 7);
+        let mut tree = Tree::of(&MadeProcess::machine(&[&parent]), &[7]);
         assert_eq!(faults(&mut tree, &[&parent, &child]), 80);
         // The parent has waited: its counts of waited-for children include the child's.
         parent.counts[1] = 85;

@@ -79,24 +79,24 @@ pub struct Walker {
 }
 
 impl Walker {
-    /// Starts the thread, which waits until there is a process to observe with its descendants, and publishes after each
+    /// Starts the thread, which waits until there are processes to observe with their descendants, and publishes after each
     /// scan and each walk. It ends after [`WalkerControl::stop`]; there is no need to wait for that.
     pub fn start(
         self,
         control: Arc<WalkerControl>,
-        pid: impl Fn() -> Option<u32> + Send + 'static,
+        pids: impl Fn() -> Option<Vec<u32>> + Send + 'static,
         mut publish: impl FnMut(&Observer, &WalkerStatus) + Send + 'static,
     ) -> io::Result<()> {
         std::thread::Builder::new().name("task-walker".into()).spawn(move || {
-            if let Some(pid) = wait(&control, pid) {
-                self.run(&control, pid, &mut publish);
+            if let Some(pids) = wait(&control, pids) {
+                self.run(&control, &pids, &mut publish);
             }
         })?;
         Ok(())
     }
 
-    fn run(&self, control: &WalkerControl, pid: u32, publish: &mut dyn FnMut(&Observer, &WalkerStatus)) {
-        let mut observer = Observer::new(self.machine.clone(), self.wanted, pid);
+    fn run(&self, control: &WalkerControl, pids: &[u32], publish: &mut dyn FnMut(&Observer, &WalkerStatus)) {
+        let mut observer = Observer::new(self.machine.clone(), self.wanted, pids);
         let (mut status, mut pace) = (WalkerStatus::default(), Pace::default());
         // Start of the current walk.
         let mut walk_start = None;
@@ -139,11 +139,11 @@ impl Walker {
     }
 }
 
-/// Waits for the process; `None` if the walker is stopped before.
-fn wait(control: &WalkerControl, pid: impl Fn() -> Option<u32>) -> Option<u32> {
+/// Waits for the processes; `None` if the walker is stopped before.
+fn wait(control: &WalkerControl, pids: impl Fn() -> Option<Vec<u32>>) -> Option<Vec<u32>> {
     while !control.stopped() {
-        if let Some(pid) = pid() {
-            return Some(pid);
+        if let Some(pids) = pids() {
+            return Some(pids);
         }
         control.rest_until(clock::monotonic().saturating_add(AWAIT));
     }

@@ -41,22 +41,30 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// The root of an observed process tree. Clones share it, so that a command can be started after
+/// The roots of observed process trees. Clones share them, so that a command can be started after
 /// the sensors are selected.
 #[derive(Debug, Clone)]
 pub struct Target {
     pid: Arc<AtomicI64>,
+    /// Others beside that one.
+    others: Arc<[u32]>,
     samples: Option<SampleSource>,
 }
 
 impl Target {
     fn new(pid: i64) -> Self {
-        Self { pid: Arc::new(AtomicI64::new(pid)), samples: None }
+        Self { pid: Arc::new(AtomicI64::new(pid)), others: Arc::new([]), samples: None }
     }
 
     /// A running process.
     pub fn running(pid: u32) -> Self {
         Self::new(i64::from(pid))
+    }
+
+    /// Running processes; `None` if there are none.
+    pub fn all_running(pids: &[u32]) -> Option<Self> {
+        let (first, others) = pids.split_first()?;
+        Some(Self { others: others.into(), ..Self::running(*first) })
     }
 
     /// A command that is started later.
@@ -79,7 +87,12 @@ impl Target {
         self.pid.store(i64::from(pid), Ordering::Release);
     }
 
-    /// The process; `None` before it was started.
+    /// All of the processes; `None` before the command was started.
+    pub fn pids(&self) -> Option<Vec<u32>> {
+        Some([&[self.pid()?], &*self.others].concat())
+    }
+
+    /// The first process; `None` before it was started.
     pub fn pid(&self) -> Option<u32> {
         u32::try_from(self.pid.load(Ordering::Acquire)).ok()
     }

@@ -151,7 +151,7 @@ fn without_allocator(root: &SysRoot, target: &Target) -> Option<Unavailable> {
         let fix = Fix::Step("observe a process of this machine".to_owned());
         return Some(Unavailable::new(MISSING, "the memory of processes is not part of a capture", fix));
     }
-    (!may_be_loaded(root, target.pid()?)).then(|| {
+    (!may_be_loaded(root, &target.pids()?)).then(|| {
         let fix = Fix::Step("start the program with 'numa run --alloc numa -- CMD'".to_owned());
         Unavailable::new(MISSING, "no observed process has loaded libnumalloc.so", fix)
     })
@@ -231,7 +231,7 @@ impl Task {
         let walker = Walker { urgent: sched::is_realtime(), ..walker };
         walker.start(
             Arc::clone(&self.control),
-            move || target.pid(),
+            move || target.pids(),
             move |observer, status| {
                 if let Some(why) = observer.allocators.unread() {
                     published.unread.get_or_init(|| why.to_owned());

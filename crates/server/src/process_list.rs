@@ -13,7 +13,7 @@ const PROCESSES: usize = 400;
 pub fn process_surveyor(
     root: SysRoot,
     topology: Topology,
-    observed: impl Fn() -> Option<u32> + Clone + Send + Sync + 'static,
+    observed: impl Fn() -> Option<Vec<u32>> + Clone + Send + Sync + 'static,
 ) -> ProcessSurveyor {
     Box::new(move || {
         let mut survey = Survey::new(&root, &topology, None)?;
@@ -35,9 +35,10 @@ pub fn process_surveyor(
     })
 }
 
-fn listed(samples: &[ProcessSample], seconds: f64, observed: Option<u32>) -> ProcessList {
-    let program =
-        observed.map(|pid| descendants(samples.iter().map(|p| (p.parent, p.pid)), pid)).unwrap_or_default();
+fn listed(samples: &[ProcessSample], seconds: f64, observed: Option<Vec<u32>>) -> ProcessList {
+    let program = observed
+        .map(|pids| descendants(samples.iter().map(|p| (p.parent, p.pid)), &pids))
+        .unwrap_or_default();
     let chosen = busiest(samples, &program, PROCESSES);
     let left_out = (samples.len() - chosen.len()) as u32;
     let processes = chosen.into_iter().map(|p| info(p, seconds, program.contains(&p.pid))).collect();
@@ -109,7 +110,7 @@ mod tests {
     fn the_observed_program_comes_first_and_the_idle_are_left_out() {
         let mut samples: Vec<ProcessSample> = (100..600).map(|pid| process(pid, 1, u64::from(pid))).collect();
         samples.extend([process(9, 8, 0), process(8, 7, 0), process(7, 1, 0)]);
-        let list = listed(&samples, 1.0, Some(7));
+        let list = listed(&samples, 1.0, Some(vec![7]));
         assert_eq!((list.processes.len(), list.left_out), (PROCESSES, 103));
         let mut first: Vec<u32> = list.processes[..3].iter().map(|p| p.pid).collect();
         first.sort_unstable();

@@ -142,8 +142,8 @@ pub struct ProcessSelection {
     pub reversed: bool,
     /// Only those whose command, user or number contains this.
     pub filter: String,
-    /// Only this process and its descendants.
-    pub of: Option<u32>,
+    /// Only these processes and their descendants; empty: all.
+    pub of: Vec<u32>,
 }
 
 impl ProcessTable {
@@ -154,9 +154,9 @@ impl ProcessTable {
 
     /// The positions of the rows that are shown, in their order.
     pub fn shown(&self, selection: &ProcessSelection) -> Vec<usize> {
-        let family = selection.of.map(|pid| {
+        let family = (!selection.of.is_empty()).then(|| {
             let parents = self.rows.iter().map(|row| (row.parent, row.pid));
-            descendants(parents, pid)
+            descendants(parents, &selection.of)
         });
         let filter = selection.filter.to_lowercase();
         let matches = |row: &ProcessRow| {
@@ -309,7 +309,7 @@ mod tests {
         let filter =
             |text: &str| shown(&ProcessSelection { filter: text.into(), ..ProcessSelection::default() });
         assert_eq!((filter("program7"), filter("8"), filter("ME").len()), (vec![7], vec![8], 3));
-        assert_eq!(shown(&ProcessSelection { of: Some(7), ..ProcessSelection::default() }), [7, 8]);
+        assert_eq!(shown(&ProcessSelection { of: vec![7], ..ProcessSelection::default() }), [7, 8]);
         assert_eq!(ProcessOrder::ALL.map(ProcessOrder::next).len(), 7);
         assert_eq!(ProcessOrder::Name.next(), ProcessOrder::Cpu);
     }

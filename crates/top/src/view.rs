@@ -195,7 +195,7 @@ impl View {
             Action::Last => self.travel(i64::from(i32::MAX)),
             Action::NextSort => self.selection.sort = self.selection.sort.next(),
             Action::Reverse => self.selection.reversed = !self.selection.reversed,
-            Action::All => (self.selection.filter, self.selection.of) = (String::new(), None),
+            Action::All => (self.selection.filter, self.selection.of) = (String::new(), Vec::new()),
             Action::Filter => self.ask(Question::Filter),
             Action::Pid => self.ask(Question::Pid),
             Action::Interval => self.ask(Question::Interval),
@@ -264,14 +264,14 @@ impl View {
         let text = prompt.text.trim();
         match prompt.question {
             Question::Filter => {}
-            Question::Pid if text.is_empty() => self.selection.of = None,
+            Question::Pid if text.is_empty() => self.selection.of.clear(),
             Question::Pid => match text.parse::<u32>() {
                 // Before the first measurement, nobody knows.
                 Ok(pid)
                     if self.processes.rows.is_empty()
                         || self.processes.rows.iter().any(|row| row.pid == pid) =>
                 {
-                    (self.selection.of, self.selection.filter) = (Some(pid), String::new());
+                    (self.selection.of, self.selection.filter) = (vec![pid], String::new());
                 }
                 _ => {
                     self.message =
@@ -380,7 +380,7 @@ mod tests {
         assert!(view.message.as_ref().unwrap().contains("no process '99'"));
         press(&mut view, KeyCode::Char('p'));
         type_text(&mut view, "6");
-        assert_eq!((view.shown().len(), view.selection.of), (1, Some(6)));
+        assert_eq!((view.shown().len(), view.selection.of.as_slice()), (1, &[6][..]));
         press(&mut view, KeyCode::Char('a'));
         press(&mut view, KeyCode::Char('i'));
         type_text(&mut view, "5");

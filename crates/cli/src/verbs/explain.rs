@@ -40,6 +40,9 @@ use std::time::{Duration, Instant};
 /// source lines by their CPU time; what threads waited for while they did not run, with locks and who held them; and lines of memory
 /// that several threads contend for.
 ///
+/// Running processes are observed with all that they start, and with those that join the control group, unit or container or
+/// start with the name meanwhile.
+///
 /// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise.
 ///
 /// --json writes one object: regime (precise, block, unknown), road (the method), rate, seconds, complete, missing {lost, thinned, late,
@@ -144,7 +147,7 @@ impl ExplainArgs {
         }
         global.only_here("samples are taken of programs on this machine")?;
         self.processes.check(!self.command.is_empty())?;
-        let chosen = self.processes.find()?;
+        let chosen = self.processes.find(&SysRoot::host())?;
         // Before the program runs, whose observation would be lost.
         for path in self.json.iter().chain(&self.output) {
             to_file::check(path, Existing::Replace)?;

@@ -11,8 +11,8 @@ use clap::{ArgGroup, Args, ValueEnum};
 use numakit_observation::interval;
 use numakit_placement::{MemoryRequest, NumberList};
 use numakit_sampling::MethodKind;
-use numakit_sys::sched;
 use numakit_sys::stdio::print;
+use numakit_sys::{SysRoot, sched};
 use numakit_terminal::files::{ChangedFiles, FileByUse, FilesByUse};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -160,7 +160,7 @@ impl FileArgs {
     fn spread_by_use(&self, found: Found<'_>) -> anyhow::Result<ExitCode> {
         // Before the program runs, whose observation would be lost.
         self.save.as_ref().map_or(Ok(()), |path| to_file::check(path, Existing::Replace))?;
-        let chosen = self.processes.find()?;
+        let chosen = self.processes.find(&SysRoot::host())?;
         let sampled = SampledUse {
             chosen: chosen.as_ref(),
             command: &self.command,

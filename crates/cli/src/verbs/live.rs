@@ -39,7 +39,7 @@ pub struct LiveArgs {
     #[command(flatten)]
     observe: ObserveArgs,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
@@ -69,7 +69,7 @@ impl LiveArgs {
             listener.start(Some(control), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
         server.hub().complete_headers(peaks::add_to_recording);
         let target = prepared.program.target().cloned();
-        let observed = move || target.as_ref()?.pid();
+        let observed = move || target.as_ref()?.pids();
         let topology = header.topology.clone().unwrap_or_default();
         server.show_processes(process_surveyor(global.root()?, topology, observed), cpus.clone());
         let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;

@@ -45,7 +45,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     observe: ObserveArgs,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 

@@ -52,7 +52,7 @@ pub struct StatArgs {
     #[arg(long, hide = true, conflicts_with_all = ["csv", "json"])]
     numascope_table: bool,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 

@@ -54,14 +54,14 @@ pub struct TopArgs {
     #[arg(long, value_name = "KEY", default_value = "cpu")]
     sort: Sort,
     /// Play this recording instead of observing this machine
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "events"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["observed", "events"])]
     replay: Option<PathBuf>,
     #[command(flatten)]
     formulas: FormulaArgs,
     #[command(flatten)]
     observe: ObserveArgs,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
@@ -154,7 +154,7 @@ impl TopArgs {
         stops.follow(to.clone())?;
         show::read_keys(to.clone())?;
         let source = SourceState::Live { interval: self.interval, paused: false, ended: None };
-        let of = program.pid();
+        let of = program.pids();
         let view = View::new(
             machine,
             source,

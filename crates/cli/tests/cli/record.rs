@@ -3,6 +3,7 @@ use numakit_sys::poll;
 use numakit_sys::pty::Pty;
 use numakit_testing::until;
 use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -122,6 +123,21 @@ fn two_recorders_work_at_the_same_time() {
         let rows = folder.read(name);
         assert!(rows.damage.is_none() && rows.samples() >= 2);
     }
+}
+
+#[test]
+fn several_running_processes_are_recorded_together() {
+    let folder = Folder::new("several");
+    let sleep = || Started::of(Command::new("sleep").arg("1000").stdin(Stdio::null()));
+    let (one, two) = (sleep(), sleep());
+    let options = format!("-i 5ms -e task.processes -o a.arrows --pid {},{}", one.id(), two.id());
+    let started = folder.start(&format!("record {options}"));
+    until!(folder.run("ctl status").out.split(' ').nth(2).is_some_and(|n| n.parse::<u64>().unwrap() > 100));
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(started.end().code, 0);
+    assert_eq!(folder.read("a.arrows").values("task.processes").last(), Some(&2));
+    folder.run("record --pid 4194304 -o b.arrows").says(2, "--pid 4194304: there is no such process; ");
+    folder.run("stat --name no-such-program-here").says(2, "no program that runs has a matching name; ");
 }
 
 #[test]

@@ -18,11 +18,21 @@ struct ObjectOfProcess {
 }
 
 impl ObjectOfProcess {
+    /// The object with its name.
     fn named(&self, processes: &mut dyn ObservedProcesses) -> SampledObject {
         if let Some(named) = &self.named {
             return named.clone();
         }
         let name = self.found.and_then(|found| processes.object_name(self.process, found));
+        let name = name.unwrap_or_else(|| "no longer mapped".to_owned());
+        SampledObject { name, ..self.without_name(processes) }
+    }
+
+    /// The object; it may have no name, which takes long to find.
+    fn without_name(&self, processes: &dyn ObservedProcesses) -> SampledObject {
+        if let Some(named) = &self.named {
+            return named.clone();
+        }
         let row = self.found.and_then(|found| processes.row(self.process, found));
         SampledObject {
             pid: self.process,
@@ -31,7 +41,7 @@ impl ObjectOfProcess {
             size: row.map_or(0, |row| row.max_bytes),
             pieces: row.map_or(0, |row| row.pieces),
             blocks: row.map_or_else(BlockOrigins::default, |row| row.blocks.clone()),
-            name: name.unwrap_or_else(|| "no longer mapped".to_owned()),
+            name: String::new(),
         }
     }
 }
@@ -44,7 +54,7 @@ fn together(
 ) -> Option<SampledObject> {
     let (first, others) = of.split_first()?;
     let mut all = first.named(processes);
-    for other in others.iter().map(|other| other.named(processes)) {
+    for other in others.iter().map(|other| other.without_name(processes)) {
         let is_new = !all.processes.contains(&other.pid);
         all.processes.extend(is_new.then_some(other.pid));
         let is_there_once =

@@ -11,7 +11,7 @@ const ALL: WatchTargets = WatchTargets {
 };
 
 fn observer(root: &SysRoot, pid: u32) -> Observer {
-    let mut observer = Observer::new(WalkedMachine::of(root, &four_nodes(), true), ALL, pid);
+    let mut observer = Observer::new(WalkedMachine::of(root, &four_nodes(), true), ALL, &[pid]);
     observer.scan();
     assert!(observer.walk(&|| true));
     observer

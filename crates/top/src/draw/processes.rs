@@ -105,8 +105,10 @@ fn heading(canvas: &mut Canvas<'_>, area: Rect, view: &View, count: usize) {
     canvas.text(x, area.y, bar, "NODES", style);
     x += bar + 1;
     let mut of = Vec::new();
-    if let Some(pid) = view.selection.of {
-        of.push(format!("of {pid}"));
+    match view.selection.of.as_slice() {
+        [] => {}
+        [pid] => of.push(format!("of {pid}")),
+        several => of.push(format!("of {} processes", several.len())),
     }
     if !view.selection.filter.is_empty() {
         of.push(format!("with '{}'", view.selection.filter));
