@@ -242,8 +242,8 @@ fn a_process_that_ends_while_it_is_observed_has_the_time_of_its_samples() {
     let result: Value = serde_json::from_str(&done.out).unwrap();
     let samples = result["samples"]["total"].as_u64().unwrap();
     let used = result["threads"]["user"].as_u64().unwrap();
-    // 199 samples in a second.
-    assert!(used >= samples * 5_000_000, "{samples} samples, {used} ns");
+    // 199 samples in a second; the first ones may come early, and the last account has whole ticks.
+    assert!(used >= samples * 2_500_000, "{samples} samples, {used} ns");
 }
 
 /// A busy process whose program has this name.
