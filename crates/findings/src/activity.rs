@@ -36,7 +36,7 @@ pub enum TimePart {
 
 /// What a program does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Activity<'a> {
+pub struct ProgramActivity<'a> {
     /// How many threads it has.
     pub threads: usize,
     /// How many of them are busy.
@@ -55,7 +55,7 @@ pub struct Activity<'a> {
     pub waits: Vec<(&'a WaitTime, f64)>,
 }
 
-impl Activity<'_> {
+impl ProgramActivity<'_> {
     /// Whether its part of the CPU time is most of it.
     pub fn dominates(share: f64) -> bool {
         share > MOST
@@ -64,7 +64,7 @@ impl Activity<'_> {
 
 impl JudgedReport {
     /// What the program does.
-    pub fn activity(&self) -> Activity<'_> {
+    pub fn activity(&self) -> ProgramActivity<'_> {
         let report = &self.report;
         let explanation = &report.explanation;
         let (times, waits) = (&explanation.threads, &explanation.waits);
@@ -76,7 +76,7 @@ impl JudgedReport {
             .map(|code| (&code.name, of_cpu_time(explanation, code.time.total())));
         let waited: u64 = waits.rows.iter().map(|row| row.time).sum();
         let share = |row: &WaitTime| row.time as f64 / waited.max(1) as f64;
-        Activity {
+        ProgramActivity {
             threads: waits.threads,
             busy: waits.busy,
             cpus,
@@ -131,7 +131,9 @@ mod tests {
     fn the_largest_part_is_of_cpu_time() {
         let idle = TimeShares { computing: 0.09, near: 0.01, asleep: 0.9, ..TimeShares::default() };
         let (part, share) = largest(&idle, 0.0);
-        assert!(part == TimePart::Computing && (share - 0.9).abs() < 1e-9 && Activity::dominates(share));
+        assert!(
+            part == TimePart::Computing && (share - 0.9).abs() < 1e-9 && ProgramActivity::dominates(share)
+        );
         let (part, share) = largest(&idle, 0.6);
         assert!(part == TimePart::Spinning && share == 0.6, "loops that wait do not compute");
         assert_eq!(largest(&TimeShares::default(), 0.0).1, 0.0);

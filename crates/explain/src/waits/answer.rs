@@ -300,19 +300,15 @@ fn rows(named: &[NamedWait]) -> Vec<WaitTime> {
     rows
 }
 
-/// The part of a chain that is the program's: without the library in which the thread waits, and without the functions of the
-/// C library that start threads and programs. All of it where nothing else is left.
+/// The part of a chain that is the program's: without the functions of the C library in which the thread waits, and those that
+/// start threads and programs. All of it where nothing else is left.
 fn outside(chain: &[CodeName]) -> Vec<CodeName> {
-    let is_inside = |code: &&CodeName| chain.first().is_some_and(|first| first.module == code.module);
-    let is_start = |code: &&CodeName| C_LIBRARIES.iter().any(|library| code.module.starts_with(library));
+    let is_library = |code: &&CodeName| C_LIBRARIES.iter().any(|library| code.module.starts_with(library));
+    let is_start = |code: &&CodeName| is_library(code) || code.function.as_deref() == Some("_start");
     let ends = chain.len() - chain.iter().rev().take_while(is_start).count();
-    let begins = chain.iter().take_while(is_inside).count();
-    let (from, to) = match (begins < ends, ends > 0) {
-        (true, _) => (begins, ends),
-        (false, true) => (0, ends),
-        (false, false) => (0, chain.len()),
-    };
-    chain[from..to].iter().take(MAX_FUNCTIONS).cloned().collect()
+    let begins = chain.iter().take_while(is_library).count();
+    let shown = if begins < ends { &chain[begins..ends] } else { chain };
+    shown.iter().take(MAX_FUNCTIONS).cloned().collect()
 }
 
 /// A file by its path; a socket by its addresses. The number of a pipe says nothing.

@@ -281,11 +281,10 @@ impl WaitWatch {
 
     /// What a thread waits for that is in the kernel, but not in a call.
     fn outside(&self, pid: u32, tid: u32) -> FoundWait {
-        let stat = TaskDir::of(&self.root, pid).thread(tid).stat();
-        let kind = match stat {
-            Ok(stat) if stat.uninterruptible => WaitKind::PageFault,
+        // The page may be there by now, so the state does not tell it.
+        let kind = match TaskDir::of(&self.root, pid).thread(tid).stat() {
             Ok(stat) if stat.stopped => WaitKind::Stopped,
-            _ => WaitKind::Kernel,
+            _ => WaitKind::PageFault,
         };
         FoundWait { kind, target: WaitTarget::Nothing, owner: None }
     }

@@ -10,8 +10,6 @@ pub struct TaskStat {
     pub command: Vec<u8>,
     /// It is running or runnable.
     pub runnable: bool,
-    /// It waits in the kernel, mostly for a disk, and no signal ends the wait.
-    pub uninterruptible: bool,
     /// A signal or a debugger has stopped it.
     pub stopped: bool,
     /// It is a zombie: it has exited, and its parent has not waited for it.
@@ -75,7 +73,6 @@ impl TaskStat {
         Some(Self {
             command,
             runnable: state == b'R',
-            uninterruptible: state == b'D',
             stopped: matches!(state, b'T' | b't'),
             exited: matches!(state, b'Z' | b'X' | b'x'),
             reaped: matches!(state, b'X' | b'x'),

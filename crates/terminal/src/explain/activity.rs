@@ -1,19 +1,19 @@
 //! The first line: what the program does, by the time that matters.
 
 use super::{named, percent, waits};
-use numakit_findings::activity::{Activity, TimePart};
+use numakit_findings::activity::{ProgramActivity, TimePart};
 use std::fmt::Write;
 
 /// From this part of the time in which threads could run on, it is said that they had no CPU.
 const WITHOUT_CPU: f64 = 0.2;
 
 /// The sentence, without its begin in capitals and its end.
-pub fn sentence(activity: &Activity<'_>) -> String {
+pub fn sentence(activity: &ProgramActivity<'_>) -> String {
     if activity.is_busy { busy(activity) } else { waiting(activity) }
 }
 
-fn busy(activity: &Activity<'_>) -> String {
-    let Activity { threads, busy, part, function, without_cpu, .. } = activity;
+fn busy(activity: &ProgramActivity<'_>) -> String {
+    let ProgramActivity { threads, busy, part, function, without_cpu, .. } = activity;
     let mut out = match (threads, busy) {
         (0, _) => "of its CPU time".to_owned(),
         (1, 1) => "its one thread is busy; of its CPU time".to_owned(),
@@ -27,7 +27,7 @@ fn busy(activity: &Activity<'_>) -> String {
     };
     let mut parts = Vec::new();
     if let Some((part, share)) = part {
-        parts.push(match Activity::dominates(*share) {
+        parts.push(match ProgramActivity::dominates(*share) {
             true => format!("{} is {}", percent(*share), part_words(*part)),
             false => format!("no part dominates ({} is {})", percent(*share), part_words(*part)),
         });
@@ -61,8 +61,8 @@ fn part_words(part: TimePart) -> &'static str {
     }
 }
 
-fn waiting(activity: &Activity<'_>) -> String {
-    let Activity { threads, cpus, waits, .. } = activity;
+fn waiting(activity: &ProgramActivity<'_>) -> String {
+    let ProgramActivity { threads, cpus, waits, .. } = activity;
     let mut out = match threads {
         1 => format!("its one thread is not busy ({} of a CPU)", percent(*cpus)),
         _ => format!("none of its {threads} threads is busy (together {} of a CPU)", percent(*cpus)),

@@ -43,7 +43,11 @@ pub fn table(waits: &ThreadWaits, rows: usize) -> String {
 /// `for a timer (in tick < main)`.
 pub fn words(row: &WaitTime) -> String {
     let what = what(row);
-    let what = if what == "-" { String::new() } else { format!(" {what}") };
+    let what = match row.kind {
+        _ if what == "-" => String::new(),
+        WaitKind::Events => format!(" of {what}"),
+        _ => format!(" {what}"),
+    };
     let place = chain(&row.chain, 1);
     let place = if place.is_empty() { String::new() } else { format!(" (in {place})") };
     format!("for {}{what}{place}", article(row.kind))
