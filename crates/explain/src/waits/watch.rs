@@ -18,6 +18,8 @@ const LOOK: u64 = 200_000_000;
 const LOOK_SHARE: u64 = 500;
 /// What the first looks may cost in advance, in ns: what waits is new then.
 const ALLOWANCE: u64 = 5_000_000;
+/// The line of a thread is shorter than this: nine numbers of 18 letters.
+const MAX_LINE: usize = 256;
 /// The cost is counted again after this many threads.
 const TOGETHER: usize = 8;
 /// A thread that slept for less than one in this many parts of the time since the last look is not looked at: it runs.
@@ -233,11 +235,19 @@ impl WaitWatch {
         thread: &mut WatchedThread,
         text: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
-        if let Some(file) = &mut thread.file {
-            return file.read(text);
+        // The kernel returns the line with one call.
+        let mut line = [0; MAX_LINE];
+        let mut front = |file: &RootFile| {
+            let length = file.read_at(&mut line, 0)?;
+            text.clear();
+            text.extend_from_slice(line.get(..length).unwrap_or_default());
+            Ok(())
+        };
+        if let Some(file) = &thread.file {
+            return front(file);
         }
-        let mut file = TaskDir::of(&self.root, pid).thread(tid).source("syscall")?;
-        file.read(text)?;
+        let file = TaskDir::of(&self.root, pid).thread(tid).source("syscall")?;
+        front(&file)?;
         if self.open < MAX_OPEN {
             self.open += 1;
             thread.file = Some(file);
