@@ -103,11 +103,12 @@ pub fn judge(explained: Explained) -> JudgedReport {
     let waits = waits::judge(&explained).into_iter();
     let of_threads = rules::judge_threads(&ThreadCase::new(&explained.report));
     let of_program = waits.chain(of_threads).collect();
-    let Explained { mut report, objects, command, costs, projected, .. } = explained;
-    let (places, objects) = judged(objects, &command, &costs);
+    let Explained { mut report, objects, command, attached, costs, projected, .. } = explained;
+    let program = (command.as_str(), !attached.is_empty());
+    let (places, objects) = judged(objects, program, &costs);
     report.explanation.renumber_objects(&places);
     let projected = projected.map(|ProjectedFacts { projection, objects, costs }| {
-        let (_, objects) = judged(objects, &command, &costs);
+        let (_, objects) = judged(objects, program, &costs);
         JudgedProjection { projection, objects }
     });
     JudgedReport { report, findings: ranked(of_program, &objects), objects, projected }
@@ -116,11 +117,11 @@ pub fn judge(explained: Explained) -> JudgedReport {
 /// The objects with their findings and in their new order, and the old place of each.
 fn judged(
     objects: Vec<ExplainedObject>,
-    command: &str,
+    program: (&str, bool),
     costs: &RemoteCosts,
 ) -> (Vec<u32>, Vec<JudgedObject>) {
     let judged = |(place, object): (u32, ExplainedObject)| {
-        let finding = objects::judge((place, &object), command, costs);
+        let finding = objects::judge((place, &object), program, costs);
         (place, JudgedObject { object, finding })
     };
     let mut all: Vec<(u32, JudgedObject)> = (0..).zip(objects).map(judged).collect();

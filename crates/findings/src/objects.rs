@@ -36,6 +36,8 @@ pub(crate) struct ObjectCase<'a> {
     pub(crate) share: f64,
     /// How to start the program again.
     pub(crate) command: &'a str,
+    /// Whether it runs already, and was not started for the observation.
+    pub(crate) is_attached: bool,
     /// What remote memory costs on the machine.
     pub(crate) costs: &'a RemoteCosts,
 }
@@ -65,11 +67,20 @@ const fn rule(name: &'static str, finds: &'static str, judge: fn(&ObjectCase<'_>
 /// The finding about an object; `None` where nothing is wrong, or too little is known.
 pub(crate) fn judge(
     (place, object): (u32, &ExplainedObject),
-    command: &str,
+    (command, is_attached): (&str, bool),
     costs: &RemoteCosts,
 ) -> Option<Finding> {
     let ExplainedObject { object, facts, time_share, .. } = object;
-    let case = ObjectCase { place, object, used: &facts.used, facts, share: *time_share, command, costs };
+    let case = ObjectCase {
+        place,
+        object,
+        used: &facts.used,
+        facts,
+        share: *time_share,
+        command,
+        is_attached,
+        costs,
+    };
     let is_known = case.share >= MIN_SHARE && case.used.samples >= MIN_SAMPLES;
     is_known.then(|| rules::judge_object(&case)).flatten()
 }

@@ -23,7 +23,10 @@ use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
 use numakit_sampling::operand::Decoder;
+use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, EndedUsage};
+use numakit_sys::command::quoted;
+use numakit_sys::proc::TaskDir;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
@@ -346,8 +349,10 @@ impl Explainer {
             hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
         };
-        let command =
-            if self.observed.attached.is_empty() { self.observed.program.clone() } else { "CMD".to_owned() };
+        let command = match self.observed.attached.first() {
+            None => self.observed.program.clone(),
+            Some(process) => command_of(*process).unwrap_or_else(|| "CMD".to_owned()),
+        };
         Explained {
             report,
             cpu_waits: self.cpu_waits(),
@@ -358,6 +363,20 @@ impl Explainer {
             projected: projection,
         }
     }
+}
+
+/// The command line that started a process, as it can be typed again; `None` if the process has ended, has replaced it by a
+/// title, or if it contains more than text.
+fn command_of(process: u32) -> Option<String> {
+    /// What is longer is no command that somebody types again.
+    const MAX_BYTES: usize = 1000;
+    let line = TaskDir::of(&SysRoot::host(), process).bytes("cmdline").ok()?;
+    let text = str::from_utf8(line.strip_suffix(&[0]).filter(|line| line.len() <= MAX_BYTES)?).ok()?;
+    let words: Vec<&str> = text.split('\0').collect();
+    // Titles such as 'postgres: writer' are one word with spaces.
+    let is_command = words.first().is_some_and(|program| !program.is_empty() && !program.contains(' '));
+    let is_text = !words.iter().any(|word| word.contains(char::is_control));
+    (is_command && is_text).then(|| quoted(&words))
 }
 
 /// The functions of the call chain of a first touch, without their lines.

@@ -19,7 +19,7 @@ pub enum ObjectOrigin {
         by: &'static str,
         /// The address behind the call.
         site: u64,
-        /// Which of the call chains led to it that are told apart, as in [`SiteCallers`](super::SiteCallers).
+        /// Which of the call chains led to it that are distinguished, as in [`SiteCallers`](super::SiteCallers).
         callers: Option<u8>,
     },
     /// Small blocks that were allocated by a call before this address.

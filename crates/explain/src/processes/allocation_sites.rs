@@ -85,7 +85,7 @@ impl Processes {
         Some(vec![chain.pop().unwrap_or(direct)])
     }
 
-    /// The caller of an allocation site in words. Calls of one line are told apart by their order in the code.
+    /// The caller of an allocation site in words. Calls of one line are numbered in their order in the code.
     pub(super) fn caller_name(&mut self, place: u32, calls: &DifferingCalls) -> String {
         let mut name = |after: u64| CodeNames::name(self, place, after.saturating_sub(1));
         let own = name(calls.own);

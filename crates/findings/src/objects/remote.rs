@@ -89,9 +89,9 @@ pub(crate) const PAGE_CACHE: Rule = rule(
             let change = "Move its pages to the nodes whose threads use them, or read the file by threads of each node into \
                           memory of their own";
             let path = Some(&e.object.name).filter(|name| name.starts_with('/'));
-            let observed = match e.command {
-                "CMD" => format!("--pid {}", e.object.pid),
-                command => format!("-- {command}"),
+            let observed = match e.is_attached {
+                true => format!("--pid {}", e.object.pid),
+                false => format!("-- {}", e.command),
             };
             let command = path.map(|path| format!("numa file spread --by-use {} {observed}", quoted(&[path])));
             let expect =

@@ -90,7 +90,7 @@ fn machine() -> Topology {
 fn judged(used: &ObjectUse, kind: ObjectKind, change: impl FnOnce(&mut ExplainedObject)) -> Option<Finding> {
     let mut explained = explained(used, object(kind));
     change(&mut explained);
-    judge((0, &explained), "./app", &RemoteCosts::of(&machine()))
+    judge((0, &explained), ("./app", false), &RemoteCosts::of(&machine()))
 }
 
 fn rule(used: &ObjectUse, kind: ObjectKind) -> &'static str {
@@ -170,8 +170,8 @@ fn pages_of_a_file_are_moved_to_its_users() {
     let used = far(&[(0, 1.0)], &ALL, 0.9);
     let object = SampledObject { name: "/models/a b.gguf".to_owned(), ..object(ObjectKind::File) };
     for (again, expected) in [
-        ("./app", "numa file spread --by-use '/models/a b.gguf' -- ./app"),
-        ("CMD", "numa file spread --by-use '/models/a b.gguf' --pid 7"),
+        (("./app", false), "numa file spread --by-use '/models/a b.gguf' -- ./app"),
+        (("./app", true), "numa file spread --by-use '/models/a b.gguf' --pid 7"),
     ] {
         let explained = explained(&used, object.clone());
         let finding = judge((0, &explained), again, &RemoteCosts::default()).unwrap();
@@ -240,7 +240,7 @@ fn what_was_measured_comes_before_the_distances_of_the_firmware() {
     let used = far(&[(0, 1.0)], &ALL, 0.9);
     let explained = explained(&used, object(ObjectKind::Allocated));
     let worth = |topology: &Topology| {
-        worth(&judge((0, &explained), "./app", &RemoteCosts::of(topology)).unwrap()).clone()
+        worth(&judge((0, &explained), ("./app", false), &RemoteCosts::of(topology)).unwrap()).clone()
     };
     let mut machine = machine();
     assert_eq!(
@@ -367,7 +367,7 @@ fn memory_that_the_allocator_hands_to_another_node_is_told_from_what_others_init
     let judged = |blocks: BlockOrigins, home: &[(u32, f64)], from: &[u32]| {
         let used = far(home, from, 0.1);
         let object = SampledObject { blocks, ..object(ObjectKind::Allocated) };
-        judge((0, &explained(&used, object)), "./app", &RemoteCosts::default()).unwrap()
+        judge((0, &explained(&used, object)), ("./app", false), &RemoteCosts::default()).unwrap()
     };
     let rule = |blocks, home: &[(u32, f64)], from: &[u32]| judged(blocks, home, from).rule;
     let (one, other) = ([(0, 1.0)], [(1, 1.0)]);

@@ -6,7 +6,7 @@ use super::flags::{self, Outcome, STATUS};
 use super::instruction::{Decoded, Place};
 use super::parts::{Model, Part};
 use super::state::State;
-use super::vectors::Vectors;
+use super::vectors::KnownVectors;
 use crate::operand::AccessKind;
 use crate::operand::memory::Memory;
 use crate::operand::memory::{extend, truncate};
@@ -22,7 +22,7 @@ pub struct Evaluation<'s, 'm, 'a> {
     pub state: &'s mut State,
     pub memory: Option<&'m mut Memory<'a>>,
     /// Without them, vectors are unknown.
-    pub vectors: Option<&'m mut Vectors>,
+    pub vectors: Option<&'m mut KnownVectors>,
 }
 
 impl Evaluation<'_, '_, '_> {

@@ -7,7 +7,7 @@ use super::flags::fulfils;
 use super::instruction::{Decoded, Flow, Place};
 use super::parts::{Model, Part};
 use super::state::{RegisterSet, State};
-use super::vectors::Vectors;
+use super::vectors::KnownVectors;
 use crate::operand::memory::Memory;
 use crate::operand::{AccessKind, AddressSpace, MemoryAccess, Reach, RecoveryRule};
 use iced_x86::Register;
@@ -25,7 +25,7 @@ struct Walk<'c, 'a> {
     space: &'a dyn AddressSpace,
     memory: Memory<'a>,
     state: State,
-    vectors: Vectors,
+    vectors: KnownVectors,
     ip: u64,
     returns: Vec<u64>,
     /// Whether a backward branch with unknown flags is followed once. Otherwise execution stops there.
@@ -124,7 +124,7 @@ pub fn next_execution(
         space,
         memory,
         state: *state,
-        vectors: Vectors::default(),
+        vectors: KnownVectors::default(),
         ip: start,
         returns: Vec::new(),
         guesses: false,
@@ -162,7 +162,7 @@ pub fn ahead(
         space,
         memory,
         state: *state,
-        vectors: Vectors::default(),
+        vectors: KnownVectors::default(),
         ip: start,
         returns: Vec::new(),
         guesses: true,

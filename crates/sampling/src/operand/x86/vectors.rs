@@ -10,9 +10,9 @@ const HALF: u64 = 8;
 
 /// The lower 128 bits of the first 16 vector registers. At first none is known: samples have no vector registers.
 #[derive(Debug, Clone, Default)]
-pub struct Vectors([Option<u128>; REGISTERS]);
+pub struct KnownVectors([Option<u128>; REGISTERS]);
 
-impl Vectors {
+impl KnownVectors {
     fn get(&self, register: Register) -> Option<u128> {
         place(register).filter(|_| register.is_xmm()).and_then(|at| self.0[at])
     }
