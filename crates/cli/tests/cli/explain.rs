@@ -336,7 +336,7 @@ fn memory_that_processes_share_is_one_object() {
     let Some(program) = program(&folder, "gcc", "forked.c") else { return };
     let Some(result) = explained(&folder, program.to_str().unwrap()) else { return };
     let objects = result["objects"].as_array().unwrap();
-    for name in ["table", "mmap in main"] {
+    for name in ["table", "shared mmap in main"] {
         let named = |object: &&Value| object["name"].as_str().unwrap().starts_with(name);
         let rows: Vec<&Value> = objects.iter().filter(named).collect();
         let [row] = rows.as_slice() else { panic!("{name}: {rows:?}") };
@@ -344,7 +344,7 @@ fn memory_that_processes_share_is_one_object() {
         assert!(row["processes"].as_array().unwrap().len() >= 3, "{row}");
     }
     // Of shared memory there is one.
-    let shared = objects.iter().find(|object| object["name"].as_str().unwrap().starts_with("mmap in main"));
+    let shared = objects.iter().find(|object| object["name"].as_str().unwrap().starts_with("shared mmap in main"));
     assert_eq!(shared.unwrap()["size"], 64 << 20);
 }
 
