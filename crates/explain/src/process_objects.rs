@@ -23,6 +23,7 @@ const MAX_PIECES: usize = 1 << 18;
 /// The addresses at which the Java virtual machine places its heap, unless that is larger than 32 GiB. Its classes follow.
 const JAVA_HEAP: Range<u64> = 1 << 32..JAVA_CLASSES.start;
 const JAVA_CLASSES: Range<u64> = 0x8_0000_0000..0xc_0000_0000;
+const JAVA: Range<u64> = JAVA_HEAP.start..JAVA_CLASSES.end;
 
 /// The name of small blocks' memory whose site is not known.
 const HEAP: &str = "heap, site unknown";
@@ -56,6 +57,8 @@ pub struct ProcessObjects {
     /// Mappings that the timeline has, by address.
     mapped: Vec<(Range<u64>, ObjectOrigin)>,
     modules: Vec<Module>,
+    /// Whether a Java virtual machine is among them.
+    is_java: bool,
     /// The files that were mapped, by path.
     mapped_files: HashMap<String, FileId>,
     /// When the mappings were read, in ns.
@@ -83,6 +86,7 @@ impl ProcessObjects {
             timeline,
             mapped,
             modules,
+            is_java: false,
             mapped_files: HashMap::new(),
             code,
             read: 0,
@@ -108,6 +112,7 @@ impl ProcessObjects {
         let code = mappings.iter().filter(|mapping| mapping.executable);
         self.code = code.map(|mapping| mapping.range.clone()).collect();
         let is_java = self.modules.iter().any(|module| module.path.ends_with("/libjvm.so"));
+        self.is_java = is_java;
         let new: Vec<_> = mappings
             .iter()
             .map(|mapping| {
@@ -136,6 +141,8 @@ impl ProcessObjects {
         let time = record.time;
         let thread = node.map(|node| AllocatingThread { thread: record.thread, node });
         match record.event {
+            // The virtual machine's heap has its name, however it was mapped.
+            AllocationEvent::Mapped { address, .. } if self.is_java && JAVA.contains(&address) => {}
             AllocationEvent::Allocated { address, size, is_sample: false, .. }
             | AllocationEvent::Mapped { address, size, .. } => {
                 if let (Some(call), Some(site)) = (&record.call, site) {
@@ -198,6 +205,7 @@ impl ProcessObjects {
     ) -> (ObjectId, FoundAs) {
         let is_mapping =
             matches!(self.timeline.row(found).map(|row| &row.origin), Some(ObjectOrigin::Mapping { .. }));
+        // Of a program with few small blocks none is in the sample, and the table of sites has them all the same.
         let heap = process.mapping(address).filter(|mapping| {
             matches!(mapping.kind, MemoryKind::Heap | MemoryKind::Anonymous)
                 && (sites.is_some() || self.small.are_in(&mapping.range))
@@ -212,9 +220,11 @@ impl ProcessObjects {
             self.small.note(site, block.size);
             Some(site)
         });
+        let has_blocks = heap.is_some_and(|mapping| self.small.are_in(&mapping.range));
         let (origin, found_as) = match site {
             Some(site) => (ObjectOrigin::SmallBlocks { site }, FoundAs::Block),
-            None => (ObjectOrigin::Mapping { name: HEAP.to_owned() }, FoundAs::Heap),
+            None if has_blocks => (ObjectOrigin::Mapping { name: HEAP.to_owned() }, FoundAs::Heap),
+            None => return (found, FoundAs::Object),
         };
         self.timeline.name(&origin).map_or((found, FoundAs::Object), |object| (object, found_as))
     }

@@ -103,6 +103,12 @@ impl MemoryWalk {
         self.share(self.jumps)
     }
 
+    /// The share of looks that found the next address elsewhere, whether it was known before or had to be loaded: each of
+    /// these accesses needs another page.
+    pub fn scattered(&self) -> Option<f64> {
+        self.share(self.jumps + self.chained)
+    }
+
     /// The share of looks at chains.
     pub fn chain(&self) -> Option<f64> {
         self.share(self.chained)
@@ -192,6 +198,7 @@ mod tests {
         assert_eq!((far.random(), far.line_use()), (Some(1.0), None));
         let chain = walked(|_| Vec::new(), RecoveryRule::Chain);
         assert_eq!((chain.chain(), chain.random()), (Some(1.0), Some(0.0)));
+        assert_eq!((chain.scattered(), far.scattered()), (Some(1.0), Some(1.0)));
         let spin = walked(|at| vec![access(0x400, at, 4)], RecoveryRule::Fused);
         assert_eq!(spin.waiting(), Some(1.0));
         // Where no next execution is found, nothing is known.

@@ -344,7 +344,8 @@ fn memory_that_processes_share_is_one_object() {
         assert!(row["processes"].as_array().unwrap().len() >= 3, "{row}");
     }
     // Of shared memory there is one.
-    let shared = objects.iter().find(|object| object["name"].as_str().unwrap().starts_with("shared mmap in main"));
+    let shared =
+        objects.iter().find(|object| object["name"].as_str().unwrap().starts_with("shared mmap in main"));
     assert_eq!(shared.unwrap()["size"], 64 << 20);
 }
 

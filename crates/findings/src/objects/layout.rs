@@ -43,7 +43,7 @@ pub(crate) const CHAIN: Rule = rule("chain", "an access needs the value that the
 pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
     rule("random-on-small-pages", "32 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
         let is_small = e.facts.huge_pages.is_some_and(|huge| huge < MIN_HABIT);
-        (is_small && e.object.size >= MIN_RANDOM && is_habit(e, MemoryWalk::random)).then(|| {
+        (is_small && e.object.size >= MIN_RANDOM && is_habit(e, MemoryWalk::scattered)).then(|| {
             let says = "it is read at random, on pages of 4 KiB: most accesses miss the TLB";
             let HugePagesRemedy { change, command, expect } = remedy::huge_pages(e);
             e.draft(says, change, Gain::PageWalks).trying(command, expect)

@@ -205,11 +205,28 @@ pub(super) fn nodes(parts: &[NodeShare]) -> String {
     }
 }
 
-/// The end of a name tells more than its beginning.
+/// A name in the width of a column. Source files lose their folders first. Then the middle goes: functions stand at the
+/// beginning, lines at the end. Of a path the end tells more than the beginning.
 pub(super) fn cut(name: &str) -> String {
+    let name = without_folders(name);
     let length = name.chars().count();
-    match length > NAME_WIDTH {
-        true => format!("...{}", name.chars().skip(length + 3 - NAME_WIDTH).collect::<String>()),
-        false => name.to_owned(),
+    if length <= NAME_WIDTH {
+        return name;
     }
+    let left = if name.starts_with('/') { 0 } else { (NAME_WIDTH - 3) * 2 / 3 };
+    let end = length + 3 + left - NAME_WIDTH;
+    let part = |from: usize, to: usize| name.chars().skip(from).take(to - from).collect::<String>();
+    format!("{}...{}", part(0, left), part(end, length))
+}
+
+/// A name in which source files in parentheses have no folders.
+fn without_folders(name: &str) -> String {
+    let file = |part: &str| {
+        let end = part.find(')').unwrap_or(0);
+        let start = part[..end].rfind('/').map_or(0, |slash| slash + 1);
+        part[start..].to_owned()
+    };
+    let mut parts = name.split_inclusive('(');
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.map(file).collect::<String>()
 }

@@ -341,3 +341,16 @@ fn names_are_without_arguments() {
         assert_eq!(shortened(name), short);
     }
 }
+
+#[test]
+fn names_are_cut_in_the_middle_and_keep_their_function() {
+    use super::objects::cut;
+    assert_eq!(cut("malloc in fill (/home/me/project/source/fill.c:7)"), "malloc in fill (fill.c:7)");
+    let long = cut("malloc in make_index (/a/b/answer.c:7), for main (/a/b/answer.c:11), call 2 of 3");
+    assert_eq!(long, "malloc in make_index (answe...), call 2 of 3");
+    assert_eq!(long.chars().count(), 44);
+    let file = cut("/srv/models/of/a/very/large/language/model/weights-00001.safetensors");
+    assert!(file.starts_with("...") && file.ends_with("weights-00001.safetensors"), "{file}");
+    assert_eq!(cut("sum(double*, long)"), "sum(double*, long)");
+    assert_eq!(cut("odd (name"), "odd (name");
+}
