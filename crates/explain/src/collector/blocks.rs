@@ -89,15 +89,6 @@ fn dominant(counts: &Counts) -> Option<u32> {
 }
 
 impl Collector {
-    /// The places of the objects that are small blocks, each with that of the heap of its process.
-    pub fn heaps_of_blocks(&self) -> Vec<(u32, u32)> {
-        let process = |place: &u32| self.listed(*place).next().map(|(process, _)| process);
-        let heaps: HashMap<u32, u32> =
-            self.blocks.heaps.iter().filter_map(|heap| Some((process(heap)?, *heap))).collect();
-        let of = |block: &u32| Some((*block, *heaps.get(&process(block)?)?));
-        self.blocks.blocks.iter().filter_map(of).collect()
-    }
-
     /// Gives each sample of a heap to the site whose blocks its instruction accesses. A sample stays where it is if that
     /// site is not known.
     pub fn attribute_blocks(&mut self) {

@@ -11,6 +11,7 @@ use crate::hint_faults::HintFaults;
 use crate::hint_windows::HintWindows;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
+use crate::observation::Observation;
 use crate::projection::{self, ProjectedMachine, Projection};
 use crate::remote_costs::RemoteCosts;
 use crate::report::{
@@ -86,12 +87,18 @@ impl Explainer {
             |piece| collector.object_at(piece.process, piece.address, latest.time, processes),
             |piece| huge_pages.at(piece.process, piece.address),
         );
-        // Of most small blocks only the heap is known in which they are.
-        for (block, heap) in collector.heaps_of_blocks() {
-            if let Some(part) = parts.get(&heap).copied() {
-                parts.entry(block).or_insert(part);
+        // Of small blocks only those addresses are known that samples saw.
+        let mut sampled: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
+        let accesses = collector.observations.iter().filter_map(Observation::access);
+        for access in accesses.filter(|access| !parts.contains_key(&access.object)) {
+            let process = collector.listed(access.object).next().map(|(process, _)| process);
+            let part = process.and_then(|process| huge_pages.at(process, access.address));
+            if let Some(part) = part {
+                let (sum, count) = sampled.entry(access.object).or_default();
+                (*sum, *count) = (*sum + part, *count + 1);
             }
         }
+        parts.extend(sampled.into_iter().map(|(object, (sum, count))| (object, sum / f64::from(count))));
         parts
     }
 
