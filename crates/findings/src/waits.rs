@@ -81,10 +81,13 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
         (*threads > cpus.len()).then(|| {
             let says =
                 format!("{} share {}, and wait for a CPU {}", case.threads(), cpu_words(cpus), case.of_time());
+            let most = match cpus.len() {
+                1 => "one thread".to_owned(),
+                count => format!("{count} threads"),
+            };
             let change = format!(
-                "Start no more than {} threads (OMP_NUM_THREADS of OpenMP, the pool's size elsewhere); the same work is then done \
-                 with fewer switches",
-                cpus.len()
+                "Start no more than {most} (OMP_NUM_THREADS of OpenMP, the pool's size elsewhere); the same work is then done with \
+                 fewer switches"
             );
             case.draft(says, &change, None, None)
         })

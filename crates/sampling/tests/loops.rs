@@ -289,6 +289,10 @@ fn a_barrier_waits_for_the_store_before_it() {
     // An atomic instruction elsewhere waits for its own line: lock add qword [rdi], 0.
     let own = Operand::Memory(memory(9, rdi, 8, AccessKind::Atomic, RecoveryRule::Direct));
     assert_eq!(recovered(&[&store[..], &[0xf0, 0x48, 0x83, 0x07, 0x00]].concat()), own);
+    // So does one that changes a variable on the stack: lock add qword [rsp-64], 1.
+    let local = [0xf0, 0x48, 0x83, 0x44, 0x24, 0xc0, 0x01];
+    let variable = Operand::Memory(memory(9, rsp - 64, 8, AccessKind::Atomic, RecoveryRule::Direct));
+    assert_eq!(recovered(&[&store[..], &local].concat()), variable);
     // Without a store before it, there is only the stack.
     let alone = Operand::Memory(memory(1, rsp - 64, 8, AccessKind::Atomic, RecoveryRule::Direct));
     assert_eq!(recovered(&[&[0x90][..], &lock_add].concat()), alone);

@@ -161,7 +161,9 @@ impl Decoded {
     /// Whether the instruction makes the thread wait until all others see its stores, and does nothing else.
     pub fn is_barrier(&self) -> bool {
         let is_atomic = |place: Place| place.kind == AccessKind::Atomic && place.is_on_stack();
-        self.raw.mnemonic() == Mnemonic::Mfence || self.place.is_some_and(is_atomic)
+        let adds_nothing = matches!(self.raw.mnemonic(), Mnemonic::Add | Mnemonic::Or)
+            && matches!(self.parts[1], Part::Immediate(0));
+        self.raw.mnemonic() == Mnemonic::Mfence || (adds_nothing && self.place.is_some_and(is_atomic))
     }
 
     /// The instruction repeats as long as rcx counts.
