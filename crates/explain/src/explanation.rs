@@ -14,7 +14,7 @@ use crate::traffic::Traffic;
 use crate::waits::ThreadWaits;
 use numakit_sampling::operand::RecoveryRule;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What is known beside the samples.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +29,8 @@ pub struct Surveyed {
     pub has_nodes: bool,
     /// Traffic, where samples do not name the instruction that waited.
     pub traffic: Option<Traffic>,
+    /// The sizes of the objects in bytes by their places, as far as they are known.
+    pub sizes: HashMap<u32, u64>,
 }
 
 /// Numbers of samples.
@@ -119,7 +121,7 @@ impl Explanation {
     /// Computes the explanation from all samples.
     pub fn new(observations: &[Observation], known: Surveyed, names: &mut dyn CodeNames) -> Self {
         let lines = if known.is_precise { contended::costly(observations) } else { Vec::new() };
-        let places = Places::new(observations, &lines, known.caches);
+        let places = Places::new(observations, &lines, known.caches, &known.sizes);
         let placed: Vec<(&Observation, TimePlace)> =
             observations.iter().map(|at| (at, places.of(at))).collect();
         let mut sum = PlaceTimes::default();

@@ -58,9 +58,14 @@ pub struct Places {
 }
 
 impl Places {
-    /// Prepares to assign samples, from all samples, the lines that were found to be contended, and the caches of each
-    /// thread.
-    pub fn new(observations: &[Observation], contended: &[ContendedLine], caches: CacheSizes) -> Self {
+    /// Prepares to assign samples, from all samples, the lines that were found to be contended, the caches of each thread,
+    /// and the sizes of objects in bytes, as far as they are known.
+    pub fn new(
+        observations: &[Observation],
+        contended: &[ContendedLine],
+        caches: CacheSizes,
+        sizes: &HashMap<u32, u64>,
+    ) -> Self {
         let contended: HashSet<LineKey> = contended
             .iter()
             .map(|line| LineKey { process: line.process, line: line.address / LINE })
@@ -76,9 +81,11 @@ impl Places {
         for (key, footprint) in threads {
             let repeats = Repeats::of(&footprint);
             objects.entry(key.1).or_default().add(&repeats);
-            by_thread.insert(key, Use { fit: fit(&repeats, caches), footprint });
+            let size = sizes.get(&key.1).copied();
+            by_thread.insert(key, Use { fit: fit(&repeats, size, caches), footprint });
         }
-        let by_object = objects.into_iter().map(|(object, all)| (object, fit(&all, caches))).collect();
+        let of_all = |(object, all): (u32, Repeats)| (object, fit(&all, sizes.get(&object).copied(), caches));
+        let by_object = objects.into_iter().map(of_all).collect();
         Self { contended, by_thread, by_object }
     }
 
@@ -120,8 +127,10 @@ impl Places {
     }
 }
 
-fn fit(repeats: &Repeats, caches: CacheSizes) -> Fit {
-    match repeats.bytes() {
+/// Which cache the used part of an object fits. It is no larger than the object, however few repeats there are: a handful of
+/// samples at a variable of four bytes does not make it large.
+fn fit(repeats: &Repeats, size: Option<u64>, caches: CacheSizes) -> Fit {
+    match repeats.bytes().into_iter().chain(size).min() {
         Some(bytes) if bytes <= caches.private => Fit::Private,
         Some(bytes) if bytes <= caches.last_level => Fit::Shared,
         _ => Fit::Neither,
@@ -174,7 +183,7 @@ mod tests {
     }
 
     fn places(all: &[Observation]) -> HashMap<TimePlace, usize> {
-        let places = Places::new(all, &[], CACHES);
+        let places = Places::new(all, &[], CACHES, &HashMap::new());
         all.iter().fold(HashMap::new(), |mut counts, at| {
             *counts.entry(places.of(at)).or_default() += 1;
             counts
@@ -204,6 +213,17 @@ mod tests {
     fn threads_with_few_samples_are_taken_together() {
         let all: Vec<_> = (0..64).flat_map(|thread| samples(thread, 1, Some(1), 1 << 13, 20)).collect();
         assert_eq!(places(&all), HashMap::from([(TimePlace::PrivateCache, 64 * 20)]));
+    }
+
+    #[test]
+    fn an_object_smaller_than_a_cache_fits_it_with_a_handful_of_samples() {
+        let all = samples(0, 1, Some(1), 1 << 20, 5);
+        let place = |size| {
+            let places = Places::new(&all, &[], CACHES, &HashMap::from([(1, size)]));
+            places.of(&all[0])
+        };
+        assert_eq!((place(4), place(2 << 20)), (TimePlace::PrivateCache, TimePlace::PrivateCache));
+        assert_eq!((place(3 << 20), place(1 << 30)), (TimePlace::SharedCache, TimePlace::Far));
     }
 
     #[test]

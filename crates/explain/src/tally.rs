@@ -64,7 +64,7 @@ impl Tally {
         self.kept.extend(new);
         let kept = std::mem::take(&mut self.kept);
         let lines = contended::costly(&kept);
-        let places = Places::new(&kept, &lines, caches);
+        let places = Places::new(&kept, &lines, caches, &std::collections::HashMap::new());
         for at in &kept[known..] {
             self.count(at, places.of(at));
         }

@@ -56,6 +56,7 @@ fn known() -> Surveyed {
         is_precise: true,
         has_nodes: true,
         traffic: None,
+        sizes: std::collections::HashMap::new(),
     }
 }
 

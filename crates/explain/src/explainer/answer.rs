@@ -79,6 +79,13 @@ impl Explainer {
         )
     }
 
+    /// The sizes of the objects that have one.
+    fn sizes(&mut self) -> HashMap<u32, u64> {
+        let objects = self.collector.sampled_objects(&mut self.processes);
+        let sizes = (0..).zip(objects).map(|(place, object)| (place, object.size));
+        sizes.filter(|(_, size)| *size > 0).collect()
+    }
+
     /// The part of each object's memory that is in huge pages.
     fn huge_pages(&mut self) -> BTreeMap<u32, f64> {
         let Self { collector, processes, residence, huge_pages, .. } = self;
@@ -201,6 +208,7 @@ impl Explainer {
             is_precise: true,
             has_nodes: true,
             traffic: None,
+            sizes: self.sizes(),
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
         let mut objects = self.objects(&mut there, BTreeMap::new(), &HintFaults::default());
@@ -305,6 +313,14 @@ impl Explainer {
         objects
     }
 
+    /// The command line that starts the program again.
+    fn command(&self) -> String {
+        match self.observed.attached.first() {
+            None => self.observed.program.clone(),
+            Some(process) => command_of(*process).unwrap_or_else(|| "CMD".to_owned()),
+        }
+    }
+
     /// All that is known so far. `complete` says whether the observation has ended.
     pub fn explained(&mut self, complete: bool, exit_status: Option<i32>) -> Explained {
         self.collector.attribute_blocks();
@@ -324,6 +340,7 @@ impl Explainer {
             is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
             has_nodes: memory_nodes(&self.topology).len() > 1,
             traffic: self.collector.traffic(caches),
+            sizes: self.sizes(),
         };
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());
@@ -356,16 +373,12 @@ impl Explainer {
             hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
         };
-        let command = match self.observed.attached.first() {
-            None => self.observed.program.clone(),
-            Some(process) => command_of(*process).unwrap_or_else(|| "CMD".to_owned()),
-        };
         Explained {
             report,
             cpu_waits: self.cpu_waits(),
             objects,
             attached: self.observed.attached.clone(),
-            command,
+            command: self.command(),
             costs: RemoteCosts::of(&self.topology),
             projected: projection,
         }
