@@ -89,9 +89,10 @@ impl JudgedReport {
         }
         let used = (explanation.threads.user + explanation.threads.kernel) as f64 / 1e9;
         let lost = missing.lost + missing.thinned + missing.late;
-        let why = match lost {
-            0 => format!("its threads used {} of CPU time in {}", duration(used), duration(*seconds)),
-            lost => format!("{lost} samples were lost"),
+        // A few lost ones are not the reason.
+        let why = match seen + lost >= MIN_SAMPLES {
+            true => format!("{lost} samples were lost"),
+            false => format!("its threads used {} of CPU time in {}", duration(used), duration(*seconds)),
         };
         let action = "observe it while it works, for longer (--for), or with more samples (-F)";
         Some(format!("Too few samples to tell what it does: {seen}, since {why}; {action}"))
