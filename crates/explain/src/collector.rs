@@ -389,6 +389,11 @@ impl Collector {
         self.objects.named(processes)
     }
 
+    /// The sizes in bytes of the objects that have one, by their places.
+    pub fn sizes(&self, processes: &dyn ObservedProcesses) -> HashMap<u32, u64> {
+        self.objects.sizes(processes)
+    }
+
     /// The processes and their objects that are one at a place of the list, without processes that have executed a different
     /// program since.
     pub fn listed(&self, place: u32) -> impl Iterator<Item = (u32, ObjectId)> {

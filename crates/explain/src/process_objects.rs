@@ -417,7 +417,7 @@ fn origin(mapping: &ProcessMapping, module: Option<&Module>, is_java: bool) -> O
         }
         (MemoryKind::Shared, _) if is_memory(&mapping.name) => {
             let name = mapping.name.trim_end_matches(" (deleted)");
-            // Without a name of its own it is told by its address.
+            // Without a name of its own its address names it.
             let is_named = !name.starts_with("/dev/zero");
             let name = if is_named {
                 format!("shared memory {name}")

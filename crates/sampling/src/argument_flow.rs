@@ -1,5 +1,5 @@
 //! Which arguments of a function reach a call that it makes: a function that only passes a size on, as allocation wrappers
-//! do, is told from one that decides about the size.
+//! do, is distinguished from one that decides about the size.
 //!
 //! The code between the start of the function and the call is followed forward with sets of arguments instead of values.
 //! Nothing is executed, and loops are not repeated. A value that is not understood belongs to nobody, so that in doubt a

@@ -1,4 +1,4 @@
-//! What threads wait for is told, and does not hide what the others do.
+//! Reports say what threads wait for, and that does not hide what the others do.
 
 use crate::explain::{explained_with, program};
 use crate::runner::Folder;

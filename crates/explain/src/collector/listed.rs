@@ -46,14 +46,14 @@ impl ObjectOfProcess {
     }
 }
 
-/// The same object of all its processes, which is there once if they share its memory.
+/// An object with those of the other processes that are the same one; it is there once if they share its memory.
 fn together(
-    of: &[ObjectOfProcess],
+    first: SampledObject,
+    others: &[ObjectOfProcess],
     is_shared: bool,
-    processes: &mut dyn ObservedProcesses,
-) -> Option<SampledObject> {
-    let (first, others) = of.split_first()?;
-    let mut all = first.named(processes);
+    processes: &dyn ObservedProcesses,
+) -> SampledObject {
+    let mut all = first;
     for other in others.iter().map(|other| other.without_name(processes)) {
         let is_new = !all.processes.contains(&other.pid);
         all.processes.extend(is_new.then_some(other.pid));
@@ -66,7 +66,7 @@ fn together(
         all.pieces = all.pieces.saturating_add(other.pieces);
         all.blocks.add_all(&other.blocks);
     }
-    Some(all)
+    all
 }
 
 /// The list. Addresses of a process that are not mapped any more are an object together.
@@ -140,8 +140,22 @@ impl ObjectList {
 
     /// All objects of the list, with their names.
     pub fn named(&self, processes: &mut dyn ObservedProcesses) -> Vec<SampledObject> {
-        let one =
-            |(place, of): (u32, &Vec<ObjectOfProcess>)| together(of, self.shared.contains(&place), processes);
+        let one = |(place, of): (u32, &Vec<ObjectOfProcess>)| {
+            let (first, others) = of.split_first()?;
+            let first = first.named(processes);
+            Some(together(first, others, self.shared.contains(&place), processes))
+        };
         (0..).zip(&self.listed).filter_map(one).collect()
+    }
+
+    /// The sizes in bytes of the objects that have one, by their places. No name is looked up.
+    pub fn sizes(&self, processes: &dyn ObservedProcesses) -> HashMap<u32, u64> {
+        let size = |(place, of): (u32, &Vec<ObjectOfProcess>)| {
+            let (first, others) = of.split_first()?;
+            let first = first.without_name(processes);
+            let size = together(first, others, self.shared.contains(&place), processes).size;
+            (size > 0).then_some((place, size))
+        };
+        (0..).zip(&self.listed).filter_map(size).collect()
     }
 }

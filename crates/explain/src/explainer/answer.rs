@@ -79,13 +79,6 @@ impl Explainer {
         )
     }
 
-    /// The sizes of the objects that have one.
-    fn sizes(&mut self) -> HashMap<u32, u64> {
-        let objects = self.collector.sampled_objects(&mut self.processes);
-        let sizes = (0..).zip(objects).map(|(place, object)| (place, object.size));
-        sizes.filter(|(_, size)| *size > 0).collect()
-    }
-
     /// The part of each object's memory that is in huge pages.
     fn huge_pages(&mut self) -> BTreeMap<u32, f64> {
         let Self { collector, processes, residence, huge_pages, .. } = self;
@@ -208,7 +201,7 @@ impl Explainer {
             is_precise: true,
             has_nodes: true,
             traffic: None,
-            sizes: self.sizes(),
+            sizes: self.collector.sizes(&self.processes),
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
         let mut objects = self.objects(&mut there, BTreeMap::new(), &HintFaults::default());
@@ -340,7 +333,7 @@ impl Explainer {
             is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
             has_nodes: memory_nodes(&self.topology).len() > 1,
             traffic: self.collector.traffic(caches),
-            sizes: self.sizes(),
+            sizes: self.collector.sizes(&self.processes),
         };
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());

@@ -23,7 +23,7 @@ impl ProcessObjects {
                 let (owner, at) = of_code(site)?;
                 let chain = callers.and_then(|callers| self.callers.chain(site, callers)).unwrap_or_default();
                 let calls: Vec<_> = chain.iter().map(|call| of_code(*call)).collect();
-                // Chains have numbers of their own in each process: so one is told by its calls.
+                // Chains have numbers of their own in each process: so its calls identify it.
                 let mut told = DefaultHasher::new();
                 (at, calls).hash(&mut told);
                 let site = if callers.is_some() { told.finish() } else { at };

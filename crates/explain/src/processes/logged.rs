@@ -32,12 +32,13 @@ impl Processes {
                     records.push(record.clone());
                 }
                 let bytes = record.event.allocated_bytes();
+                let is_large = bytes >= LARGE;
                 let call = record.call.as_ref().filter(|_| bytes > 0);
-                let chain = call.and_then(|call| self.allocation_chain(pid, call, bytes >= LARGE));
+                let chain = call.and_then(|call| self.allocation_chain(pid, call, is_large));
                 let parts = chain.as_deref().and_then(<[u64]>::split_first);
                 let site = parts.map(|(after, callers)| AllocationSite {
                     after: *after,
-                    callers: (bytes >= LARGE).then_some(callers),
+                    callers: is_large.then_some(callers),
                 });
                 let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
                 let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// Waits with less of the time of all waits are left out, and locks with less of the time of their threads.
 const MIN_SHARE: f64 = 0.005;
 const MIN_LOCK: f64 = 0.02;
-/// From this number of threads on, on average, it is told that their waiting was not looked at.
+/// From this number of threads on, on average, a line says that their waiting was not looked at.
 const UNSEEN: f64 = 0.05;
 /// Functions of a chain that are shown.
 const FUNCTIONS: usize = 3;
