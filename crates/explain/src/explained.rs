@@ -12,6 +12,7 @@ use crate::report::SampledObject;
 use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::share::ShareEstimate;
 use crate::walk::MemoryWalk;
+use numakit_sys::huge_pages::Setting;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -93,8 +94,10 @@ pub struct ObjectFacts {
     pub bound: Option<MemoryBinding>,
     /// What the program is written with.
     pub runtime: ProgramRuntime,
-    /// Which library serves its `malloc`.
-    pub malloc: MallocLibrary,
+    /// The library whose `malloc` gave its memory, if it is known that one did.
+    pub malloc: Option<MallocLibrary>,
+    /// To which memory the kernel gives huge pages; `None` if it has none.
+    pub huge_page_setting: Option<Setting>,
 }
 
 /// What is known of objects from other sources than samples.
@@ -112,8 +115,12 @@ pub struct ObjectContext<'a> {
     pub hint_faults: BTreeMap<u32, ObjectHintFaults>,
     /// What binds most of the objects' memory, by their places.
     pub bound: BTreeMap<u32, MemoryBinding>,
-    /// What the programs are written with, and which library serves their `malloc`, by process.
-    pub runtimes: HashMap<u32, (ProgramRuntime, MallocLibrary)>,
+    /// What the programs are written with, by process.
+    pub runtimes: HashMap<u32, ProgramRuntime>,
+    /// The library whose `malloc` gave the objects' memory, by their places.
+    pub mallocs: BTreeMap<u32, MallocLibrary>,
+    /// To which memory the kernel gives huge pages.
+    pub huge_page_setting: Option<Setting>,
 }
 
 impl Explanation {
@@ -206,7 +213,6 @@ fn explained(
         share: code.time.total() as f64
             / used.used_by.iter().map(|code| code.time.total()).sum::<u64>().max(1) as f64,
     };
-    let (runtime, malloc) = context.runtimes.get(&object.pid).copied().unwrap_or_default();
     ExplainedObject {
         object: object.clone(),
         home: used.home.clone(),
@@ -231,8 +237,9 @@ fn explained(
             kernel: explanation.kernel(),
             huge_pages: context.huge_pages.get(&used.object).copied(),
             bound: context.bound.get(&used.object).cloned(),
-            runtime,
-            malloc,
+            runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
+            malloc: context.mallocs.get(&used.object).copied(),
+            huge_page_setting: context.huge_page_setting,
         },
     }
 }

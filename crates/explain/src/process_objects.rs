@@ -8,6 +8,7 @@ use crate::objects::{
     AllocatingThread, DifferingCalls, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SHARED_MMAP,
     SiteBlocks, SiteCallers, SmallBlocks,
 };
+use crate::runtime::ProgramRuntime;
 use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
@@ -20,10 +21,6 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of pieces of objects that are known at one time, of one process.
 const MAX_PIECES: usize = 1 << 18;
-/// The addresses at which the Java virtual machine places its heap, unless that is larger than 32 GiB. Its classes follow.
-const JAVA_HEAP: Range<u64> = 1 << 32..JAVA_CLASSES.start;
-const JAVA_CLASSES: Range<u64> = 0x8_0000_0000..0xc_0000_0000;
-const JAVA: Range<u64> = JAVA_HEAP.start..JAVA_CLASSES.end;
 
 /// The name of small blocks' memory whose site is not known.
 const HEAP: &str = "heap, site unknown";
@@ -57,8 +54,8 @@ pub struct ProcessObjects {
     /// Mappings that the timeline has, by address.
     mapped: Vec<(Range<u64>, ObjectOrigin)>,
     modules: Vec<Module>,
-    /// Whether a Java virtual machine is among them.
-    is_java: bool,
+    /// What the program is written with.
+    runtime: ProgramRuntime,
     /// The files that were mapped, by path.
     mapped_files: HashMap<String, FileId>,
     /// When the mappings were read, in ns.
@@ -86,7 +83,7 @@ impl ProcessObjects {
             timeline,
             mapped,
             modules,
-            is_java: false,
+            runtime: ProgramRuntime::default(),
             mapped_files: HashMap::new(),
             code,
             read: 0,
@@ -111,12 +108,14 @@ impl ProcessObjects {
         }
         let code = mappings.iter().filter(|mapping| mapping.executable);
         self.code = code.map(|mapping| mapping.range.clone()).collect();
-        let is_java = self.modules.iter().any(|module| module.path.ends_with("/libjvm.so"));
-        self.is_java = is_java;
+        if self.runtime != ProgramRuntime::Go {
+            self.runtime = ProgramRuntime::of(self.files());
+        }
+        let runtime = self.runtime;
         let new: Vec<_> = mappings
             .iter()
             .map(|mapping| {
-                (mapping.range.clone(), origin(mapping, self.module(mapping.range.start), is_java))
+                (mapping.range.clone(), origin(mapping, self.module(mapping.range.start), runtime))
             })
             .collect();
         for (range, origin) in new.iter().filter(|known| !self.mapped.contains(known)) {
@@ -142,7 +141,7 @@ impl ProcessObjects {
         let thread = node.map(|node| AllocatingThread { thread: record.thread, node });
         match record.event {
             // The virtual machine's heap has its name, however it was mapped.
-            AllocationEvent::Mapped { address, .. } if self.is_java && JAVA.contains(&address) => {}
+            AllocationEvent::Mapped { address, .. } if self.runtime.heap_at(address).is_some() => {}
             AllocationEvent::Allocated { address, size, is_sample: false, .. }
             | AllocationEvent::Mapped { address, size, .. } => {
                 if let (Some(call), Some(site)) = (&record.call, site) {
@@ -301,6 +300,16 @@ impl ProcessObjects {
         self.variables.get(&object).cloned()
     }
 
+    /// Notes that the program is one of Go, before the first mappings.
+    pub fn note_go(&mut self) {
+        self.runtime = ProgramRuntime::Go;
+    }
+
+    /// What the program is written with.
+    pub fn runtime(&self) -> ProgramRuntime {
+        self.runtime
+    }
+
     /// The names of the programs and libraries that are loaded.
     pub fn files(&self) -> impl Iterator<Item = &str> + Clone {
         self.modules.iter().map(|module| module.path.rsplit('/').next().unwrap_or(&module.path))
@@ -318,6 +327,8 @@ impl ProcessObjects {
         if let Some((range, ObjectOrigin::Mapping { .. })) =
             stack.filter(|(range, _)| range.contains(&pointer))
             && self.module(pointer).is_none()
+            // Stacks of Go are blocks of its heap.
+            && self.runtime != ProgramRuntime::Go
         {
             self.timeline.add(range.clone(), self.read, &ObjectOrigin::Stack { is_first: false });
         }
@@ -367,6 +378,8 @@ struct OpenModule {
     has_code: bool,
     /// Whether it has its memory without file.
     has_rest: bool,
+    /// Where in the file its last mapping begins.
+    offset: u64,
 }
 
 /// Programs and libraries: mappings of one file from its beginning on, and the memory without file that follows.
@@ -376,8 +389,14 @@ fn modules(mappings: &[ProcessMapping]) -> Vec<Module> {
         let has_file = mapping.file.1 != 0;
         let Range { start, end } = mapping.range;
         match modules.last_mut() {
-            Some(last) if has_file && mapping.file == last.module.file && mapping.offset > 0 => {
-                last.module.addresses.end = end;
+            // Runtimes map code of their file again elsewhere: V8 its builtins, near the code that it compiles.
+            Some(last)
+                if has_file
+                    && mapping.file == last.module.file
+                    && mapping.offset > 0
+                    && mapping.offset >= last.offset =>
+            {
+                (last.module.addresses.end, last.offset) = (end, mapping.offset);
                 last.has_code |= mapping.executable;
             }
             Some(last)
@@ -393,7 +412,7 @@ fn modules(mappings: &[ProcessMapping]) -> Vec<Module> {
                 let path = mapping.name.to_string();
                 let module = Module { addresses: start..end, path, file: mapping.file };
                 let has_code = mapping.executable;
-                modules.push(OpenModule { module, has_code, has_rest: false });
+                modules.push(OpenModule { module, has_code, has_rest: false, offset: 0 });
             }
             _ => {}
         }
@@ -402,7 +421,7 @@ fn modules(mappings: &[ProcessMapping]) -> Vec<Module> {
 }
 
 /// What a mapping is, as far as the kernel tells it.
-fn origin(mapping: &ProcessMapping, module: Option<&Module>, is_java: bool) -> ObjectOrigin {
+fn origin(mapping: &ProcessMapping, module: Option<&Module>, runtime: ProgramRuntime) -> ObjectOrigin {
     let path = || mapping.name.to_string();
     let start = mapping.range.start;
     let mapped = |name: &str| ObjectOrigin::Mapping { name: name.to_owned() };
@@ -429,10 +448,11 @@ fn origin(mapping: &ProcessMapping, module: Option<&Module>, is_java: bool) -> O
         (MemoryKind::File | MemoryKind::Shared, _) if !mapping.name.is_empty() => {
             ObjectOrigin::File { path: path() }
         }
-        _ if is_java && JAVA_HEAP.contains(&start) => mapped("Java heap"),
-        _ if is_java && JAVA_CLASSES.contains(&start) => mapped("Java classes"),
-        (_, _) if !mapping.name.is_empty() => mapped(&format!("{} at {start:#x}", mapping.name)),
-        _ => mapped(&format!("anonymous memory at {start:#x}")),
+        _ if !mapping.name.is_empty() => mapped(&format!("{} at {start:#x}", mapping.name)),
+        _ => match runtime.heap_at(start) {
+            Some(heap) => mapped(heap),
+            None => mapped(&format!("anonymous memory at {start:#x}")),
+        },
     }
 }
 

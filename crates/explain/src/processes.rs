@@ -7,6 +7,7 @@ use crate::code::{CodeName, CodeNames};
 use crate::collector::{FoundAs, FoundObject, ObservedProcesses};
 use crate::fields::AddressedObject;
 use crate::identity::{ObjectIdentity, StartedProgram};
+use crate::malloc_memory::is_of_malloc;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
 use crate::process_objects::ProcessObjects;
@@ -133,12 +134,36 @@ impl Processes {
         Self { variables: VariableFiles::closed(), ..self }
     }
 
-    /// What a process is written with, and which library serves its `malloc`, by the files that it has loaded.
-    pub fn runtime(&self, process: u32) -> (ProgramRuntime, MallocLibrary) {
-        let objects = self.objects.get(&process);
-        objects
-            .map(|objects| (ProgramRuntime::of(objects.files()), MallocLibrary::of(objects.files())))
-            .unwrap_or_default()
+    /// What a process is written with.
+    pub fn runtime(&self, process: u32) -> ProgramRuntime {
+        self.objects.get(&process).map(ProcessObjects::runtime).unwrap_or_default()
+    }
+
+    /// Which library serves a process's `malloc`, by the files that it has loaded.
+    pub fn malloc(&self, process: u32) -> MallocLibrary {
+        self.objects.get(&process).map(|objects| MallocLibrary::of(objects.files())).unwrap_or_default()
+    }
+
+    /// The library whose `malloc` gave the memory without a name at this address, if it is known that one did. Other libraries
+    /// than that of C leave no trace in the memory: they are taken for the only source where no runtime has its own.
+    pub fn malloc_at(&mut self, process: u32, address: u64) -> Option<MallocLibrary> {
+        let (library, runtime) = (self.malloc(process), self.runtime(process));
+        let mapping = self.mapping(process, address)?;
+        let (kind, addresses, is_named) = (mapping.kind, mapping.range.clone(), !mapping.name.is_empty());
+        let open = self.open.get(&process)?.as_ref()?;
+        let word = |at| {
+            let mut bytes = [0; 8];
+            open.read(at, &mut bytes).then(|| u64::from_ne_bytes(bytes))
+        };
+        use ProgramRuntime::{Go, Java, Node, Python};
+        let has_own = matches!(runtime, Java | Python | Node | Go);
+        let is_of = match (kind, library) {
+            (MemoryKind::Heap, _) => true,
+            (MemoryKind::Anonymous, MallocLibrary::C) if !is_named => is_of_malloc(&addresses, address, word),
+            (MemoryKind::Anonymous, _) => !is_named && !has_own,
+            _ => false,
+        };
+        is_of.then_some(library)
     }
 
     /// Notes code of a process: at its first sample, and when it maps more.
@@ -305,6 +330,14 @@ fn root_of(pid: u32) -> PathBuf {
 }
 
 /// The last part of a path; what the kernel calls memory that has none.
+/// Tells the objects of a process what it has mapped.
+fn update(objects: &mut ProcessObjects, process: &ObservedProcess) {
+    if process.is_go() {
+        objects.note_go();
+    }
+    objects.update(process.mappings(), process.refreshed());
+}
+
 fn module(mapping: &ProcessMapping) -> String {
     match mapping.name.rsplit('/').next() {
         Some(name) if !name.is_empty() => name.to_owned(),
@@ -340,7 +373,7 @@ impl ObservedProcesses for Processes {
         let process = self.open.get_mut(&pid)?.as_mut()?;
         let kind = process.kind(address, &sample.registers).unwrap_or(MemoryKind::Anonymous);
         let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
-        objects.update(process.mappings(), process.refreshed());
+        update(objects, process);
         if !objects.knows(sample.thread) {
             let pointer = sample.registers.stack_pointer();
             let base = sample.registers.thread_base;
@@ -377,7 +410,7 @@ impl ObservedProcesses for Processes {
         self.know(pid, address);
         let process = self.open.get(&pid)?.as_ref()?;
         let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
-        objects.update(process.mappings(), process.refreshed());
+        update(objects, process);
         let found = objects.find(address, time, &mut self.variables)?;
         Some(objects.block(found, address, self.sites.get(&pid).copied(), process).0)
     }

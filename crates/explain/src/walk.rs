@@ -49,6 +49,10 @@ impl MemoryWalk {
     /// Notes that a thread accessed `address` by this instruction, and is about to make the accesses `ahead`. `rule` says
     /// how the address was found.
     pub fn look(&mut self, instruction: u64, address: u64, rule: RecoveryRule, ahead: &[MemoryAccess]) {
+        // What a function keeps on its stack is there at each call.
+        if rule == RecoveryRule::Stack {
+            return;
+        }
         if rule == RecoveryRule::Chain {
             self.chained += 1;
             self.looks += 1;
@@ -196,6 +200,8 @@ mod tests {
     fn jumps_chains_and_waiting_are_told_apart() {
         let far = walked(|at| vec![access(0x400, at + (5 << 20), 8)], RecoveryRule::Direct);
         assert_eq!((far.random(), far.line_use()), (Some(1.0), None));
+        let stack = walked(|at| vec![access(0x400, at, 8)], RecoveryRule::Stack);
+        assert_eq!((stack.looks, stack.waiting()), (0, None), "a function's own stack is not waited for");
         let chain = walked(|_| Vec::new(), RecoveryRule::Chain);
         assert_eq!((chain.chain(), chain.random()), (Some(1.0), Some(0.0)));
         assert_eq!((chain.scattered(), far.scattered()), (Some(1.0), Some(1.0)));

@@ -86,7 +86,7 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
                 count => format!("{count} threads"),
             };
             let change = format!(
-                "Start no more than {most} (OMP_NUM_THREADS of OpenMP, the pool's size elsewhere); the same work is then done with \
+                "Start no more than {most} (OMP_NUM_THREADS of OpenMP, the size of a pool of threads or connections elsewhere); the same work is then done with \
                  fewer switches"
             );
             case.draft(says, &change, None, None)

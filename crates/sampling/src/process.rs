@@ -2,6 +2,7 @@
 //! may be gone; after its end the code of its files is still there.
 
 mod code;
+mod go;
 mod mappings;
 mod thread_base;
 
@@ -45,6 +46,8 @@ pub struct ObservedProcess {
     files: RefCell<CodeFiles>,
     /// The bases of threads that were found, and how often each base was asked for until then.
     bases: HashMap<u32, (Option<u64>, u32)>,
+    /// Whether its program is one of Go.
+    is_go: bool,
 }
 
 impl ObservedProcess {
@@ -54,16 +57,23 @@ impl ObservedProcess {
         let task = TaskDir::of(&root, process);
         let (start, mappings) =
             (task.stat().ok().map(|stat| stat.start), MappingTable::parse(&task.text("maps")?));
+        let memory = RemoteMemory::of(process);
         Ok(Self {
             process,
             start,
+            is_go: is_go(&mappings, &memory),
             mappings,
             refreshed: clock::monotonic(),
-            memory: RemoteMemory::of(process),
+            memory,
             files: RefCell::new(CodeFiles::default()),
             bases: HashMap::new(),
             root,
         })
+    }
+
+    /// Whether its program is one of Go, whose stacks are blocks of its heap.
+    pub fn is_go(&self) -> bool {
+        self.is_go
     }
 
     /// Its number.
@@ -125,6 +135,7 @@ impl ObservedProcess {
         self.bases.clear();
         self.memory = RemoteMemory::of(self.process);
         self.refresh();
+        self.is_go = is_go(&self.mappings, &self.memory);
     }
 
     /// The base of the local storage of a thread, found by its stack pointer, for samples that do not have it. `None` if it
@@ -154,7 +165,7 @@ impl ObservedProcess {
     /// What an address is used for, for a thread with these registers.
     pub fn kind(&self, address: u64, registers: &UserRegisters) -> Option<MemoryKind> {
         let mapping = self.mapping(address)?;
-        Some(mapping.kind_for(address, registers))
+        Some(if self.is_go { mapping.kind } else { mapping.kind_for(address, registers) })
     }
 
     /// Copies data from an address as it is now. Returns whether all bytes were there.
@@ -172,6 +183,10 @@ impl ObservedProcess {
             None => self.files.borrow_mut().read(mapping, address, into),
         }
     }
+}
+
+fn is_go(mappings: &MappingTable, memory: &RemoteMemory) -> bool {
+    go::is_go(mappings.all(), |address, into| memory.read(address, into) == Some(into.len()))
 }
 
 impl AddressSpace for ObservedProcess {

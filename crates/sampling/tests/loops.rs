@@ -323,3 +323,21 @@ fn a_group_of_control_bytes_is_searched() {
     // Without a match, bsf leaves its register as it was, and the address is not known.
     assert_eq!(found(7), None);
 }
+
+/// A hash of a key and a seed by a round of AES, as Go's maps compute it.
+#[test]
+fn a_hash_by_aes_is_followed() {
+    const LOAD: [u8; 4] = [0x4c, 0x8b, 0x04, 0xc8];
+    let code = [
+        &[0x66, 0x48, 0x0f, 0x6e, 0xc2][..],         // movq xmm0, rdx
+        &[0x66, 0x48, 0x0f, 0x3a, 0x22, 0x06, 0x01], // pinsrq xmm0, [rsi], 1
+        &[0x66, 0x0f, 0x38, 0xdc, 0x06],             // aesenc xmm0, [rsi]
+        &[0x66, 0x48, 0x0f, 0x7e, 0xc1],             // movq rcx, xmm0
+        &[0x81, 0xe1, 0xff, 0x00, 0x00, 0x00],       // and ecx, 0xff
+    ]
+    .concat();
+    // The words of the key are 1 and 2, and the first is the seed too.
+    let found = |seed: u64| address_behind(&code, &LOAD, [0x9000, 0, seed, 0x5000_0008]);
+    assert_eq!(found(1), Some(0x9000 + 8 * 0x5c));
+    assert_eq!(found(7), Some(0x9000 + 8 * 0x35));
+}

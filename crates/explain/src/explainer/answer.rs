@@ -11,15 +11,17 @@ use crate::hint_faults::HintFaults;
 use crate::hint_windows::HintWindows;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
+use crate::objects::ObjectKind;
 use crate::observation::Observation;
 use crate::projection::{self, ProjectedMachine, Projection};
 use crate::remote_costs::RemoteCosts;
 use crate::report::{
     ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread, SeenProcess,
 };
+use crate::runtime::MallocLibrary;
 use crate::spins::{self, Spins};
 use crate::waits::{ThreadWaits, WaitScene};
-use crate::{ExplainedObject, Explanation, Surveyed};
+use crate::{ExplainedObject, Explanation, SampledObject, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
@@ -27,6 +29,7 @@ use numakit_sampling::operand::Decoder;
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, EndedUsage};
 use numakit_sys::command::quoted;
+use numakit_sys::huge_pages::Setting;
 use numakit_sys::proc::TaskDir;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -155,6 +158,8 @@ impl Explainer {
         let objects = self.collector.sampled_objects(&mut self.processes);
         explanation.explain_objects(&ObjectContext {
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
+            mallocs: self.mallocs(&objects),
+            huge_page_setting: Setting::read(&SysRoot::host()),
             first_touch: self.first_touch(),
             objects,
             walks: &self.collector.walks,
@@ -162,6 +167,19 @@ impl Explainer {
             bound,
             hint_faults: hints.summaries(&hinted),
         })
+    }
+
+    /// The library whose `malloc` gave the objects' memory: blocks that it logged, else by an address that a sample saw.
+    fn mallocs(&mut self, objects: &[SampledObject]) -> BTreeMap<u32, MallocLibrary> {
+        let Self { collector, processes, .. } = self;
+        let accesses = collector.observations.iter().filter_map(Observation::access);
+        let seen: HashMap<u32, u64> = accesses.map(|access| (access.object, access.address)).collect();
+        let library = |(place, object): (u32, &SampledObject)| match object.kind {
+            ObjectKind::Allocated => Some((place, processes.malloc(object.pid))),
+            ObjectKind::Mapping => Some((place, processes.malloc_at(object.pid, *seen.get(&place)?)?)),
+            _ => None,
+        };
+        (0..).zip(objects).filter_map(library).collect()
     }
 
     /// What the same run would be on another machine.

@@ -50,6 +50,34 @@ fn mappings_have_names_for_people() {
     assert_eq!(name(&mut objects, &second, 0x7f00_0090_0000), "stacks of the other threads");
 }
 
+/// V8 maps its builtins again near the code that it compiles; what lies between is no part of its file.
+#[test]
+fn code_that_a_runtime_maps_again_does_not_widen_its_program() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    let maps = "00400000-00b00000 r--p 00000000 08:01 7 /usr/bin/node\n\
+                00b00000-02500000 r-xp 00700000 08:01 7 /usr/bin/node\n\
+                02500000-02600000 rw-p 02100000 08:01 7 /usr/bin/node\n\
+                02600000-02700000 rw-p 00000000 00:00 0\n\
+                1e4c00000-1e4c40000 rw-p 00000000 00:00 0\n\
+                1e5c01000-1e5c42000 rw-p 00000000 00:00 0\n\
+                7f0000000000-7f0000400000 r-xp 00772000 08:01 7 /usr/bin/node\n";
+    objects.update(&parse_mappings(maps), 1);
+    let at = sample(7, 0, 5);
+    assert_eq!(name(&mut objects, &at, 0x25f_0000), "data of node");
+    assert_eq!(name(&mut objects, &at, 0x268_0000), "data of node");
+    assert_eq!(name(&mut objects, &at, 0x1_e4c1_0000), "JavaScript heap");
+    assert_eq!(name(&mut objects, &at, 0x1_e5c2_0000), "anonymous memory at 0x1e5c01000");
+}
+
+#[test]
+fn stacks_of_go_are_blocks_of_its_heap() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    objects.note_go();
+    objects.update(&parse_mappings("4f11d000000-4f123800000 rw-p 00000000 00:00 0\n"), 1);
+    let at = sample(7, 0x4f1_1d40_ce90, 5);
+    assert_eq!(name(&mut objects, &at, 0x4f1_1d40_d000), "Go heap");
+}
+
 #[test]
 fn memory_behind_a_file_of_data_is_not_a_part_of_it() {
     let mut objects = ProcessObjects::new(PathBuf::from("/"));

@@ -35,15 +35,20 @@ pub(crate) const CHAIN: Rule = rule("chain", "an access needs the value that the
         let says = "each access waits for the one before: a chain such as a list, a tree or a hash table";
         let change = "Keep what is followed together in arrays, use an index in place of pointers, or follow several chains at \
                       once";
-        e.draft(says, change, Gain::Waiting)
+        if !is_on_small_pages(e) {
+            return e.draft(says, change, Gain::Waiting);
+        }
+        // The order of a chain in memory is the program's; without its source, its pages can be changed.
+        let HugePagesRemedy { command, expect, .. } = remedy::huge_pages(e);
+        let change = format!("{change}; it is on pages of 4 KiB, and huge pages make steps to other pages shorter");
+        e.draft(says, change, Gain::Waiting).trying(command, expect)
     })
 });
 
 /// More pages than the TLB reaches.
 pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
     rule("random-on-small-pages", "32 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
-        let is_small = e.facts.huge_pages.is_some_and(|huge| huge < MIN_HABIT);
-        (is_small && e.object.size >= MIN_RANDOM && is_habit(e, MemoryWalk::scattered)).then(|| {
+        (is_on_small_pages(e) && is_habit(e, MemoryWalk::scattered)).then(|| {
             let says = "it is read at random, on pages of 4 KiB: most accesses miss the TLB";
             let HugePagesRemedy { change, command, expect } = remedy::huge_pages(e);
             e.draft(says, change, Gain::PageWalks).trying(command, expect)
@@ -65,6 +70,11 @@ pub(crate) const PART_OF_EACH_LINE: Rule = rule(
         })
     },
 );
+
+/// Whether it has more small pages than the TLB reaches.
+fn is_on_small_pages(e: &ObjectCase<'_>) -> bool {
+    e.object.size >= MIN_RANDOM && e.facts.huge_pages.is_some_and(|huge| huge < MIN_HABIT)
+}
 
 /// Whether most of the looks at instructions that use it saw this, and it costs much.
 fn is_habit(e: &ObjectCase<'_>, part: fn(&MemoryWalk) -> Option<f64>) -> bool {

@@ -5,6 +5,7 @@ use numakit_explain::contended::Sharing;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::ObjectKind;
 use numakit_explain::runtime::{MallocLibrary, ProgramRuntime};
+use numakit_sys::huge_pages::Setting;
 
 /// Nodes with less are not named.
 const SMALL: f64 = 0.02;
@@ -29,7 +30,7 @@ pub(super) fn parallel_first_touch(e: &ObjectCase<'_>) -> String {
             "Create the array with numpy.empty and let each worker fill the part that it works on, instead of numpy.zeros or \
              random values from one thread"
         }
-        ProgramRuntime::Threads => {
+        ProgramRuntime::Threads | ProgramRuntime::Node | ProgramRuntime::Go => {
             "Initialise each part in the thread that uses it, after the thread is bound, instead of all parts before threads start"
         }
     }
@@ -43,7 +44,7 @@ pub(super) fn own_memory(e: &ObjectCase<'_>) -> String {
             "Allocate it once in each thread of the parallel region (#pragma omp parallel, private pointers) and keep it"
         }
         ProgramRuntime::Mpi => "Allocate it once in each process, after it is bound to its node, and keep it",
-        ProgramRuntime::Java | ProgramRuntime::Python | ProgramRuntime::Threads => {
+        _ => {
             "Allocate it once in the thread that uses it, after the thread is bound, and keep it instead of freeing it"
         }
     };
@@ -81,22 +82,32 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
             "echo always >/sys/kernel/mm/transparent_hugepage/shmem_enabled &&",
             "gives huge pages to all new shared memory without a file, as root, until the file says 'never' again",
         ),
-        (ObjectKind::Mapping, ProgramRuntime::Java, _) => remedy(
+        (ObjectKind::Mapping, ProgramRuntime::Java, None) => remedy(
             "Start the virtual machine with -XX:+UseTransparentHugePages",
             "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages",
             "gives huge pages to the virtual machine's heap",
         ),
-        (ObjectKind::Allocated, _, MallocLibrary::C | MallocLibrary::Numalloc) => {
+        (.., Some(MallocLibrary::C | MallocLibrary::Numalloc)) => {
             remedy(by_malloc, "numa run --thp on --", "gives huge pages to what malloc allocates")
         }
-        (ObjectKind::Allocated, _, MallocLibrary::Jemalloc) => {
+        (.., Some(MallocLibrary::Jemalloc)) => {
             remedy(by_malloc, "MALLOC_CONF=thp:always", "gives huge pages to what jemalloc allocates")
         }
-        (ObjectKind::Allocated, _, MallocLibrary::Mimalloc) => remedy(
+        (.., Some(MallocLibrary::Mimalloc)) => remedy(
             by_malloc,
             "MIMALLOC_ALLOW_LARGE_OS_PAGES=1 MIMALLOC_LARGE_OS_PAGES=1",
             "lets mimalloc use huge pages, if the system has some (vm.nr_hugepages) or makes them",
         ),
+        // No switch of the program reaches its own mappings; that of the machine does.
+        (ObjectKind::Mapped | ObjectKind::Mapping, _, None)
+            if matches!(e.facts.huge_page_setting, Some(Setting::Advised | Setting::Never)) =>
+        {
+            remedy(
+                "Align it to 2 MiB and ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)",
+                "echo always >/sys/kernel/mm/transparent_hugepage/enabled &&",
+                "gives huge pages to the new memory of all programs, as root, until the file says what it said before",
+            )
+        }
         _ => HugePagesRemedy {
             change: "Align it to 2 MiB and ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)".to_owned(),
             command: None,
@@ -117,6 +128,10 @@ pub(super) fn contention(e: &ObjectCase<'_>) -> String {
         }
         Some(Sharing::Lock) => {
             "Take the lock less often, or use one for each part of the data; count per thread or per node and add up at the end"
+        }
+        Some(Sharing::False) if e.facts.runtime == ProgramRuntime::Java => {
+            "Give what each thread changes a line of its own: @Contended (with -XX:-RestrictContended), or elements that are 128 \
+             bytes apart"
         }
         Some(Sharing::False) => {
             "Give what each thread changes a line of its own: alignas(64), padding, or an array per thread"

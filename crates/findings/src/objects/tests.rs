@@ -13,6 +13,7 @@ use numakit_model::thresholds::REMOTE;
 use numakit_model::topology::{Distances, Topology};
 use numakit_model::{CpuSet, MeasuredMemory};
 use numakit_sampling::operand::{AccessKind, MemoryAccess, RecoveryRule};
+use numakit_sys::huge_pages::Setting;
 
 /// An object of 1 GiB that half of the time of all threads waits for, and that is all at remote nodes.
 fn far(home: &[(u32, f64)], from: &[u32], partition: f64) -> ObjectUse {
@@ -61,7 +62,7 @@ fn explained(used: &ObjectUse, object: SampledObject) -> ExplainedObject {
         kernel: Some(0.1),
         huge_pages: Some(0.0),
         runtime: ProgramRuntime::OpenMp,
-        malloc: MallocLibrary::C,
+        malloc: Some(MallocLibrary::C),
         ..ObjectFacts::default()
     };
     ExplainedObject {
@@ -309,7 +310,8 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
         judged(&near, ObjectKind::Allocated, change).unwrap()
     };
     for (walk, at_most, expect) in [
-        (walk(0, RecoveryRule::Chain), Some(0.8), None),
+        // Whoever has no source of a chain on small pages can change its pages.
+        (walk(0, RecoveryRule::Chain), Some(0.8), Some("gives huge pages to what malloc allocates")),
         (walk(5 << 20, RecoveryRule::Direct), Some(0.5), Some("gives huge pages to what malloc allocates")),
         // What is used of it may fit the caches, and its page faults go too.
         (walk(96, RecoveryRule::Direct), Some(0.9), None),
@@ -335,21 +337,33 @@ fn huge_pages_come_by_the_switch_of_the_memory() {
         };
         judged(&near, kind, change).unwrap().remedy.commands.concat()
     };
-    let (c, threads) = (MallocLibrary::C, ProgramRuntime::Threads);
+    let (c, threads) = (Some(MallocLibrary::C), ProgramRuntime::Threads);
     assert_eq!(tried(ObjectKind::Allocated, threads, c), "numa run --thp on -- ./app");
     assert_eq!(
-        tried(ObjectKind::Allocated, threads, MallocLibrary::Jemalloc),
+        tried(ObjectKind::Allocated, threads, Some(MallocLibrary::Jemalloc)),
         "MALLOC_CONF=thp:always ./app"
     );
-    let java = tried(ObjectKind::Mapping, ProgramRuntime::Java, c);
+    // Without a log of allocations, its own marks tell memory of malloc.
+    assert_eq!(tried(ObjectKind::Mapping, threads, c), "numa run --thp on -- ./app");
+    let java = tried(ObjectKind::Mapping, ProgramRuntime::Java, None);
     assert_eq!(java, "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages ./app");
     let shared = tried(ObjectKind::SharedMemory, threads, c);
     assert_eq!(shared, "echo always >/sys/kernel/mm/transparent_hugepage/shmem_enabled && ./app");
+    // The machine's switch reaches what the program maps itself, unless it is on.
+    let with = |setting| {
+        let change = |e: &mut ExplainedObject| {
+            e.facts.walk = Some(walk(5 << 20, RecoveryRule::Direct));
+            (e.facts.malloc, e.facts.huge_page_setting) = (None, Some(setting));
+        };
+        judged(&near, ObjectKind::Mapped, change).unwrap().remedy.commands.concat()
+    };
+    assert_eq!(with(Setting::Always), "");
+    assert_eq!(with(Setting::Advised), "echo always >/sys/kernel/mm/transparent_hugepage/enabled && ./app");
     // What the program maps itself, variables, and memory of an allocator without a switch.
     for kind in [ObjectKind::Mapped, ObjectKind::Variable, ObjectKind::Mapping] {
-        assert_eq!(tried(kind, threads, c), "");
+        assert_eq!(tried(kind, threads, None), "");
     }
-    assert_eq!(tried(ObjectKind::Allocated, threads, MallocLibrary::Tcmalloc), "");
+    assert_eq!(tried(ObjectKind::Allocated, threads, Some(MallocLibrary::Tcmalloc)), "");
 }
 
 /// Blocks that threads of one node allocated at addresses that threads of another one may have had before.

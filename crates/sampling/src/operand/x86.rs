@@ -1,6 +1,7 @@
 //! x86-64.
 
 mod address;
+mod aes;
 mod alignment;
 mod code;
 mod evaluate;

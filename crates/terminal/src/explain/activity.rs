@@ -53,7 +53,7 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
 fn part_words(part: TimePart) -> &'static str {
     match part {
         TimePart::Computing => "computing",
-        TimePart::Caches => "waiting for memory that fits the caches",
+        TimePart::Caches => "at accesses to memory that fits the caches",
         TimePart::Memory => "waiting for memory outside of the caches",
         TimePart::Contended => "waiting for lines that other threads use",
         TimePart::Spinning => "waiting for other threads in loops",

@@ -53,14 +53,33 @@ pub fn activity(judged: &JudgedReport) -> String {
         return format!("{why}.\n{waits}");
     }
     let Some(time) = &report.explanation.time else { return String::new() };
+    if let Some(cause) = cause(judged) {
+        return format!("{cause}.\n{}.\n", capital(&sentence));
+    }
     if !judged.findings.is_empty() || time.far + time.contended > FAR {
         return format!("{}.\n", capital(&sentence));
     }
-    let far = match report.explanation.far_share {
-        Some(_) => "Nothing is remote",
-        None => "No memory is remote on a machine of one node",
-    };
-    format!("{far}; {sentence}.\n")
+    match report.explanation.far_share {
+        Some(_) => format!("Nothing is remote; {sentence}.\n"),
+        None => format!("{}; no memory is remote on a machine of one node.\n", capital(&sentence)),
+    }
+}
+
+/// What is wrong with the object that costs most, unless something is wrong with the whole program.
+fn cause(judged: &JudgedReport) -> Option<String> {
+    let is_of_program = |finding: &Finding| finding.subject == FindingSubject::Program;
+    if judged.findings.iter().any(is_of_program) {
+        return None;
+    }
+    let bound = |finding: &Finding| finding.remedy.worth.as_ref().and_then(|worth| worth.at_most);
+    let found = judged.objects.iter().filter_map(|judged| Some((judged, judged.finding.as_ref()?)));
+    // Of equal ones the first costs most.
+    let (JudgedObject { object, .. }, finding) =
+        found.rev().max_by(|(_, a), (_, b)| bound(a).unwrap_or(0.0).total_cmp(&bound(b).unwrap_or(0.0)))?;
+    let worth = bound(finding).map_or_else(String::new, |share| {
+        format!(" (a cure saves at most {} of the CPU time)", percent(share))
+    });
+    Some(format!("{}: {}{worth}", object.object.name, finding.says))
 }
 
 /// The begin of a sentence.

@@ -296,7 +296,16 @@ fn it_is_said_first_if_nothing_is_wrong() {
                    (in worker), 40.0 % for a timer (in worker).";
     assert_eq!(first(&fine), waiting);
     fine.report.explanation.far_share = None;
-    assert!(first(&fine).starts_with("No memory is remote on a machine of one node; "));
+    assert!(first(&fine).ends_with("; no memory is remote on a machine of one node."));
+    // The cause comes before what the program does.
+    let faulty = report();
+    let said = text(&faulty, 10);
+    let mut lines = said.lines();
+    assert!(
+        lines.next().unwrap().starts_with(&format!("{}: ", faulty.objects[0].object.object.name)),
+        "{said}"
+    );
+    assert!(lines.next().unwrap().starts_with("2 of 9 threads are busy; "), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Vector registers, as far as they lead to an address: hash tables compare the control bytes of a group at once and take the
 //! place of an entry from the result.
 
+use super::aes;
 use super::evaluate::Evaluation;
 use super::instruction::Decoded;
 use iced_x86::{Mnemonic, OpKind, Register};
@@ -33,6 +34,7 @@ pub fn is_followed(mnemonic: Mnemonic) -> bool {
     matches!(mnemonic, M::Movd | M::Movq | M::Movdqa | M::Movdqu | M::Movaps | M::Movups)
         || matches!(mnemonic, M::Pxor | M::Por | M::Pand | M::Pandn | M::Xorps | M::Pcmpeqb | M::Pcmpeqd)
         || matches!(mnemonic, M::Punpcklbw | M::Pshuflw | M::Pshufd | M::Pmovmskb)
+        || matches!(mnemonic, M::Aesenc | M::Pinsrd | M::Pinsrq)
 }
 
 impl Evaluation<'_, '_, '_> {
@@ -78,6 +80,9 @@ impl Evaluation<'_, '_, '_> {
             Mnemonic::Pandn => !to()? & from,
             Mnemonic::Pcmpeqb => equal::<1>(to()?, from),
             Mnemonic::Pcmpeqd => equal::<4>(to()?, from),
+            Mnemonic::Aesenc => aes::round(to()?, from),
+            Mnemonic::Pinsrd => inserted(to()?, from, 32, raw.immediate8() & 3),
+            Mnemonic::Pinsrq => inserted(to()?, from, 64, raw.immediate8() & 1),
             Mnemonic::Punpcklbw => interleaved(to()?, from),
             Mnemonic::Pshufd => shuffled(from, u32::from(raw.immediate8()), 32, 0),
             Mnemonic::Pshuflw => shuffled(from, u32::from(raw.immediate8()), 16, from >> 64 << 64),
@@ -127,6 +132,12 @@ fn equal<const BYTES: usize>(a: u128, b: u128) -> u128 {
         element.fill(if a == b { 0xff } else { 0 });
     }
     u128::from_le_bytes(result)
+}
+
+/// A vector with the lowest bits of a value in place of one of its elements of as many bits.
+fn inserted(to: u128, value: u128, bits: u32, at: u8) -> u128 {
+    let (mask, shift) = ((1 << bits) - 1, bits * u32::from(at));
+    to & !(mask << shift) | (value & mask) << shift
 }
 
 /// The lower bytes of both, in turn.
