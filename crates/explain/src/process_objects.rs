@@ -53,6 +53,8 @@ pub struct ProcessObjects {
     timeline: ObjectTimeline,
     /// Mappings that the timeline has, by address.
     mapped: Vec<(Range<u64>, ObjectOrigin)>,
+    /// Those of them that only their addresses name.
+    anonymous: Vec<(Range<u64>, ObjectOrigin)>,
     modules: Vec<Module>,
     /// What the program is written with.
     runtime: ProgramRuntime,
@@ -82,6 +84,7 @@ impl ProcessObjects {
         Self {
             timeline,
             mapped,
+            anonymous: Vec::new(),
             modules,
             runtime: ProgramRuntime::default(),
             mapped_files: HashMap::new(),
@@ -111,14 +114,23 @@ impl ProcessObjects {
         if self.runtime != ProgramRuntime::Go {
             self.runtime = ProgramRuntime::of(self.files());
         }
-        let runtime = self.runtime;
-        let new: Vec<_> = mappings
-            .iter()
-            .map(|mapping| {
-                (mapping.range.clone(), origin(mapping, self.module(mapping.range.start), runtime))
-            })
-            .collect();
-        for (range, origin) in new.iter().filter(|known| !self.mapped.contains(known)) {
+        let mut anonymous = Vec::new();
+        let mut new = Vec::with_capacity(mappings.len());
+        for mapping in mappings {
+            let range = mapping.range.clone();
+            let mut origin = origin(mapping, self.module(range.start), self.runtime);
+            if origin == by_address(range.start) {
+                // A mapping that grows downwards, or of which a part is unmapped, is the one before.
+                origin = overlapping(&self.anonymous, &range).unwrap_or(origin);
+                anonymous.push((range.clone(), origin.clone()));
+            }
+            new.push((range, origin));
+        }
+        let is_known = |(range, origin): &(Range<u64>, ObjectOrigin)| {
+            let at = self.mapped.binary_search_by_key(&range.start, |(range, _)| range.start);
+            at.is_ok_and(|at| self.mapped[at].0 == *range && self.mapped[at].1 == *origin)
+        };
+        for (range, origin) in new.iter().filter(|mapping| !is_known(mapping)) {
             self.timeline.add(range.clone(), self.read, origin);
         }
         for (range, _) in &self.mapped {
@@ -126,7 +138,7 @@ impl ProcessObjects {
                 self.timeline.unmap(&gone, read);
             }
         }
-        (self.mapped, self.read) = (new, read);
+        (self.mapped, self.anonymous, self.read) = (new, anonymous, read);
     }
 
     /// Applies a record of the log to the objects. `site` is where a new block was asked for.
@@ -451,9 +463,20 @@ fn origin(mapping: &ProcessMapping, module: Option<&Module>, runtime: ProgramRun
         _ if !mapping.name.is_empty() => mapped(&format!("{} at {start:#x}", mapping.name)),
         _ => match runtime.heap_at(start) {
             Some(heap) => mapped(heap),
-            None => mapped(&format!("anonymous memory at {start:#x}")),
+            None => by_address(start),
         },
     }
+}
+
+/// Memory that only its address names.
+fn by_address(start: u64) -> ObjectOrigin {
+    ObjectOrigin::Mapping { name: format!("anonymous memory at {start:#x}") }
+}
+
+/// What the first of these mappings is, which are sorted, that overlaps a range.
+fn overlapping(mappings: &[(Range<u64>, ObjectOrigin)], range: &Range<u64>) -> Option<ObjectOrigin> {
+    let first = mappings.partition_point(|(other, _)| other.end <= range.start);
+    mappings.get(first).filter(|(other, _)| other.start < range.end).map(|(_, origin)| origin.clone())
 }
 
 /// Whether a shared mapping has this name because no file on a disk is behind it: anonymous, of System V, of `memfd_create`

@@ -51,6 +51,8 @@ pub(crate) enum Gain {
     Contention,
     /// The walks through page tables beside the accesses.
     PageWalks,
+    /// Those of all objects, where a command changes the pages of more than one.
+    AllPageWalks,
     /// The time at the object.
     Waiting,
     /// The time at the object, and the page faults of memory that is not needed any more.
@@ -140,12 +142,18 @@ impl ObjectCase<'_> {
                 let kernel = self.facts.kernel.unwrap_or(0.0);
                 Worth { at_most: waiting.at_most.map(|share| share + kernel), ..waiting }
             }
-            Gain::PageWalks => {
-                let why = "a miss of the TLB takes as long as the access itself, at most, and fewer page faults save time of \
-                           the kernel";
-                let accesses = bound(WALK, why);
+            Gain::PageWalks | Gain::AllPageWalks => {
+                let (of, part) = match gain {
+                    Gain::AllPageWalks => (" to any memory", self.share.max(f64::EPSILON)),
+                    _ => ("", 1.0),
+                };
+                let why = format!(
+                    "a miss of the TLB takes as long as the access{of} itself, at most, and fewer page faults save time of the \
+                     kernel"
+                );
+                let accesses = bound(WALK, &why);
                 let kernel = self.facts.kernel.unwrap_or(0.0);
-                Worth { at_most: accesses.at_most.map(|share| share + kernel), ..accesses }
+                Worth { at_most: accesses.at_most.map(|share| (share / part + kernel).min(1.0)), ..accesses }
             }
             Gain::Waiting => bound(1.0, "the time that threads wait for it"),
             Gain::Contention => match self.of_cpu_time(self.used.time.contended) {

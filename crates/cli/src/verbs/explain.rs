@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 ///
 /// It interrupts each thread 199 times in a second of CPU time, finds the instruction that waited and the address that
 /// it used, and the node of that page. It needs no hardware counters and no root; 'numa doctor' says how samples
-/// are taken here. If nothing is wrong, that comes first. Then come where the time of all threads went, the objects that
+/// are taken here. The cause that costs most comes first, or that nothing is wrong. Then come where the time of all threads went, the objects that
 /// they waited for, those that cost most first, with a verdict, what to do and what it is worth at most; functions and
 /// source lines by their CPU time; what threads waited for while they did not run, with locks and who held them; and lines of memory
 /// that several threads contend for.

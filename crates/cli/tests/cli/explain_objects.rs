@@ -68,7 +68,7 @@ fn measuring_it_is_said_first_that_nothing_is_wrong() {
     }
     let first = done.out.lines().next().unwrap();
     // On a busy machine the program mostly waits for a CPU.
-    assert!(first.starts_with("No memory is remote") || first.starts_with("Nothing is remote"), "{first}");
+    assert!(first.contains("no memory is remote") || first.starts_with("Nothing is remote"), "{first}");
 }
 
 #[test]

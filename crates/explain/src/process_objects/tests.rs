@@ -69,6 +69,27 @@ fn code_that_a_runtime_maps_again_does_not_widen_its_program() {
     assert_eq!(name(&mut objects, &at, 0x1_e5c2_0000), "anonymous memory at 0x1e5c01000");
 }
 
+/// The kernel joins new memory with its neighbour, and allocators map downwards.
+#[test]
+fn memory_that_grows_keeps_its_name() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    let map = |objects: &mut ProcessObjects, ranges: &[&str], read| {
+        let maps: String = ranges.iter().map(|range| format!("{range} rw-p 00000000 00:00 0\n")).collect();
+        objects.update(&parse_mappings(&maps), read);
+    };
+    map(&mut objects, &["7f0000400000-7f0000800000"], 1);
+    map(&mut objects, &["7f0000200000-7f0000800000", "7f0000a00000-7f0000b00000"], 2);
+    let at = sample(7, 0, 5);
+    for address in [0x7f00_0020_0000, 0x7f00_0070_0000] {
+        assert_eq!(name(&mut objects, &at, address), "anonymous memory at 0x7f0000400000");
+    }
+    assert_eq!(name(&mut objects, &at, 0x7f00_00a0_0000), "anonymous memory at 0x7f0000a00000");
+    // A part in the middle is unmapped.
+    map(&mut objects, &["7f0000200000-7f0000300000", "7f0000600000-7f0000800000"], 6);
+    let later = sample(7, 0, 9);
+    assert_eq!(name(&mut objects, &later, 0x7f00_0070_0000), "anonymous memory at 0x7f0000400000");
+}
+
 #[test]
 fn stacks_of_go_are_blocks_of_its_heap() {
     let mut objects = ProcessObjects::new(PathBuf::from("/"));

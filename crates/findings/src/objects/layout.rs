@@ -51,7 +51,8 @@ pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
         (is_on_small_pages(e) && is_habit(e, MemoryWalk::scattered)).then(|| {
             let says = "it is read at random, on pages of 4 KiB: most accesses miss the TLB";
             let HugePagesRemedy { change, command, expect } = remedy::huge_pages(e);
-            e.draft(says, change, Gain::PageWalks).trying(command, expect)
+            let gain = if command.is_some() { Gain::AllPageWalks } else { Gain::PageWalks };
+            e.draft(says, change, gain).trying(command, expect)
         })
     });
 
