@@ -13,8 +13,9 @@ use crate::caches::CacheSizes;
 use crate::call_tree::CallTree;
 use crate::file_use::FileUses;
 use crate::first_touch::{FirstTouches, TouchEvidence};
+use crate::identity::{self, FileId};
 use crate::objects::ObjectId;
-use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Waited};
+use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, SharedLine, Waited};
 use crate::report::{SampledObject, SampledThread};
 use crate::traffic::{LineAhead, TrafficCounter, TrafficUser};
 use crate::walk::MemoryWalk;
@@ -26,6 +27,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of observations in memory. When there are more, every second one is dropped, and the others count twice.
 const MAX_OBSERVATIONS: usize = 2 << 20;
+
+/// Files of shared memory that have numbers, at most. Afterwards they have new ones.
+const MAX_SHARED: usize = 1 << 16;
 
 /// For one in this many samples, the collector looks where the instruction goes next.
 const LOOK_EACH: u32 = 4;
@@ -66,6 +70,8 @@ pub struct Collector {
     /// The threads, in the order of their first samples.
     pub sampled_threads: Vec<SampledThread>,
     objects: ObjectList,
+    /// The numbers of the files of shared memory, and the next one.
+    shared: (HashMap<FileId, u32>, u32),
     blocks: BlockEvidence,
     /// The observations so far. Nodes are missing until [`Self::locate`].
     pub observations: Vec<Observation>,
@@ -112,6 +118,7 @@ impl Collector {
             thread_count: 0,
             sampled_threads: Vec::new(),
             objects: ObjectList::default(),
+            shared: (HashMap::new(), 0),
             blocks: BlockEvidence::default(),
             observations: Vec::new(),
             waiting: BTreeMap::new(),
@@ -381,7 +388,28 @@ impl Collector {
                 self.objects.share(object);
             }
         }
-        ObservedAccess { address, size, kind, rule, object, home: None, part }
+        let is_shared = part == MemoryPart::Shared;
+        let shared = if is_shared { self.shared_line(sample.process, address, processes) } else { None };
+        ObservedAccess { address, size, kind, rule, object, home: None, part, shared }
+    }
+
+    /// The line of shared memory that a process has at an address.
+    fn shared_line(
+        &mut self,
+        process: u32,
+        address: u64,
+        processes: &mut dyn ObservedProcesses,
+    ) -> Option<SharedLine> {
+        let (file, offset) = identity::shared_offset(processes.mapping(process, address)?, address)?;
+        let (known, next) = &mut self.shared;
+        if known.len() >= MAX_SHARED && !known.contains_key(&file) {
+            known.clear();
+        }
+        let file = *known.entry(file).or_insert_with(|| {
+            *next = next.wrapping_add(1);
+            *next
+        });
+        Some(SharedLine { file, line: offset / LINE })
     }
 
     /// The objects, in the order of their first samples.

@@ -2,7 +2,7 @@
 //! there are counters.
 
 use crate::fields::UsedField;
-use crate::observation::{LINE, Observation, ObservedAccess, Waited};
+use crate::observation::{LINE, Observation, ObservedAccess, SharedLine, Waited};
 use numakit_sampling::operand::AccessKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -16,13 +16,26 @@ const MIN_SAMPLES: u64 = 3;
 /// Lines with less of the memory time than this are not worth a word.
 const MIN_SHARE: f64 = 0.01;
 
-/// A line of memory in one process.
+/// A line of memory, whichever processes use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LineKey {
-    /// Place of the process in the list of processes.
-    pub process: u32,
-    /// The address, divided by the size of a line.
-    pub line: u64,
+pub enum LineKey {
+    /// Of one process.
+    Own {
+        /// Place of the process in the list of processes.
+        process: u32,
+        /// The address, divided by the size of a line.
+        line: u64,
+    },
+    /// Of memory that processes share, each at an address of its own.
+    Shared(SharedLine),
+}
+
+impl LineKey {
+    /// The line of an access of a process; `None` if the accessed line is not known.
+    pub fn of(process: u32, access: &ObservedAccess) -> Option<Self> {
+        let line = access.line()?;
+        Some(access.shared.map_or(Self::Own { process, line }, Self::Shared))
+    }
 }
 
 /// What makes a line contended.
@@ -42,6 +55,10 @@ pub enum Sharing {
 pub struct LineUser {
     /// Place of the thread in the list of threads.
     pub thread: u32,
+    /// Place of its process in the list of processes.
+    pub process: u32,
+    /// The address at which its process has the line.
+    pub address: u64,
     /// The nodes of its CPUs.
     pub nodes: BTreeSet<u32>,
     /// Offsets in the line, with the number of samples.
@@ -101,10 +118,22 @@ pub(crate) struct UsedPart {
 
 impl LineUser {
     /// A thread without samples.
-    pub fn new(thread: u32) -> Self {
+    pub fn new(thread: u32, process: u32, address: u64) -> Self {
         let (nodes, offsets, bytes) = (BTreeSet::new(), BTreeMap::new(), LineBytes::default());
         let (fields, parts) = (Vec::new(), BTreeMap::new());
-        Self { thread, nodes, offsets, loads: 0, stores: 0, atomics: 0, fields, bytes, parts }
+        Self {
+            thread,
+            process,
+            address,
+            nodes,
+            offsets,
+            loads: 0,
+            stores: 0,
+            atomics: 0,
+            fields,
+            bytes,
+            parts,
+        }
     }
 
     /// What the thread uses of the line, by the offset in the line.
@@ -134,9 +163,14 @@ impl LineUser {
 /// A contended line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ContendedLine {
-    /// The process.
+    /// Which one it is.
+    #[serde(skip)]
+    pub key: LineKey,
+    /// The process of the thread with most samples.
     pub process: u32,
-    /// The address of its first byte.
+    /// All processes that use it, by their places in the list of processes.
+    pub processes: BTreeSet<u32>,
+    /// The address of its first byte in `process`.
     pub address: u64,
     /// The mapping that contains it.
     pub object: u32,
@@ -171,7 +205,8 @@ impl Line {
         self.weight += at.weight;
         *self.instructions.entry(at.instruction).or_default() += at.weight;
         self.windows.entry(at.time / WINDOW).or_default().insert(at.thread);
-        self.users.entry(at.thread).or_insert_with(|| LineUser::new(at.thread)).add(at.cpu_node, access);
+        let new = || LineUser::new(at.thread, at.process, access.address / LINE * LINE);
+        self.users.entry(at.thread).or_insert_with(new).add(at.cpu_node, access);
     }
 
     /// The line with its users; `None` if threads do not contend for it.
@@ -184,12 +219,15 @@ impl Line {
         }
         let mut users: Vec<LineUser> = self.users.into_values().collect();
         users.sort_by_key(|user| std::cmp::Reverse(user.samples()));
+        let (process, address) = users.first().map(|user| (user.process, user.address))?;
         let nodes: BTreeSet<u32> = users.iter().flat_map(|user| &user.nodes).copied().collect();
         let mut instructions: Vec<(u64, u64)> = self.instructions.into_iter().collect();
         instructions.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
         Some(ContendedLine {
-            process: key.process,
-            address: key.line * LINE,
+            key,
+            process,
+            processes: users.iter().map(|user| user.process).collect(),
+            address,
             object: self.object,
             home: self.home,
             sharing: sharing(&users),
@@ -247,7 +285,7 @@ pub fn costly(observations: &[Observation]) -> Vec<ContendedLine> {
 fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &ObservedAccess, LineKey)> {
     observations.iter().filter_map(|at| {
         let access = at.access()?;
-        Some((at, access, LineKey { process: at.process, line: access.line()? }))
+        Some((at, access, LineKey::of(at.process, access)?))
     })
 }
 
@@ -269,6 +307,7 @@ mod tests {
             object: 7,
             home: Some(0),
             part: MemoryPart::Heap,
+            shared: None,
         };
         let one = |n| Observation {
             thread,
@@ -313,6 +352,38 @@ mod tests {
         let writes = [counting(0, 16), used(0, 50, 0, Store)].concat();
         assert_eq!(sharing_of([writes, counting(1, 24)]), Some(Sharing::True));
         assert_eq!(sharing_of([counting(0, 16), counting(1, 16)]), Some(Sharing::Lock));
+    }
+
+    /// Two processes have one page at different addresses.
+    #[test]
+    fn processes_contend_for_lines_of_memory_that_they_share() {
+        let of_process = |process: u32, line, offset, file: Option<u32>| {
+            let mut all = used(process, 200, offset, AccessKind::Update);
+            for at in &mut all {
+                at.process = process;
+                if let Waited::Memory(access) = &mut at.waited {
+                    access.address += u64::from(process) << 30;
+                    access.shared = file.map(|file| SharedLine { file, line });
+                }
+            }
+            all
+        };
+        let all = [of_process(0, 5, 0, Some(1)), of_process(1, 5, 8, Some(1))].concat();
+        let found = find(&all);
+        assert_eq!((found.len(), found[0].sharing), (1, Sharing::False));
+        assert_eq!(found[0].processes, BTreeSet::from([0, 1]));
+        let addresses = found[0].users.iter().map(|user| (user.process, user.address));
+        assert_eq!(addresses.collect::<Vec<_>>(), [(0, 100 * LINE), (1, 100 * LINE + (1 << 30))]);
+        // The next line but one, another file, and memory of their own.
+        for other in [of_process(1, 7, 8, Some(1)), of_process(1, 5, 8, Some(2)), of_process(1, 5, 8, None)] {
+            assert_eq!(find(&[of_process(0, 5, 0, Some(1)), other].concat()), []);
+        }
+        let mut own = [of_process(0, 5, 0, None), of_process(1, 5, 8, None)].concat();
+        own.iter_mut().for_each(|at| match &mut at.waited {
+            Waited::Memory(access) => access.address = 100 * LINE + access.address % LINE,
+            Waited::Computing | Waited::Unknown => {}
+        });
+        assert_eq!(find(&own), []);
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub struct ObjectFacts {
     pub sharing: Option<Sharing>,
     /// The fields that threads use of that line, where they are known.
     pub fields: Vec<String>,
+    /// The processes of these threads.
+    pub line_processes: Vec<u32>,
     /// The part of all CPU time that waited for the object; `None` where samples do not tell time.
     pub of_cpu_time: Option<f64>,
     /// The part of all CPU time that was in the kernel, where that can be told.
@@ -115,6 +117,8 @@ pub struct ObjectContext<'a> {
     pub hint_faults: BTreeMap<u32, ObjectHintFaults>,
     /// What binds most of the objects' memory, by their places.
     pub bound: BTreeMap<u32, MemoryBinding>,
+    /// The processes, by their places in the list of processes.
+    pub pids: Vec<u32>,
     /// What the programs are written with, by process.
     pub runtimes: HashMap<u32, ProgramRuntime>,
     /// The library whose `malloc` gave the objects' memory, by their places.
@@ -233,6 +237,9 @@ fn explained(
             walk: context.walks.get(&used.object).cloned(),
             sharing: line.map(|line| line.sharing),
             fields: line.map_or_else(Vec::new, fields::names),
+            line_processes: line.map_or_else(Vec::new, |line| {
+                line.processes.iter().filter_map(|place| context.pids.get(*place as usize).copied()).collect()
+            }),
             of_cpu_time: explanation.of_cpu_time(used.time.outside()),
             kernel: explanation.kernel(),
             huge_pages: context.huge_pages.get(&used.object).copied(),

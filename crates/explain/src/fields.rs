@@ -1,7 +1,7 @@
 //! Names for what threads use of a contended line: the field of a variable, or the bytes of an allocated block. What a
 //! block contains is not known from its address, and nothing is guessed.
 
-use crate::contended::ContendedLine;
+use crate::contended::{ContendedLine, LineUser};
 use crate::member_path::{self, VariableByte};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -32,16 +32,21 @@ pub struct AddressedObject {
     pub variable: Option<(PathBuf, u64)>,
 }
 
-/// Names the fields of all users of the lines. `find` knows the object, by its place in the list, that has an address.
-pub fn name(lines: &mut [ContendedLine], find: &mut dyn FnMut(u32, u64) -> Option<AddressedObject>) {
+/// Names the fields of all users of the lines. `find` knows the object, by its place in the
+/// list, that the process of a user has at an address.
+pub fn name(
+    lines: &mut [ContendedLine],
+    find: &mut dyn FnMut(&LineUser, u32, u64) -> Option<AddressedObject>,
+) {
     let mut wanted: BTreeMap<PathBuf, Vec<VariableByte>> = BTreeMap::new();
     let mut used = Vec::new();
     for (number, line) in lines.iter().take(MAX_LINES).enumerate() {
         for (user, (at, access)) in
             line.users.iter().enumerate().flat_map(|(n, u)| u.parts().map(move |p| (n, p)))
         {
-            let address = line.address + at;
-            let Some(object) = find(access.object, address) else { continue };
+            let using = &line.users[user];
+            let address = using.address + at;
+            let Some(object) = find(using, access.object, address) else { continue };
             let Some(offset) = address.checked_sub(object.start) else { continue };
             let byte = object.variable.as_ref().map(|(path, variable)| {
                 let byte = VariableByte { variable: *variable, offset };

@@ -1,11 +1,30 @@
 //! What makes the objects of several processes one: the same shared memory, the same variable, the same line that allocates.
 
 use crate::objects::ObjectOrigin;
+use numakit_sampling::process::{MemoryKind, ProcessMapping};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::TaskDir;
 
 /// A file: its device and inode.
 pub type FileId = ((u32, u32), u64);
+
+/// Where an address is in the file, or in what the kernel has in its place, whose memory processes share. `None` for memory of
+/// one process, and for memory of devices and of the kernel's own kinds of files, all of which may have one inode.
+pub fn shared_offset(mapping: &ProcessMapping, address: u64) -> Option<(FileId, u64)> {
+    let name = &mapping.name;
+    let is_path = name.starts_with('/') && !name.starts_with("/dev/") || name.starts_with("/dev/hugepages/");
+    // The first memory of System V has the number 0.
+    let is_file = is_path && mapping.file.1 != 0 || is_memory(name);
+    let is_shared = mapping.kind == MemoryKind::Shared && is_file;
+    let offset = address.checked_sub(mapping.range.start)?.checked_add(mapping.offset)?;
+    is_shared.then_some((mapping.file, offset))
+}
+
+/// Whether a shared mapping has this name because no file on a disk is behind it: anonymous, of System V, of `memfd_create`
+/// or of `shm_open`.
+pub fn is_memory(name: &str) -> bool {
+    ["/dev/zero (deleted)", "/SYSV", "/memfd:", "/dev/shm/"].iter().any(|start| name.starts_with(start))
+}
 
 /// Processes between a process and the first one of its program, at most.
 const MAX_DEPTH: usize = 64;
@@ -58,6 +77,7 @@ impl StartedProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_sampling::process::parse_mappings;
     use numakit_sys::root::FileTree;
 
     fn process(tree: &mut FileTree, pid: u32, parent: u32, program: &str, arguments: &str) {
@@ -65,6 +85,24 @@ mod tests {
         tree.file(&format!("/proc/{pid}/stat"), format!("{pid} (x) S {parent} {zeros}\n"));
         tree.symlink(&format!("/proc/{pid}/exe"), program);
         tree.file(&format!("/proc/{pid}/cmdline"), arguments);
+    }
+
+    #[test]
+    fn shared_memory_has_one_place_and_devices_have_none() {
+        let of = |line: &str| shared_offset(&parse_mappings(line)[0], 0x7000_1040);
+        let file = Some((((0, 1), 9), 0x3040));
+        assert_eq!(of("70000000-70100000 rw-s 00002000 00:01 9 /dev/zero (deleted)\n"), file);
+        assert_eq!(of("70001000-70100000 rw-s 00003000 00:01 9 /dev/shm/counters\n"), file);
+        assert_eq!(of("70000000-70100000 rw-s 00002000 00:01 9 /var/lib/db/index\n"), file);
+        assert_eq!(
+            of("70000000-70100000 rw-s 00000000 00:01 0 /SYSV00000000\n"),
+            Some((((0, 1), 0), 0x1040))
+        );
+        for other in ["/dev/nvidia0", "anon_inode:[io_uring]", "anon_inode:[perf_event]"] {
+            assert_eq!(of(&format!("70000000-70100000 rw-s 00000000 00:0e 9 {other}\n")), None, "{other}");
+        }
+        assert_eq!(of("70000000-70100000 rw-p 00000000 08:01 9 /var/lib/db/index\n"), None);
+        assert_eq!(of("70000000-70100000 rw-p 00000000 00:00 0\n"), None);
     }
 
     #[test]

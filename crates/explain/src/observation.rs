@@ -56,6 +56,17 @@ pub struct ObservedAccess {
     pub home: Option<u32>,
     /// What the memory is used for.
     pub part: MemoryPart,
+    /// The line of memory that processes share, whichever process uses it; `None` for memory of one process.
+    pub shared: Option<SharedLine>,
+}
+
+/// A line of memory that processes share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SharedLine {
+    /// What the kernel has in place of a file, by a number of its own.
+    pub file: u32,
+    /// The offset in the file, divided by the size of a line.
+    pub line: u64,
 }
 
 /// What memory of a process is used for.

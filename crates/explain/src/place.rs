@@ -3,7 +3,7 @@
 use crate::caches::CacheSizes;
 use crate::contended::{ContendedLine, LineKey};
 use crate::footprint::{Footprint, Repeats};
-use crate::observation::{LINE, Observation, ObservedAccess, Waited};
+use crate::observation::{Observation, ObservedAccess, Waited};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
@@ -66,13 +66,13 @@ impl Places {
         caches: CacheSizes,
         sizes: &HashMap<u32, u64>,
     ) -> Self {
-        let contended: HashSet<LineKey> = contended
-            .iter()
-            .map(|line| LineKey { process: line.process, line: line.address / LINE })
-            .collect();
+        let contended: HashSet<LineKey> = contended.iter().map(|line| line.key).collect();
+        let is_contended = |process, access| {
+            LineKey::of(process, access).is_some_and(|line: LineKey| contended.contains(&line))
+        };
         let mut threads: HashMap<(u32, u32), Footprint> = HashMap::new();
         for (at, access, line) in lines(observations) {
-            if !contended.contains(&LineKey { process: at.process, line }) {
+            if !is_contended(at.process, access) {
                 threads.entry((at.thread, access.object)).or_default().add(line);
             }
         }
@@ -96,9 +96,7 @@ impl Places {
             Waited::Unknown => return TimePlace::Unknown,
             Waited::Memory(access) => access,
         };
-        if let Some(line) = access.line()
-            && self.contended.contains(&LineKey { process: at.process, line })
-        {
+        if LineKey::of(at.process, access).is_some_and(|line| self.contended.contains(&line)) {
             return TimePlace::Contended;
         }
         match self.fit(at, access) {
@@ -147,7 +145,7 @@ fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::MemoryPart;
+    use crate::observation::{LINE, MemoryPart};
     use numakit_sampling::operand::{AccessKind, RecoveryRule};
 
     const CACHES: CacheSizes = CacheSizes { private: 2 << 20, last_level: 32 << 20 };
@@ -177,6 +175,7 @@ mod tests {
                 object,
                 home,
                 part: MemoryPart::Heap,
+                shared: None,
             }),
         };
         (0..count).map(&mut one).collect()

@@ -3,7 +3,7 @@
 mod identity;
 
 use crate::collector::FoundAs;
-use crate::identity::FileId;
+use crate::identity::{FileId, is_memory};
 use crate::objects::{
     AllocatingThread, DifferingCalls, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SHARED_MMAP,
     SiteBlocks, SiteCallers, SmallBlocks,
@@ -477,12 +477,6 @@ fn by_address(start: u64) -> ObjectOrigin {
 fn overlapping(mappings: &[(Range<u64>, ObjectOrigin)], range: &Range<u64>) -> Option<ObjectOrigin> {
     let first = mappings.partition_point(|(other, _)| other.end <= range.start);
     mappings.get(first).filter(|(other, _)| other.start < range.end).map(|(_, origin)| origin.clone())
-}
-
-/// Whether a shared mapping has this name because no file on a disk is behind it: anonymous, of System V, of `memfd_create`
-/// or of `shm_open`.
-fn is_memory(name: &str) -> bool {
-    ["/dev/zero (deleted)", "/SYSV", "/memfd:", "/dev/shm/"].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether `mmap` was asked for memory, and not for a file, that processes share.

@@ -6,7 +6,7 @@ mod logged;
 use crate::code::{CodeName, CodeNames};
 use crate::collector::{FoundAs, FoundObject, ObservedProcesses};
 use crate::fields::AddressedObject;
-use crate::identity::{ObjectIdentity, StartedProgram};
+use crate::identity::{self, ObjectIdentity, StartedProgram};
 use crate::malloc_memory::is_of_malloc;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
@@ -240,12 +240,21 @@ impl Processes {
         }
     }
 
-    /// The variable or block, of those that were found, that has an address.
+    /// The variable, block or shared memory, of those that were found, that has an address.
     pub fn addressed(&mut self, pid: u32, object: ObjectId, address: u64) -> Option<AddressedObject> {
+        self.know(pid, address);
+        let open = self.open.get(&pid).and_then(Option::as_ref);
+        let mapping = open.and_then(|process| process.mapping(address));
         let objects = self.objects.get(&pid)?;
         let is_block = match &objects.row(object)?.origin {
             ObjectOrigin::Variable { .. } => false,
             ObjectOrigin::Allocated { .. } => true,
+            ObjectOrigin::SharedMemory { .. } | ObjectOrigin::File { .. } => {
+                // Offsets in the file are the same in each process.
+                let (_, offset) = identity::shared_offset(mapping?, address)?;
+                let (start, name) = (address.checked_sub(offset)?, self.object_name(pid, object)?);
+                return Some(AddressedObject { name, start, variable: None });
+            }
             _ => return None,
         };
         let (start, variable) = (objects.start(object, address)?, objects.variable_in_file(object));

@@ -154,7 +154,8 @@ mod tests {
         touched.add(7, 0x40_0000, FaultingThread { thread: 99, node: Some(0), chain: 0 });
         let at = |thread, address| {
             let (kind, rule, part) = (AccessKind::Load, RecoveryRule::Direct, MemoryPart::Heap);
-            let access = ObservedAccess { address, size: 8, kind, rule, object: 0, home: Some(0), part };
+            let access =
+                ObservedAccess { address, size: 8, kind, rule, object: 0, home: Some(0), part, shared: None };
             let (waited, cpu_node) = (Waited::Memory(access), Some(0));
             Observation { thread, process: 0, time: 1, weight: 5, cpu_node, instruction: 4, waited, chain: 0 }
         };

@@ -142,6 +142,7 @@ mod tests {
                 object: home,
                 home: Some(home),
                 part,
+                shared: None,
             }),
         }
     }

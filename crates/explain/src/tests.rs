@@ -38,6 +38,7 @@ fn reading(thread: u32, count: u64, home: Option<u32>, instruction: u64) -> Vec<
             object: home.unwrap_or(9),
             home,
             part: crate::observation::MemoryPart::Heap,
+            shared: None,
         }),
     };
     (0..count).map(one).collect()

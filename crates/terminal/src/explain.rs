@@ -181,7 +181,7 @@ fn contended(JudgedReport { report, objects, .. }: &JudgedReport, line: &Contend
         percent(share)
     );
     for user in line.users.iter().take(MAX_USERS) {
-        _ = writeln!(out, "  {}", user_line(report, user));
+        _ = writeln!(out, "  {}", user_line(report, user, line.processes.len() > 1));
     }
     if line.users.len() > MAX_USERS {
         _ = writeln!(out, "  {} more threads", line.users.len() - MAX_USERS);
@@ -189,11 +189,15 @@ fn contended(JudgedReport { report, objects, .. }: &JudgedReport, line: &Contend
     out
 }
 
-fn user_line(report: &ExplainReport, user: &LineUser) -> String {
-    let thread = report
-        .threads_sampled
-        .get(user.thread as usize)
-        .map_or_else(|| "thread".to_owned(), |thread| format!("thread {} ({})", thread.tid, thread.name));
+/// How a thread uses a line; threads of several processes have their process.
+fn user_line(report: &ExplainReport, user: &LineUser, has_processes: bool) -> String {
+    let thread = report.threads_sampled.get(user.thread as usize).map_or_else(
+        || "thread".to_owned(),
+        |thread| {
+            let process = if has_processes { format!(" of process {}", thread.pid) } else { String::new() };
+            format!("thread {}{process} ({})", thread.tid, thread.name)
+        },
+    );
     let nodes: Vec<String> = user.nodes.iter().map(u32::to_string).collect();
     let on = if nodes.is_empty() { String::new() } else { format!(" on node {}", nodes.join(", ")) };
     let offsets = user.offsets.iter().map(|(offset, count)| format!("{offset} ({count})"));

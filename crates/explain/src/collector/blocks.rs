@@ -125,7 +125,8 @@ mod tests {
 
     fn at(object: u32, instruction: u64, chain: u32) -> Observation {
         let (kind, rule, part) = (AccessKind::Load, RecoveryRule::Direct, MemoryPart::Heap);
-        let access = ObservedAccess { address: 64, size: 8, kind, rule, object, home: None, part };
+        let access =
+            ObservedAccess { address: 64, size: 8, kind, rule, object, home: None, part, shared: None };
         let waited = Waited::Memory(access);
         Observation { thread: 0, process: 0, time: 0, weight: 5, cpu_node: None, instruction, waited, chain }
     }

@@ -2,9 +2,10 @@
 
 use super::{Explainer, memory_nodes};
 use crate::chain_names::ChainNames;
+use crate::collector::Collector;
 use crate::cpu_waits::CpuWaits;
 use crate::explained::{ObjectContext, ObjectTouch};
-use crate::fields;
+use crate::fields::{self, AddressedObject};
 use crate::first_touch::{FirstTouch, TouchEvidence};
 use crate::flame::{FlameGraph, FlameUnit};
 use crate::hint_faults::HintFaults;
@@ -13,6 +14,7 @@ use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::objects::ObjectKind;
 use crate::observation::Observation;
+use crate::processes::Processes;
 use crate::projection::{self, ProjectedMachine, Projection};
 use crate::remote_costs::RemoteCosts;
 use crate::report::{
@@ -127,10 +129,9 @@ impl Explainer {
     /// Names the fields that threads use of contended lines.
     fn name_fields(&mut self, explanation: &mut Explanation) {
         let Self { collector, processes, .. } = self;
-        fields::name(&mut explanation.lines, &mut |place, address| {
-            collector
-                .listed(place)
-                .find_map(|(process, object)| processes.addressed(process, object, address))
+        let pids: Vec<u32> = processes.numbers();
+        fields::name(&mut explanation.lines, &mut |user, place, address| {
+            addressed(collector, processes, (pids.get(user.process as usize), place), address)
         });
     }
 
@@ -157,6 +158,7 @@ impl Explainer {
         explanation.complete_objects(&hinted);
         let objects = self.collector.sampled_objects(&mut self.processes);
         explanation.explain_objects(&ObjectContext {
+            pids: self.processes.numbers(),
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
             mallocs: self.mallocs(&objects),
             huge_page_setting: Setting::read(&SysRoot::host()),
@@ -394,6 +396,17 @@ impl Explainer {
             projected: projection,
         }
     }
+}
+
+/// The object at a place of the list, as the process with this number has it at an address.
+fn addressed(
+    collector: &Collector,
+    processes: &mut Processes,
+    (pid, place): (Option<&u32>, u32),
+    address: u64,
+) -> Option<AddressedObject> {
+    let mut own = collector.listed(place).filter(|(process, _)| Some(process) == pid);
+    own.find_map(|(process, object)| processes.addressed(process, object, address))
 }
 
 /// The command line that started a process, as it can be typed again; `None` if the process has ended, has replaced it by a

@@ -23,6 +23,7 @@ fn load(thread: u32, time: u64, cpu_node: u32, page: u64, home: u32) -> (Observa
         object: 3,
         home: Some(home),
         part: MemoryPart::Heap,
+        shared: None,
     };
     let (cpu, waited) = (Some(cpu_node), Waited::Memory(access));
     let time = time * 1_000_000;

@@ -116,6 +116,12 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
     }
 }
 
+/// The processes that contend for a line of it, if these are several.
+pub(super) fn processes_of_line(e: &ObjectCase<'_>) -> Option<String> {
+    let numbers: Vec<String> = e.facts.line_processes.iter().map(u32::to_string).collect();
+    (numbers.len() > 1).then(|| some(&numbers))
+}
+
 /// Against contended lines.
 pub(super) fn contention(e: &ObjectCase<'_>) -> String {
     let fields = some(&e.facts.fields);

@@ -30,7 +30,13 @@ pub(crate) const CONTENDED_LINES: Rule =
     rule("contended-lines", "most of its time is at lines that several threads change", |e| {
         let times = e.used.time;
         (times.contended > 0 && times.contended * 2 > times.outside()).then(|| {
-            e.draft("several threads change the same lines of it", remedy::contention(e), Gain::Contention)
+            let says = match remedy::processes_of_line(e) {
+                Some(processes) => {
+                    format!("threads of the processes {processes} change the same lines of it")
+                }
+                None => "several threads change the same lines of it".to_owned(),
+            };
+            e.draft(says, remedy::contention(e), Gain::Contention)
         })
     });
 

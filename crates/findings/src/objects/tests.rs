@@ -234,6 +234,12 @@ fn contended_lines_cost_their_time_and_their_fields_are_named() {
         change(Sharing::False, 5).starts_with("Pad or align table[0].hits, table[1].hits, a and 2 more so")
     );
     assert!(change(Sharing::Lock, 1).ends_with("the threads share table[0].hits"));
+    let says = |pids: &[u32]| {
+        let change = |e: &mut ExplainedObject| e.facts.line_processes = pids.to_vec();
+        judged(&used, ObjectKind::SharedMemory, change).unwrap().says
+    };
+    assert_eq!(says(&[11]), "several threads change the same lines of it");
+    assert_eq!(says(&[11, 12]), "threads of the processes 11 and 12 change the same lines of it");
 }
 
 #[test]

@@ -2,6 +2,7 @@ use super::*;
 use numakit_explain::FlameGraphs;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
+use numakit_explain::contended::LineKey;
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::flame::ChainValues;
 use numakit_explain::object_use::NodeShare;
@@ -32,7 +33,7 @@ fn code(function: &str, line: Option<u32>, near: u64, far: u64) -> CodeTime {
 }
 
 fn user(thread: u32, offset: u64, loads: u64, stores: u64, atomics: u64) -> LineUser {
-    let mut user = LineUser::new(thread);
+    let mut user = LineUser::new(thread, thread, 0x7000);
     user.nodes = BTreeSet::from([thread]);
     user.offsets = BTreeMap::from([(offset, loads + stores)]);
     (user.loads, user.stores, user.atomics) = (loads, stores, atomics);
@@ -93,7 +94,9 @@ fn finding() -> Finding {
 
 fn line() -> ContendedLine {
     ContendedLine {
+        key: LineKey::Own { process: 0, line: 0x7000 / 64 },
         process: 0,
+        processes: BTreeSet::from([0]),
         address: 0x7000,
         object: 0,
         home: Some(0),
@@ -208,6 +211,17 @@ fn what_several_processes_use_is_one_row_with_their_number() {
     let words: Vec<&str> = lines.take(4).map(|line| line[column..column + 23].trim()).collect();
     assert_eq!(words, ["2 x server", "sh 13", "2 processes", "14"]);
     assert!(shown.contains("\n4 processes, 1 began meanwhile\n"), "{shown}");
+}
+
+#[test]
+fn threads_of_a_line_have_their_process_if_these_are_several() {
+    let mut report = report();
+    assert!(!text(&report, 10).contains("of process"));
+    report.report.explanation.lines[0].processes = BTreeSet::from([0, 1]);
+    report.report.threads_sampled[1].pid = 12;
+    let shown = text(&report, 10);
+    let users: Vec<&str> = shown.lines().filter(|line| line.contains(" of process ")).collect();
+    assert!(users.len() == 2 && users[1].contains(" of process 12 "), "{shown}");
 }
 
 #[test]
