@@ -1,6 +1,6 @@
 //! Programs and libraries: debug information and unwind tables.
 
-use numakit_explain::member_path::{self, VariableByte};
+use numakit_explain::member_path::{self, VariableByte, layout};
 use numakit_sampling::StackPiece;
 use numakit_sampling::call_chains::{self, MAX_FRAMES};
 use numakit_sys::registers::{STACK_POINTER, UserRegisters};
@@ -21,6 +21,9 @@ pub fn members(mut input: &[u8]) -> bool {
     let other = VariableByte { offset: byte.offset / 2, ..byte };
     let found = member_path::of_elf(input, &[byte, other]);
     assert!(found.keys().all(|found| *found == byte || *found == other));
+    let layouts = layout::of_elf(input, &[byte.variable]);
+    assert!(layouts.iter().all(|(variable, layout)| *variable == byte.variable && layout.element > 0));
+    assert!(layouts.values().all(|layout| layout.member(byte.offset).is_none_or(|member| member.size > 0)));
     !found.is_empty()
 }
 

@@ -6,6 +6,7 @@ use crate::explanation::{Explanation, NodeTime};
 use crate::fields;
 use crate::first_touch::TouchEvidence;
 use crate::hint_faults::{self, ObjectHintFaults};
+use crate::members::ObjectMembers;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
@@ -68,6 +69,8 @@ pub struct ExplainedObject {
     pub first_touch: Vec<ObjectTouch>,
     /// The code that uses it. The code with most time comes first.
     pub used_by: Vec<CodeShare>,
+    /// The members of a structure that samples accessed, where the object's type is known.
+    pub members: Option<ObjectMembers>,
     /// What rules need to judge the object, beside all that.
     #[serde(skip)]
     pub facts: ObjectFacts,
@@ -113,6 +116,8 @@ pub struct ObjectContext<'a> {
     pub walks: &'a HashMap<u32, MemoryWalk>,
     /// The parts of their memory in huge pages, by their places.
     pub huge_pages: BTreeMap<u32, f64>,
+    /// The members of the objects, by their places.
+    pub members: BTreeMap<u32, ObjectMembers>,
     /// What hint faults show of the objects, by their places.
     pub hint_faults: BTreeMap<u32, ObjectHintFaults>,
     /// What binds most of the objects' memory, by their places.
@@ -232,6 +237,7 @@ fn explained(
             None => touched_by_homes(used, object).into_iter().collect(),
         },
         used_by: used.used_by.iter().map(code).collect(),
+        members: context.members.get(&used.object).cloned(),
         facts: ObjectFacts {
             used: used.clone(),
             walk: context.walks.get(&used.object).cloned(),

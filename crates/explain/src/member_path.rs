@@ -1,5 +1,7 @@
 //! The member of a variable at an offset, such as `[3].hits`, by the variable's type in the debug information of its file.
 
+pub mod layout;
+
 use crate::debug_file;
 use addr2line::gimli::{
     self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, Operation, RunTimeEndian, SectionId,
@@ -25,6 +27,8 @@ const RUST_CELLS: [&str; 5] = ["Atomic", "UnsafeCell", "Cell", "Mutex<", "RwLock
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
+/// Called with a variable and its address; false: it needs no more of them.
+type Look<'f> = dyn for<'a> FnMut(&Types<'a, '_>, &Entry<'a>, u64) -> bool + 'f;
 
 /// A byte of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,14 +52,26 @@ pub fn of_file(path: &Path, wanted: &[VariableByte]) -> HashMap<VariableByte, St
 /// The same members as [`of_file`], from the content of a file.
 pub fn of_elf<'a>(data: impl ReadRef<'a>, wanted: &[VariableByte]) -> HashMap<VariableByte, String> {
     let mut found = HashMap::new();
+    each_variable(data, &mut |types, entry, address| {
+        for byte in wanted.iter().filter(|byte| byte.variable == address) {
+            if let Some(members) = types.of_variable(entry, byte.offset) {
+                found.entry(*byte).or_insert(members);
+            }
+        }
+        found.len() < wanted.len()
+    });
+    found
+}
+
+/// Calls `look` with each variable of the content of a file and its address, until that returns false or the file is damaged.
+fn each_variable<'a>(data: impl ReadRef<'a>, look: &mut Look<'_>) {
     // A damaged file has no members.
     _ = object::File::parse(data).ok().and_then(|elf| {
         let debug = elf.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".debug_")));
         let bytes = debug.map(|section| section.size()).fold(0, u64::saturating_add);
         let dwarf = if bytes <= MAX_BYTES { sections(&elf) } else { None }?;
-        find(&dwarf, wanted, &mut found).ok()
+        go_through(&dwarf, look).ok()
     });
-    found
 }
 
 fn sections<'a, R: ReadRef<'a>>(elf: &object::File<'a, R>) -> Option<Dwarf<Slice<'a>>> {
@@ -68,12 +84,8 @@ fn sections<'a, R: ReadRef<'a>>(elf: &object::File<'a, R>) -> Option<Dwarf<Slice
     Dwarf::load(section).ok()
 }
 
-/// Goes through all entries once and looks into the variables that are wanted.
-fn find(
-    dwarf: &Dwarf<Slice<'_>>,
-    wanted: &[VariableByte],
-    found: &mut HashMap<VariableByte, String>,
-) -> gimli::Result<()> {
+/// Goes through all entries once.
+fn go_through(dwarf: &Dwarf<Slice<'_>>, look: &mut Look<'_>) -> gimli::Result<()> {
     let (mut units, mut left) = (dwarf.units(), MAX_ENTRIES);
     while let Some(header) = units.next()? {
         let unit = dwarf.unit(header)?;
@@ -81,14 +93,13 @@ fn find(
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             left -= 1;
-            if left == 0 || found.len() == wanted.len() {
+            if left == 0 {
                 return Ok(());
             }
-            let Some(address) = types.address(entry) else { continue };
-            for byte in wanted.iter().filter(|byte| byte.variable == address) {
-                if let Some(members) = types.of_variable(entry, byte.offset) {
-                    found.entry(*byte).or_insert(members);
-                }
+            if let Some(address) = types.address(entry)
+                && !look(&types, entry, address)
+            {
+                return Ok(());
             }
         }
     }
@@ -119,14 +130,19 @@ impl<'a> Types<'a, '_> {
         operations.next().ok()?.is_none().then_some(address)
     }
 
-    /// The member of a variable; its type may be at its declaration.
+    /// The member of a variable.
     fn of_variable(&self, entry: &Entry<'a>, offset: u64) -> Option<String> {
+        let mut members = String::new();
+        self.member(self.type_of(entry)?, offset, &mut members, MAX_DEPTH)?;
+        Some(members)
+    }
+
+    /// The type of a variable, which may be at its declaration.
+    fn type_of(&self, entry: &Entry<'a>) -> Option<UnitOffset> {
         let mut entry = entry.clone();
         for _ in 0..MAX_DEPTH {
             if let Some(of_type) = unit_offset(&entry, gimli::DW_AT_type) {
-                let mut members = String::new();
-                self.member(of_type, offset, &mut members, MAX_DEPTH)?;
-                return Some(members);
+                return Some(of_type);
             }
             let origin = [gimli::DW_AT_specification, gimli::DW_AT_abstract_origin];
             entry = self.unit.entry(origin.iter().find_map(|name| unit_offset(&entry, *name))?).ok()?;
@@ -171,8 +187,6 @@ impl<'a> Types<'a, '_> {
                 here.push((self.name(&child), of_type, offset - begin));
             }
         }
-        // Names of the compiler and of its library say nothing to a user.
-        let is_reserved = |name: &str| name.starts_with("__") || name.starts_with("_M_");
         if here.iter().any(|(name, ..)| name.as_deref().is_some_and(is_reserved)) {
             return Some(());
         }
@@ -277,6 +291,11 @@ fn unit_offset(entry: &Entry<'_>, name: gimli::DwAt) -> Option<UnitOffset> {
         AttributeValue::UnitRef(offset) => Some(offset),
         _ => None,
     }
+}
+
+/// Names of the compiler and of its library say nothing to a user.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with("__") || name.starts_with("_M_")
 }
 
 /// Where a member begins; `None` for one that is a variable of its own.

@@ -375,7 +375,7 @@ impl ProcessObjects {
 }
 
 /// The path by which this program reaches a path of the process.
-fn inside(root: &Path, path: &str) -> PathBuf {
+pub(crate) fn inside(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }
 

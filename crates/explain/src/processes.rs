@@ -10,7 +10,7 @@ use crate::identity::{self, ObjectIdentity, StartedProgram};
 use crate::malloc_memory::is_of_malloc;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
-use crate::process_objects::ProcessObjects;
+use crate::process_objects::{ProcessObjects, inside};
 use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::symbols::Symbols;
 use crate::variables::VariableFiles;
@@ -23,12 +23,12 @@ use numakit_sampling::pages::{PageNodes, PagePlace};
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
 use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::allocation_log::{AllocationRecord, BlockSites, LogThreshold};
-use numakit_sys::file::text_of_process;
+use numakit_sys::file::{text_named_by_program, text_of_process};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::syscall::BlockedPlace;
 use numakit_sys::registers::UserRegisters;
 use numakit_sys::{SysRoot, clock};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,6 +55,8 @@ pub struct Processes {
     code: HashMap<u32, Vec<CodePiece>>,
     /// Ranges in which code was replaced, until the decoder has forgotten them.
     changed: HashMap<u32, Vec<Range<u64>>>,
+    /// Where the processes see their files, and who runs them.
+    views: BTreeMap<u32, (PathBuf, u32)>,
     pages: PageNodes,
     node_of_cpu: HashMap<u32, u32>,
     symbols: Symbols,
@@ -113,6 +115,7 @@ impl Processes {
             next_place: 0,
             code: HashMap::new(),
             changed: HashMap::new(),
+            views: BTreeMap::new(),
             pages: PageNodes::new(&SysRoot::host(), &with_memory),
             node_of_cpu: topology.nodes.iter().flat_map(cpus).collect(),
             symbols: Symbols::default(),
@@ -168,8 +171,13 @@ impl Processes {
 
     /// Notes code of a process: at its first sample, and when it maps more.
     fn process(&mut self, pid: u32) -> Option<&mut ObservedProcess> {
-        let Self { open, code, .. } = self;
+        let Self { open, code, views, .. } = self;
         let process = open.entry(pid).or_insert_with(|| {
+            // A process that has ended has neither.
+            let status = TaskDir::of(&SysRoot::host(), pid).status().ok();
+            if let Some(user) = status.and_then(|status| status.users().first().copied()) {
+                views.insert(pid, (root_of(pid), user));
+            }
             let process = ObservedProcess::open(pid).ok();
             note_code(code.entry(pid).or_default(), pid, process.as_ref());
             process
@@ -263,6 +271,25 @@ impl Processes {
         Some(AddressedObject { name, start, variable })
     }
 
+    /// The text of a source file that debug information of a program names, or why there is none: as the first of the
+    /// processes sees it that can.
+    pub fn source(&self, file: &str) -> Result<String, String> {
+        if !file.starts_with('/') {
+            return Err(
+                "its path is relative, and the folder in which it was compiled is not known".to_owned()
+            );
+        }
+        let mut why = None;
+        let mut tried = BTreeSet::new();
+        for (root, user) in self.views.values().filter(|view| tried.insert(*view)) {
+            match text_named_by_program(&inside(root, file), *user, MAX_SOURCE) {
+                Ok(text) => return Ok(text),
+                Err(error) => _ = why.get_or_insert_with(|| error.to_string()),
+            }
+        }
+        Err(why.unwrap_or_else(|| "its process had ended before it was looked at".to_owned()))
+    }
+
     /// The processes that were seen.
     pub fn numbers(&self) -> Vec<u32> {
         self.known.values().copied().collect()
@@ -283,6 +310,7 @@ impl Processes {
         self.open.remove(&pid);
         self.code.remove(&pid);
         self.maps.remove(&pid);
+        self.views.remove(&pid);
         self.objects.remove(&pid);
         self.programs.remove(&pid);
         self.changed.remove(&pid);
@@ -310,6 +338,9 @@ const LARGE: u64 = 1 << 20;
 
 /// A map of compiled code with more bytes is not read: a million functions have some 60 MiB.
 const MAX_MAP: u64 = 256 << 20;
+
+/// A source file with more bytes is not read.
+const MAX_SOURCE: u64 = 16 << 20;
 
 /// Adds code that is not noted yet.
 fn note_code(code: &mut Vec<CodePiece>, pid: u32, process: Option<&ObservedProcess>) {

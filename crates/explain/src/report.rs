@@ -9,6 +9,7 @@ use crate::hint_faults::HintFaultCounts;
 use crate::objects::{BlockOrigins, ObjectKind};
 use crate::projection::Projection;
 use crate::remote_costs::RemoteCosts;
+use crate::sources::AnnotatedSource;
 use serde::{Deserialize, Serialize};
 
 /// What samples of this machine mean.
@@ -124,6 +125,8 @@ pub struct ExplainReport {
     pub hint_faults: Option<HintFaultCounts>,
     /// Flame graphs.
     pub flame: FlameGraphs,
+    /// The source lines of the functions with most time; empty until the observation has ended.
+    pub sources: Vec<AnnotatedSource>,
 }
 
 /// What an observation found, before rules judge it.

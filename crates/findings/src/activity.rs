@@ -6,6 +6,7 @@ use numakit_explain::account::ThreadTimes;
 use numakit_explain::code::CodeName;
 use numakit_explain::waits::WaitTime;
 use numakit_explain::{Explanation, TimeShares};
+use serde::Serialize;
 
 /// A part of CPU time that dominates.
 const MOST: f64 = 0.5;
@@ -18,7 +19,8 @@ const NAMED_WAIT: f64 = 0.1;
 const MAX_WAITS: usize = 3;
 
 /// What CPU time is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TimePart {
     /// Arithmetic.
     Computing,
@@ -35,7 +37,7 @@ pub enum TimePart {
 }
 
 /// What a program does.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProgramActivity<'a> {
     /// How many threads it has.
     pub threads: usize,

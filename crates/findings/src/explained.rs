@@ -1,5 +1,6 @@
 //! The answer of an observation, judged: each object with the finding about it, and all findings in one list.
 
+use crate::activity::ProgramActivity;
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::objects;
 use crate::rules::{self, RuleKind};
@@ -14,10 +15,9 @@ use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 
 /// The content of a result file.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct JudgedReport {
     /// All that was observed, except the objects.
-    #[serde(flatten)]
     pub report: ExplainReport,
     /// The objects. Those with a finding come first, and other values name them by their place here.
     pub objects: Vec<JudgedObject>,
@@ -25,6 +25,25 @@ pub struct JudgedReport {
     pub findings: Vec<Finding>,
     /// What the run would be on another machine, if the user asked for that.
     pub projected: Option<JudgedProjection>,
+}
+
+impl Serialize for JudgedReport {
+    /// Serializes it with what the program does: `activity`, and `too_few_samples`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Keys<'a> {
+            #[serde(flatten)]
+            report: &'a ExplainReport,
+            objects: &'a [JudgedObject],
+            findings: &'a [Finding],
+            projected: &'a Option<JudgedProjection>,
+            activity: ProgramActivity<'a>,
+            too_few_samples: Option<String>,
+        }
+        let Self { report, objects, findings, projected } = self;
+        let (activity, too_few_samples) = (self.activity(), self.too_few_samples());
+        Keys { report, objects, findings, projected, activity, too_few_samples }.serialize(serializer)
+    }
 }
 
 /// What the same run would be on another machine.

@@ -50,6 +50,23 @@ pub fn text_of_process(path: &Path, process: u32, most: u64) -> io::Result<Strin
     bounded_text(file, most)
 }
 
+/// Reads a text that a program names which a user of this number runs, such as one of its source files, of at most `most`
+/// bytes. Everybody may read the file, or it belongs to that user: else the program would make whoever observes it show what
+/// its user may not read. This never waits, as [`open_to_read`] does not.
+pub fn text_named_by_program(path: &Path, user: u32, most: u64) -> io::Result<String> {
+    const OTHERS: u32 = 0o004;
+    let file = open_to_read(path)?;
+    let data = file.metadata()?;
+    if user != 0 && data.uid() != user && data.mode() & OTHERS == 0 {
+        let why = format!(
+            "it belongs to user {}, and user {user}, who runs the program, may not read it",
+            data.uid()
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    bounded_text(file, most)
+}
+
 /// Reads a text that a user or a variable of the environment names, of at most `most` bytes. Never waits, as [`open_to_read`].
 pub fn named_text(path: &Path, most: u64) -> io::Result<String> {
     bounded_text(open_to_read(path)?, most)
@@ -278,6 +295,26 @@ mod tests {
             assert!(error.to_string().ends_with("and not a regular file"), "{error}");
         }
         std::fs::remove_file(&link).unwrap();
+    }
+
+    #[test]
+    fn a_program_names_no_text_that_its_user_may_not_read() {
+        let path = scratch("named");
+        let own = rustix::process::geteuid().as_raw();
+        let other = own + 1000;
+        for (mode, user, is_shown) in
+            [(0o644, own, true), (0o600, own, true), (0o644, other, true), (0o640, other, false)]
+        {
+            create_atomically(&path, b"int x;\n", mode).unwrap();
+            let text = text_named_by_program(&path, user, 100);
+            assert_eq!(text.is_ok(), is_shown, "{mode:o} {user}: {text:?}");
+            std::fs::remove_file(&path).unwrap();
+        }
+        create_atomically(&path, &[b'x'; 101], 0o644).unwrap();
+        let error = text_named_by_program(&path, own, 100).unwrap_err();
+        assert_eq!(error.to_string(), "it has 101 bytes, of which at most 100 are read");
+        std::fs::remove_file(&path).unwrap();
+        assert!(text_named_by_program(Path::new("/dev/zero"), own, 100).is_err());
     }
 
     #[test]

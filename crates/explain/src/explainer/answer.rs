@@ -10,6 +10,7 @@ use crate::first_touch::{FirstTouch, TouchEvidence};
 use crate::flame::{FlameGraph, FlameUnit};
 use crate::hint_faults::HintFaults;
 use crate::hint_windows::HintWindows;
+use crate::members::{self, ObjectMembers};
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::objects::ObjectKind;
@@ -21,6 +22,7 @@ use crate::report::{
     ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread, SeenProcess,
 };
 use crate::runtime::MallocLibrary;
+use crate::sources;
 use crate::spins::{self, Spins};
 use crate::waits::{ThreadWaits, WaitScene};
 use crate::{ExplainedObject, Explanation, SampledObject, Surveyed};
@@ -135,6 +137,18 @@ impl Explainer {
         });
     }
 
+    /// The members of the objects that samples accessed, once the observation has ended.
+    fn members(&mut self, complete: bool) -> BTreeMap<u32, ObjectMembers> {
+        if !complete {
+            return BTreeMap::new();
+        }
+        let Self { collector, processes, .. } = self;
+        let pids: Vec<u32> = processes.numbers();
+        members::of(&collector.observations, &mut |process, place, address| {
+            addressed(collector, processes, (pids.get(process as usize), place), address)
+        })
+    }
+
     /// What the command and its descendants used; `None` as long as the command runs.
     fn ended_usage(&self, complete: bool) -> Option<EndedUsage> {
         let now = clock::ended_children();
@@ -151,6 +165,7 @@ impl Explainer {
         &mut self,
         explanation: &mut Explanation,
         bound: BTreeMap<u32, MemoryBinding>,
+        members: BTreeMap<u32, ObjectMembers>,
         hints: &HintFaults,
     ) -> Vec<ExplainedObject> {
         let hinted = hints.objects();
@@ -167,6 +182,7 @@ impl Explainer {
             walks: &self.collector.walks,
             huge_pages,
             bound,
+            members,
             hint_faults: hints.summaries(&hinted),
         })
     }
@@ -224,7 +240,7 @@ impl Explainer {
             sizes: self.collector.sizes(&self.processes),
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
-        let mut objects = self.objects(&mut there, BTreeMap::new(), &HintFaults::default());
+        let mut objects = self.objects(&mut there, BTreeMap::new(), BTreeMap::new(), &HintFaults::default());
         for object in &mut objects {
             let pids = &object.object.processes;
             let node = |thread: u32| pids.iter().find_map(|pid| nodes.get(&(*pid, thread)).copied());
@@ -316,12 +332,12 @@ impl Explainer {
     }
 
     /// The objects, with what hint faults saw of them.
-    fn objects_with_hints(&mut self, explanation: &mut Explanation) -> Vec<ExplainedObject> {
-        let bound = self.bound();
+    fn objects_with_hints(&mut self, explanation: &mut Explanation, complete: bool) -> Vec<ExplainedObject> {
+        let (bound, members) = (self.bound(), self.members(complete));
         let hints = self.hints.take();
         let none = HintFaults::default();
         let seen = hints.as_ref().map_or(&none, |hints| &hints.faults);
-        let objects = self.objects(explanation, bound, seen);
+        let objects = self.objects(explanation, bound, members, seen);
         self.hints = hints;
         objects
     }
@@ -362,7 +378,11 @@ impl Explainer {
         if complete {
             self.name_fields(&mut explanation);
         }
-        let objects = self.objects_with_hints(&mut explanation);
+        let objects = self.objects_with_hints(&mut explanation, complete);
+        let sources = match complete {
+            true => sources::annotate(&explanation.source_lines, &mut |file| self.processes.source(file)),
+            false => Vec::new(),
+        };
         let projection = self.projected_facts(&threads, &explanation);
         let report = ExplainReport {
             version: ExplainReport::VERSION,
@@ -385,6 +405,7 @@ impl Explainer {
             threads_sampled: threads,
             hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
+            sources,
         };
         Explained {
             report,

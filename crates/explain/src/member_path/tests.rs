@@ -86,6 +86,25 @@ fn members_of_rust_end_at_atomics() {
 }
 
 #[test]
+fn layouts_have_the_type_and_the_members_of_an_element() {
+    let Some(program) = compiled("cc", SOURCE, "layouts.c") else { return };
+    let names = ["counters", "lock", "plain", "local"];
+    let variables = names.map(|name| address(&program, name));
+    let mut found = layout::of_file(&program, &variables);
+    let counters = found.remove(&variables[0]).unwrap();
+    assert_eq!((counters.name.as_str(), counters.element), ("struct counter[4]", 48));
+    let members: Vec<(&str, u64, u64)> =
+        counters.members.iter().map(|m| (m.name.as_str(), m.offset, m.size)).collect();
+    assert_eq!(members, [(".hits", 0, 8), (".in", 8, 32), (".f", 40, 4), (".i", 40, 4)]);
+    let name = |offset| counters.member(offset).map(|member| member.name.as_str());
+    assert_eq!([48 * 3 + 7, 48 + 8, 41, 45].map(name), [Some(".hits"), Some(".in"), Some(".f"), None]);
+    let local = found.remove(&variables[3]).unwrap();
+    assert_eq!((local.name.as_str(), local.members[0].name.as_str()), ("struct inner", ".a"));
+    // A number, and what the C library hides.
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
 fn damaged_files_have_fewer_members_and_nothing_else_happens() {
     assert!(of_file(Path::new("/no/such/file"), &[]).is_empty());
     let Some(program) = compiled("cc", SOURCE, "damaged.c") else { return };

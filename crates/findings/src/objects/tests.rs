@@ -76,6 +76,7 @@ fn explained(used: &ObjectUse, object: SampledObject) -> ExplainedObject {
         contended: 0.0,
         hint_faults: None,
         first_touch: Vec::new(),
+        members: None,
         used_by: Vec::new(),
         facts,
     }

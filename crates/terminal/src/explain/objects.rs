@@ -2,6 +2,7 @@
 
 use super::{activity, named, percent};
 use numakit_explain::first_touch::TouchEvidence;
+use numakit_explain::members::{ObjectMembers, UsedMember};
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::{ExplainedObject, ObjectTouch, Regime, SeenProcess};
@@ -16,6 +17,8 @@ const MIN_SHARE: f64 = 0.005;
 /// Nodes with a smaller part are left out, and more than this many are only counted.
 const MIN_NODE: f64 = 0.02;
 const MAX_NODES: usize = 4;
+/// Members that are shown below an object.
+const MAX_MEMBERS: usize = 4;
 /// Nearly all.
 const ALL: f64 = 0.98;
 pub(super) const NAME_WIDTH: usize = 44;
@@ -131,9 +134,28 @@ pub fn table(objects: &[JudgedObject], processes: &[SeenProcess], part: &str, ro
             remote(object),
             finding.as_ref().map_or("-", |finding| finding.rule),
         );
+        object.members.iter().for_each(|members| out.push_str(&members_line(members)));
     }
     shown.iter().for_each(|judged| out.push_str(&verdict(judged)));
     out
+}
+
+/// The members of an object with most of its time, below its row.
+fn members_line(ObjectMembers { r#type, used, .. }: &ObjectMembers) -> String {
+    let member = |UsedMember { name, offset, size, share }: &UsedMember| {
+        format!("{} in {name} (offset {offset}, {size} B)", percent(*share))
+    };
+    let shown: Vec<&UsedMember> =
+        used.iter().filter(|member| member.share >= MIN_SHARE).take(MAX_MEMBERS).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let more = match used.len() - shown.len() {
+        0 => String::new(),
+        more => format!(", {more} more"),
+    };
+    let shown: Vec<String> = shown.into_iter().map(member).collect();
+    format!("    {}: {}{more}\n", r#type, shown.join(", "))
 }
 
 /// `postgres 4711`, `12 x postgres`, or the number of processes of several programs.

@@ -68,6 +68,7 @@ fn object() -> JudgedObject {
             chain: vec!["fill (app.c:12)".to_owned(), "main (app.c:30)".to_owned()],
         }],
         used_by: vec![CodeShare { name: code("sum", Some(7), 0, 0).name, share: 1.0 }],
+        members: None,
         facts: ObjectFacts::default(),
     };
     JudgedObject { object, finding: Some(finding()) }
@@ -168,6 +169,7 @@ fn report() -> JudgedReport {
     };
     let report = ExplainReport {
         flame: FlameGraphs::default(),
+        sources: Vec::new(),
         hint_faults: None,
         version: 1,
         regime: Regime::Precise,
@@ -211,6 +213,21 @@ fn what_several_processes_use_is_one_row_with_their_number() {
     let words: Vec<&str> = lines.take(4).map(|line| line[column..column + 23].trim()).collect();
     assert_eq!(words, ["2 x server", "sh 13", "2 processes", "14"]);
     assert!(shown.contains("\n4 processes, 1 began meanwhile\n"), "{shown}");
+}
+
+#[test]
+fn members_stand_below_the_row_of_their_object() {
+    use numakit_explain::members::{ObjectMembers, UsedMember};
+    let used = |name: &str, offset, share| UsedMember { name: name.to_owned(), offset, size: 8, share };
+    let mut report = report();
+    let used = vec![used(".x", 0, 0.98), used(".next", 8, 0.016), used(".tag", 16, 0.004)];
+    report.objects[0].object.members =
+        Some(ObjectMembers { r#type: "struct point[12000000]".to_owned(), element: 24, used });
+    let shown = text(&report, 10);
+    let line = shown.lines().skip_while(|line| !line.contains("OBJECT")).nth(2).unwrap();
+    let expected =
+        "    struct point[12000000]: 98.0 % in .x (offset 0, 8 B), 1.6 % in .next (offset 8, 8 B), 1 more";
+    assert_eq!(line, expected);
 }
 
 #[test]
