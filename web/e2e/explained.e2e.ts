@@ -7,7 +7,7 @@ import { afterEach, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { Client, NARROW, WIDE } from "./infra/browser";
 import { temporary } from "./infra/ending";
-import { emulated, madeUp, oneNode } from "./infra/made-up-result";
+import { emulated, madeUp, oneNode, waiting } from "./infra/made-up-result";
 import { Numa, runNuma } from "./infra/numa";
 import { thorough } from "./infra/thorough";
 import { becomes, until } from "./infra/until";
@@ -21,7 +21,7 @@ before(async () => {
   const hostile = madeUp();
   hostile.program = HOSTILE;
   hostile.objects.forEach((object) => (object.name = `${HOSTILE}</script>`));
-  for (const [name, result] of Object.entries({ four: madeUp(), one: oneNode(), emulated: emulated(), large: madeUp(128, 200), hostile })) {
+  for (const [name, result] of Object.entries({ four: madeUp(), waiting: waiting(), one: oneNode(), emulated: emulated(), large: madeUp(128, 200), hostile })) {
     await writeFile(join(folder, `${name}.json`), JSON.stringify(result));
   }
 });
@@ -59,6 +59,49 @@ test("first line, objects with their verdicts, code, contended lines and notes a
   assert.match(await text(client, ".contended-line"), /counters 0x7f001040 .*across nodes; memory of node 0\. False sharing.*4712 \(worker\) 1, 2 40 50 50 16 \(90\)/i);
   assert.match(await text(client, "[aria-label=Code]"), /multiply.*solve\.c:71/);
   assert.match(await text(client, "[aria-label=Samples]"), /perf_event_paranoid is 3.*Samples lost[^.]*: 3\./);
+});
+
+test("what the program does stands first, with what is wrong with it as a whole", async () => {
+  const client = await open(["waiting.json"]);
+  assert.match(await text(client, ".activity"), /^2 of 9 threads are busy; of their CPU time 61\.0 % is waiting for memory outside of the caches, 58\.0 % is in multiply \[solve\]; for 30\.0 % of the time in which they could run they had no CPU\. 3 processes, 2 began meanwhile, 1 have ended\.$/);
+  assert.match(await text(client, ".of-program"), /4 busy threads may only use CPU 0\. rule: shared-mask Do: Remove the mask taskset -ap 0-7 4711 Copy Cost: at most 75\.0 % of the time\./);
+});
+
+test("waits have their share, object and other end, and locks both call chains", async () => {
+  const client = await open(["waiting.json"]);
+  const rows = client.page.locator("table.waits tbody tr");
+  assert.equal(await rows.count(), 2);
+  const row = async (at: number) => (await rows.nth(at).innerText()).replace(/\s+/g, " ");
+  assert.equal(await row(0), "60.0 % 3 lock total_lock in 2 processes add < worker in futex");
+  assert.equal(await row(1), "40.0 % 1 pipe from cat (12) worker in read");
+  // The lock that costs next to nothing has no entry.
+  assert.equal(await client.page.locator(".lock").count(), 1);
+  assert.match(await text(client, ".lock"), /Lock total_lock 3 threads wait for it 75\.0 % of the time in which they have work\. waits add \(\/src\/solve\.c:21\) worker \(\/src\/solve\.c:40\) held by thread 4712 \(worker\) 90\.0 %, running grow \(\/src\/solve\.c:30\)/);
+});
+
+test("objects have their processes and members, and contended lines the processes of their threads", async () => {
+  const client = await open(["waiting.json"]);
+  await objects(client).nth(1).click();
+  await becomes("the selected object", () => client.page.locator("aside h2").innerText(), "counters");
+  assert.match(await text(client, "aside"), /Processes 2 x solve: 4711, 4720.*Members of struct counter\[64\].*an element has 24 B\. 98\.0 % \.hits offset 0, 8 B 2\.0 % \.next offset 16, 8 B/);
+  assert.match(await objects(client).nth(1).innerText(), /variable, 2 x solve/);
+  assert.match(await text(client, ".contended-line"), /4711 \(solve\) of process 4711.*4721 \(worker\) of process 4720/);
+});
+
+test("source lines have their part of the time, and a reason where they are not known", async () => {
+  const client = await open(["waiting.json"]);
+  assert.equal(await client.page.locator("details.source").count(), 2);
+  const timed = client.page.locator(".annotated .timed");
+  assert.equal(await timed.locator("td").nth(0).innerText(), "100.0 %");
+  assert.equal(await timed.locator("td").nth(2).textContent(), "\tsum += a[i][k] * <b>[k][j];");
+  assert.equal(await client.page.locator(".annotated .gap").count(), 1);
+  await client.page.locator("details.source summary").nth(1).click();
+  assert.match(await text(client, "details.source:nth-of-type(2)"), /norm \/src\/norm\.c.*Not shown: No such file or directory \(os error 2\)\./);
+});
+
+test("results of older versions have no such parts, and nothing fails", async () => {
+  const client = await open(["four.json"]);
+  assert.deepEqual(await Promise.all([".activity", "table.waits", "details.source", ".members"].map((selector) => client.page.locator(selector).count())), [0, 0, 0, 0]);
 });
 
 test("objects are selected by keyboard and filtered, and absent values say why", async () => {

@@ -1,7 +1,7 @@
 // Results of `numa explain` that are made up: no machine was measured. They have every kind of value, and each kind of
 // absence.
 
-import type { ContendedLine, ExplainedObject, FlameGraph, Pair, PlaceTimes, Projection, Result } from "../../src/explained/result";
+import type { Code, ContendedLine, ExplainedObject, FlameGraph, Pair, PlaceTimes, Projection, Result, Wait } from "../../src/explained/result";
 
 const MS = 1_000_000;
 const NONE: PlaceTimes = { computing: 0, private_cache: 0, shared_cache: 0, contended: 0, near: 0, far: 0, unknown: 0 };
@@ -83,6 +83,31 @@ export function madeUp(nodes = 4, objects = 6): Result {
     objects: [initialised(nodes), counters, ...rest].slice(0, objects),
     flame: { time: flame(nodes), resident: null },
     projected: projection(2 * nodes),
+  };
+}
+
+/** The same of three processes whose threads also wait, with the source of a function and the members of an object. */
+export function waiting(): Result {
+  const result = madeUp();
+  const chain: Code[] = [{ function: "add", module: "solve", file: "/src/solve.c", line: 21 }, { function: "worker", module: "solve", file: "/src/solve.c", line: 40 }];
+  const row: Wait = { kind: "lock", what: "total_lock", peers: [], call: "futex", time: 600 * MS, threads: 3, processes: 2, chain };
+  const pipe: Wait = { ...row, kind: "pipe", what: null, peers: ["cat (12)"], call: "read", time: 400 * MS, threads: 1, processes: 1, chain: chain.slice(1) };
+  const holder = { thread: 4712, name: "worker", share: 0.9, runs: true, chain: [{ function: "grow", module: "solve", file: "/src/solve.c", line: 30 }] };
+  const [matrix, counters, ...rest] = result.objects as [ExplainedObject, ExplainedObject, ...ExplainedObject[]];
+  const used = [{ name: ".hits", offset: 0, size: 8, share: 0.98 }, { name: ".next", offset: 16, size: 8, share: 0.02 }];
+  return {
+    ...result,
+    processes: [{ pid: 4711, name: "solve", joined: false, ended: false }, { pid: 4720, name: "solve", joined: true, ended: true }, { pid: 4730, name: "sh", joined: true, ended: false }],
+    waits: { threads: 9, busy: 2, rows: [row, pipe], locks: [{ what: "total_lock", time: 600 * MS, worked: 200 * MS, threads: 3, chain, holders: [holder] }, { what: "free_lock", time: 1, worked: 900 * MS, threads: 1, chain, holders: [] }], unseen: 0, looks: 40, cost: 12 * MS, refused: null },
+    activity: { threads: 9, busy: 2, cpus: 1.8, is_busy: true, part: ["memory", 0.61], function: [{ function: "multiply", module: "solve" }, 0.58], without_cpu: 0.3, waits: [[row, 0.6], [pipe, 0.4]] },
+    findings: [{ rule: "shared-mask", subject: { kind: "program" }, says: "4 busy threads may only use CPU 0", cost: { kind: "share", of: "wall-time", percent: 75, low: 0, high: 75 }, remedy: { words: "Remove the mask", commands: ["taskset -ap 0-7 4711"] } }],
+    sources: [
+      { function: "multiply", module: "solve", file: "/src/solve.c", time: 4190 * MS, why_not: null, lines: [{ line: 70, text: "for (int k = 0; k < n; k++)", time: 0 }, { line: 71, text: "\tsum += a[i][k] * <b>[k][j];", time: 4190 * MS }, { line: 90, text: "}", time: 0 }] },
+      { function: "norm", module: "solve", file: "/src/norm.c", time: 380 * MS, why_not: "No such file or directory (os error 2)", lines: [] },
+    ],
+    objects: [matrix, { ...counters, processes: [4711, 4720], members: { type: "struct counter[64]", element: 24, used } }, ...rest],
+    lines: [{ ...LINE, processes: [0, 1] }],
+    threads_sampled: [{ pid: 4711, tid: 4711, name: "solve" }, { pid: 4720, tid: 4721, name: "worker" }],
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { notify } from "../dialogs";
 import { h } from "../elements";
+import { processesOf } from "./activity";
 import { bytes, estimate, nodesText, percent, place, squareOf, withoutNodes, worthText, type ExplainedObject, type Result } from "./result";
 import { squareView } from "./square";
 
@@ -15,6 +16,7 @@ export function detail(result: Result, object: ExplainedObject): HTMLElement {
     facts(result, object),
     h("h3", {}, "Nodes"),
     square ? squareView(square, what) : h("p", { class: "why" }, onOneNode(object) ?? withoutNodes(result)),
+    ...membersOf(object),
     ...firstTouch(object),
     ...usedBy(object));
 }
@@ -37,7 +39,7 @@ function verdict(object: ExplainedObject): HTMLElement {
 }
 
 /** A command line that can be copied. */
-function command(text: string): HTMLElement {
+export function command(text: string): HTMLElement {
   const line = h("code", { tabindex: 0 }, text);
   return h("div", { class: "command" }, line, h("button", { type: "button", class: "button", click: () => void copy(text, line) }, "Copy"));
 }
@@ -53,8 +55,19 @@ async function copy(text: string, line: HTMLElement): Promise<void> {
   }
 }
 
+/** The members that samples accessed; nothing for objects whose type is not known or has none. */
+function membersOf({ members }: ExplainedObject): HTMLElement[] {
+  if (!members || members.used.length === 0) return [];
+  const rows = members.used.map(({ name, offset, size, share }) => h("tr", {},
+    h("td", { class: "number" }, percent(share)), h("td", {}, h("span", { class: "code" }, name), h("small", {}, `offset ${offset}, ${size} B`))));
+  return [h("h3", {}, "Members of ", h("span", { class: "code" }, members.type)), h("p", { class: "quiet" }, `Parts of the time at it; an element has ${members.element} B.`), h("table", { class: "users members" }, h("tbody", {}, ...rows))];
+}
+
 function facts(result: Result, object: ExplainedObject): HTMLElement {
+  const pids = object.processes ?? [object.pid];
+  const processes = processesOf(result, pids);
   const entries: [string, string | null, string][] = [
+    ...(processes ? [["Processes", pids.length > 1 ? `${processes}: ${listed(pids)}` : processes, ""] as [string, string, string]] : []),
     ["Size", bytes(object.size), "not known"],
     ["Time at memory", percent(object.time_share), "not known"],
     ["Home of its pages", nodesText(object.home), "no sample says it"],
@@ -64,6 +77,14 @@ function facts(result: Result, object: ExplainedObject): HTMLElement {
     ["At contended lines", percent(object.contended), "not known"],
   ];
   return h("dl", { class: "facts" }, ...entries.flatMap(([name, value, why]) => [h("dt", {}, name), h("dd", { class: value === null ? "why" : "" }, value ?? why)]));
+}
+
+/** Maximum number of processes that are listed. */
+const PROCESSES = 12;
+
+function listed(pids: number[]): string {
+  const more = pids.length - PROCESSES;
+  return `${pids.slice(0, PROCESSES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function firstTouch({ first_touch: touches }: ExplainedObject): HTMLElement[] {

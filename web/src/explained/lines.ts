@@ -17,7 +17,7 @@ function lineView(result: Result, line: ContendedLine): HTMLElement {
   const object = result.objects[line.object]?.name ?? "unknown mapping";
   const share = all > 0 ? `${percent(line.weight / all)} of the CPU time` : "its share of the time is not known";
   const home = line.home === null ? "node of its page unknown" : `memory of node ${line.home}`;
-  const rows = line.users.slice(0, USERS).map((user) => userRow(result, user));
+  const rows = line.users.slice(0, USERS).map((user) => userRow(result, user, (line.processes ?? []).length > 1));
   const more = line.users.length > USERS ? h("p", { class: "quiet" }, `${line.users.length - USERS} more threads`) : null;
   return h("article", { class: "contended-line" },
     h("h3", {}, object, h("code", {}, ` 0x${line.address.toString(16)}`)),
@@ -27,13 +27,13 @@ function lineView(result: Result, line: ContendedLine): HTMLElement {
       h("tbody", {}, ...rows))), more);
 }
 
-function userRow(result: Result, user: LineUser): HTMLElement {
+function userRow(result: Result, user: LineUser, hasProcesses: boolean): HTMLElement {
   const thread = result.threads_sampled[user.thread];
   const fields = [...new Set((user.fields ?? []).map(({ name }) => name))].join(", ");
   const offsets = Object.entries(user.offsets).map(([offset, count]) => `${offset} (${count})`).join(", ");
   const number = (value: number) => h("td", { class: "number" }, value.toLocaleString("en"));
   return h("tr", {},
-    h("th", { scope: "row" }, thread ? `${thread.tid} (${thread.name})` : "unknown thread"),
+    h("th", { scope: "row" }, thread ? `${thread.tid} (${thread.name})${hasProcesses ? ` of process ${thread.pid}` : ""}` : "unknown thread"),
     h("td", {}, user.nodes.length > 0 ? user.nodes.join(", ") : "unknown"),
     number(user.loads), number(user.stores), number(user.atomics), h("td", {}, offsets, fields ? h("small", {}, fields) : null));
 }

@@ -1,6 +1,7 @@
 // The objects, worst first; one of them is selected.
 
 import { h } from "../elements";
+import { processesOf } from "./activity";
 import { bytes, estimate, nodesText, percent, type ExplainedObject, type Result } from "./result";
 
 export interface ObjectTable {
@@ -25,13 +26,12 @@ const NO_VERDICT = "nothing to change was found";
 export function objectTable(result: Result, selected: (object: ExplainedObject) => void): ObjectTable {
   const search = h("input", { type: "search", placeholder: "Filter objects", "aria-label": "Filter objects", input: () => filter() });
   const count = h("span", { class: "quiet", role: "status" });
-  const severalProcesses = new Set(result.objects.map(({ pid }) => pid)).size > 1;
   const rows = result.objects.map((object, at) => {
     const row = h("tr", {
       "aria-selected": "false", tabindex: at === 0 ? 0 : -1, class: object.verdict ? "found" : "",
       click: () => choose(at),
       focus: () => choose(at),
-    }, ...cells(object, severalProcesses));
+    }, ...cells(object, processesOf(result, object.processes ?? [object.pid])));
     return row;
   });
   const body = h("tbody", { keydown: (event: KeyboardEvent) => move(event) }, ...rows);
@@ -90,8 +90,8 @@ export function objectTable(result: Result, selected: (object: ExplainedObject) 
   return { element, search: () => search.focus(), show };
 }
 
-function cells(object: ExplainedObject, severalProcesses: boolean): HTMLElement[] {
-  const about = [object.kind, object.pieces > 1 ? `${object.pieces} pieces` : null, severalProcesses ? `process ${object.pid}` : null];
+function cells(object: ExplainedObject, processes: string | null): HTMLElement[] {
+  const about = [object.kind, object.pieces > 1 ? `${object.pieces} pieces` : null, processes];
   return [
     h("th", { scope: "row" }, h("span", { class: "name", title: object.name }, object.name), h("small", {}, about.filter(Boolean).join(", "))),
     cell(bytes(object.size), "its size is not known", "number"),

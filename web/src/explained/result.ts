@@ -47,8 +47,17 @@ export interface FirstTouch {
   chain: string[];
 }
 
+/** The members of an object that samples accessed. */
+export interface Members {
+  type: string;
+  /** Bytes of an element. */
+  element: number;
+  used: { name: string; offset: number; size: number; share: number }[];
+}
+
 export interface ExplainedObject {
   pid: number;
+  processes?: number[] | null;
   name: string;
   kind: string;
   size: number;
@@ -62,11 +71,79 @@ export interface ExplainedObject {
   contended?: number | null;
   first_touch?: FirstTouch[] | null;
   used_by?: (Code & { share: number })[] | null;
+  members?: Members | null;
   verdict?: { rule: string; says: string } | null;
   do?: string | null;
   try?: string | null;
   expect?: string | null;
   worth?: { at_most: number | null; why: string } | null;
+}
+
+/** Threads that waited for the same, in the same function. */
+export interface Wait {
+  kind: string;
+  what: string | null;
+  /** The processes at the other end. */
+  peers: string[];
+  /** The system call. */
+  call: string | null;
+  /** In ns, of all of these threads. */
+  time: number;
+  threads: number;
+  processes: number;
+  chain: Code[];
+}
+
+export interface Lock {
+  what: string;
+  /** The time that threads waited for it, and that they ran or could have run, in ns. */
+  time: number;
+  worked: number;
+  threads: number;
+  chain: Code[];
+  holders: { thread: number; name: string; share: number; runs: boolean; chain: Code[] }[];
+}
+
+export interface Waits {
+  threads: number;
+  busy: number;
+  rows: Wait[];
+  locks: Lock[];
+  /** Time of threads that neither ran nor were seen to wait, in ns. */
+  unseen: number;
+  looks: number;
+  /** In ns of CPU time. */
+  cost: number;
+  refused: string | null;
+}
+
+/** What the program does: CPU time first. */
+export interface Activity {
+  threads: number;
+  busy: number;
+  cpus: number;
+  is_busy: boolean;
+  part: [string, number] | null;
+  function: [Code, number] | null;
+  without_cpu: number;
+  waits: [Wait, number][];
+}
+
+/** What is wrong, with what to do. Objects have the parts of their findings as keys of their own. */
+export interface Finding {
+  rule: string;
+  subject: { kind: string };
+  says: string;
+  cost: { kind: "share"; of: string; percent: number; low: number; high: number } | { kind: "unknown"; why: string };
+  remedy: { words: string; commands: string[] };
+}
+
+/** Source lines of a function in one file, with the time of each; or why there are none. */
+export interface AnnotatedSource extends Code {
+  file: string;
+  time: number;
+  lines: { line: number; text: string; time: number }[];
+  why_not: string | null;
 }
 
 export interface LineUser {
@@ -81,6 +158,8 @@ export interface LineUser {
 
 export interface ContendedLine {
   address: number;
+  /** The places of its processes. */
+  processes?: number[] | null;
   object: number;
   home: number | null;
   sharing: "false" | "true" | "lock";
@@ -136,6 +215,12 @@ export interface Result {
   functions: TimedCode[];
   source_lines: TimedCode[];
   threads_sampled: { pid: number; tid: number; name: string }[];
+  processes?: { pid: number; name: string; joined: boolean; ended: boolean }[] | null;
+  waits?: Waits | null;
+  activity?: Activity | null;
+  findings?: Finding[] | null;
+  too_few_samples?: string | null;
+  sources?: AnnotatedSource[] | null;
   objects: ExplainedObject[];
   flame?: { time?: FlameGraph | null; resident?: FlameGraph | null } | null;
   projected?: Projection | null;
@@ -183,6 +268,17 @@ export function bytes(size: number): string | null {
 export function worthText({ worth }: ExplainedObject): string {
   const most = percent(worth?.at_most);
   return most === null ? "worth not known" : `worth at most ${most}`;
+}
+
+const SHARE_OF: Record<string, string> = { "cpu-time": "CPU time", "memory-time": "time at memory", "wall-time": "time" };
+
+/** What a finding costs, in words. */
+export function costText({ cost }: Finding): string {
+  if (cost.kind === "unknown") return `cannot be told: ${cost.why}`;
+  const of = `of the ${SHARE_OF[cost.of] ?? cost.of}`;
+  const share = percent(cost.percent / 100);
+  if (cost.low <= 0 && cost.percent > 0) return `at most ${share} ${of}`;
+  return `${share} ${of}${cost.high - cost.low < 0.1 ? "" : ` (${percent(cost.low / 100)} to ${percent(cost.high / 100)})`}`;
 }
 
 /** The nodes in a few words, however many they are. */

@@ -3,6 +3,7 @@
 import "./screen.css";
 import { h, iconButton, pageIcon } from "../elements";
 import { switchTheme } from "../theme";
+import { annotatedView } from "./annotated";
 import { codeView } from "./code";
 import { detail } from "./detail";
 import { flameView } from "./flame";
@@ -12,6 +13,7 @@ import { projectedView } from "./projected";
 import { notesOf, pairsOf, squareOf, withoutNodes, type ExplainedObject, type NamedResult, type Result } from "./result";
 import { squareView } from "./square";
 import { timeBar } from "./time-bar";
+import { waitsView } from "./waits";
 
 /** Shows results in place of all else: one at a time. */
 export class ResultScreen {
@@ -94,7 +96,7 @@ export class ResultScreen {
 
 /** What comes below the objects. */
 function sections(result: Result): HTMLElement[] {
-  const all = [projectedView(result), codeView(result), flameView(result), linesView(result), notesView(result)];
+  const all = [projectedView(result), codeView(result), annotatedView(result), waitsView(result), flameView(result), linesView(result), notesView(result)];
   return all.filter((section) => section !== null);
 }
 

@@ -1,7 +1,9 @@
 // Where the time of all threads went, as one bar.
 
 import { h, svg } from "../elements";
-import { estimate, percent, REGIMES, TIME_PARTS, withoutNodes, worthText, type ExplainedObject, type Result, type TimePart } from "./result";
+import { activityView } from "./activity";
+import { command } from "./detail";
+import { costText, estimate, percent, REGIMES, TIME_PARTS, withoutNodes, worthText, type ExplainedObject, type Finding, type Result, type TimePart } from "./result";
 
 const NAMES: Record<TimePart, [string, string]> = {
   computing: ["Computing", "Threads' own arithmetic"],
@@ -23,6 +25,7 @@ const VERDICTS = 6;
 export function timeBar(result: Result, show: (object: ExplainedObject) => void): HTMLElement {
   return h("section", { class: "card where", "aria-label": "Where the time went" },
     h("h2", {}, "Where the time of all threads went"),
+    activityView(result),
     result.time ? bar(result, result.time) : h("p", { class: "why" }, REGIMES[result.regime]),
     farLine(result),
     ...verdicts(result, show));
@@ -31,12 +34,23 @@ export function timeBar(result: Result, show: (object: ExplainedObject) => void)
 /** What was found, worst first. */
 function verdicts(result: Result, show: (object: ExplainedObject) => void): HTMLElement[] {
   const found = result.objects.filter(({ verdict }) => verdict);
+  const ofProgram = (result.findings ?? []).filter(({ subject }) => subject.kind === "program").map(programFinding);
+  if (found.length === 0 && ofProgram.length > 0) return [h("h3", {}, "Verdicts"), ...ofProgram];
   if (found.length === 0) return [h("p", { class: "why" }, "No object has a verdict: nothing to change was found.")];
   const entries = found.slice(0, VERDICTS).map((object) => h("li", {},
     h("button", { type: "button", click: () => show(object) }, h("span", { class: "name" }, object.name), h("span", {}, object.verdict?.says),
       h("span", { class: "quiet" }, worthText(object)))));
   const more = found.length > VERDICTS ? h("p", { class: "quiet" }, `${found.length - VERDICTS} more in the table`) : null;
-  return [h("h3", {}, "Verdicts"), h("ul", { class: "verdicts" }, ...entries), ...(more ? [more] : [])];
+  return [h("h3", {}, "Verdicts"), ...ofProgram, h("ul", { class: "verdicts" }, ...entries), ...(more ? [more] : [])];
+}
+
+/** A finding about the program as a whole. */
+function programFinding(finding: Finding): HTMLElement {
+  return h("div", { class: "advice of-program" },
+    h("p", { class: "says" }, `${finding.says}.`, h("small", { class: "quiet" }, ` rule: ${finding.rule}`)),
+    finding.remedy.words ? h("p", {}, h("b", {}, "Do: "), finding.remedy.words) : null,
+    ...finding.remedy.commands.map(command),
+    h("p", { class: "quiet" }, `Cost: ${costText(finding)}.`));
 }
 
 function bar(result: Result, told: Record<TimePart, number>): HTMLElement {
