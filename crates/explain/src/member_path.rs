@@ -1,6 +1,7 @@
 //! The member of a variable at an offset, such as `[3].hits`, by the variable's type in the debug information of its file.
 
 pub mod layout;
+pub mod pointee;
 
 use crate::debug_file;
 use addr2line::gimli::{
@@ -65,12 +66,17 @@ pub fn of_elf<'a>(data: impl ReadRef<'a>, wanted: &[VariableByte]) -> HashMap<Va
 
 /// Calls `look` with each variable of the content of a file and its address, until that returns false or the file is damaged.
 fn each_variable<'a>(data: impl ReadRef<'a>, look: &mut Look<'_>) {
+    with_debug(data, &mut |dwarf| go_through(dwarf, look));
+}
+
+/// Calls `read` with the debug information of the content of a file, unless there is too much of it.
+fn with_debug<'a>(data: impl ReadRef<'a>, read: &mut dyn FnMut(&Dwarf<Slice<'_>>) -> gimli::Result<()>) {
     // A damaged file has no members.
     _ = object::File::parse(data).ok().and_then(|elf| {
         let debug = elf.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".debug_")));
         let bytes = debug.map(|section| section.size()).fold(0, u64::saturating_add);
         let dwarf = if bytes <= MAX_BYTES { sections(&elf) } else { None }?;
-        go_through(&dwarf, look).ok()
+        read(&dwarf).ok()
     });
 }
 
@@ -89,7 +95,7 @@ fn go_through(dwarf: &Dwarf<Slice<'_>>, look: &mut Look<'_>) -> gimli::Result<()
     let (mut units, mut left) = (dwarf.units(), MAX_ENTRIES);
     while let Some(header) = units.next()? {
         let unit = dwarf.unit(header)?;
-        let types = Types { dwarf, unit: &unit, left: Cell::new(MAX_CHILDREN) };
+        let types = Types::new(dwarf, &unit);
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             left -= 1;
@@ -112,6 +118,12 @@ struct Types<'a, 'u> {
     unit: &'u Unit<Slice<'a>>,
     /// How many of [`MAX_CHILDREN`] may still be looked at.
     left: Cell<u64>,
+}
+
+impl<'a, 'u> Types<'a, 'u> {
+    fn new(dwarf: &'u Dwarf<Slice<'a>>, unit: &'u Unit<Slice<'a>>) -> Self {
+        Self { dwarf, unit, left: Cell::new(MAX_CHILDREN) }
+    }
 }
 
 impl<'a> Types<'a, '_> {

@@ -1,8 +1,8 @@
 //! Which members of a structure the time at an object belongs to, as `perf annotate-data` shows it: the type comes from debug
 //! information, the member from the addresses of samples.
 
-use crate::fields::AddressedObject;
 use crate::member_path::layout::{self, LayoutMember, VariableLayout};
+use crate::member_path::pointee::{self, CallResult};
 use crate::observation::Observation;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -38,33 +38,84 @@ pub struct ObjectMembers {
     pub used: Vec<UsedMember>,
 }
 
-/// Where samples accessed a variable.
-#[derive(Debug, Default)]
-struct VariableUse {
-    /// The file of the variable, and the variable's address there.
-    variable: (PathBuf, u64),
-    /// Time of samples by the offset in the variable.
+/// By what the type of memory is known.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum TypeSource {
+    /// A variable: the file that describes it, and its address there.
+    Variable(PathBuf, u64),
+    /// A block: its process, and the address behind the call that asked for it.
+    Call(u32, u64),
+}
+
+/// Memory whose type may be known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedMemory {
+    /// Where the variable or block begins.
+    pub start: u64,
+    /// By what its type is known.
+    pub source: TypeSource,
+}
+
+/// What is known of processes and their objects.
+pub trait TypedObjects {
+    /// The variable or block of an object, by its place in the list, that a process has at an address.
+    fn memory(&mut self, process: u32, object: u32, address: u64) -> Option<TypedMemory>;
+    /// The file with the code of a call of a process, and where the result of the call goes.
+    fn call(&mut self, process: u32, after: u64) -> Option<(PathBuf, CallResult)>;
+}
+
+/// Where samples accessed an object.
+#[derive(Debug)]
+struct TypedUse {
+    source: TypeSource,
+    /// Time of samples by the offset in the variable or block.
     offsets: HashMap<u64, u64>,
 }
 
-/// The members of the objects by their places, of those objects whose type is known. `find` knows the object, by its place in
-/// the list, that a process has at an address.
-pub fn of(
-    observations: &[Observation],
-    find: &mut dyn FnMut(u32, u32, u64) -> Option<AddressedObject>,
-) -> BTreeMap<u32, ObjectMembers> {
-    let used = uses(observations, &largest(observations), find);
-    let mut wanted: BTreeMap<&PathBuf, Vec<u64>> = BTreeMap::new();
-    for VariableUse { variable: (path, address), .. } in used.values() {
-        wanted.entry(path).or_default().push(*address);
-    }
-    let layouts: HashMap<&PathBuf, HashMap<u64, VariableLayout>> =
-        wanted.into_iter().map(|(path, variables)| (path, layout::of_file(path, &variables))).collect();
-    let members = |(object, used): (&u32, &VariableUse)| {
-        let layout = layouts.get(&used.variable.0)?.get(&used.variable.1)?;
-        Some((*object, shares(layout, &used.offsets)))
+/// The members of the objects by their places, of those objects whose type is known.
+pub fn of(observations: &[Observation], known: &mut dyn TypedObjects) -> BTreeMap<u32, ObjectMembers> {
+    let used = uses(observations, &largest(observations), known);
+    let layouts = layouts(used.values().map(|used| &used.source), known);
+    let members = |(object, used): (&u32, &TypedUse)| {
+        let layout = layouts.get(&used.source)?;
+        let mut members = shares(layout, &used.offsets);
+        // How many elements a block has is not known from its type.
+        let is_array = used.offsets.keys().any(|offset| *offset >= layout.element);
+        if is_array && matches!(used.source, TypeSource::Call(..)) {
+            members.r#type.push_str("[]");
+        }
+        Some((*object, members))
     };
     used.iter().filter_map(members).collect()
+}
+
+/// The layouts, each file being read once.
+fn layouts<'a>(
+    sources: impl Iterator<Item = &'a TypeSource>,
+    known: &mut dyn TypedObjects,
+) -> HashMap<TypeSource, VariableLayout> {
+    let mut variables: BTreeMap<PathBuf, Vec<u64>> = BTreeMap::new();
+    let mut calls: BTreeMap<(PathBuf, u32), Vec<CallResult>> = BTreeMap::new();
+    for source in sources {
+        match source {
+            TypeSource::Variable(path, address) => variables.entry(path.clone()).or_default().push(*address),
+            TypeSource::Call(process, after) => {
+                if let Some((path, call)) = known.call(*process, *after) {
+                    calls.entry((path, *process)).or_default().push(call);
+                }
+            }
+        }
+    }
+    let mut all = HashMap::new();
+    for (path, addresses) in variables {
+        let found = layout::of_file(&path, &addresses).into_iter();
+        all.extend(found.map(|(address, layout)| (TypeSource::Variable(path.clone(), address), layout)));
+    }
+    for ((path, process), calls) in calls {
+        let found = pointee::of_file(&path, &calls).into_iter();
+        all.extend(found.map(|(after, layout)| (TypeSource::Call(process, after), layout)));
+    }
+    all
 }
 
 /// The objects with most time.
@@ -81,26 +132,18 @@ fn largest(observations: &[Observation]) -> Vec<u32> {
 fn uses(
     observations: &[Observation],
     objects: &[u32],
-    find: &mut dyn FnMut(u32, u32, u64) -> Option<AddressedObject>,
-) -> BTreeMap<u32, VariableUse> {
-    // A variable is at one address of each process.
-    let mut known: HashMap<(u32, u32), Option<AddressedObject>> = HashMap::new();
-    let mut used: BTreeMap<u32, VariableUse> = BTreeMap::new();
+    known: &mut dyn TypedObjects,
+) -> BTreeMap<u32, TypedUse> {
+    let mut used: BTreeMap<u32, TypedUse> = BTreeMap::new();
     for (at, access) in observations.iter().filter_map(|at| Some((at, at.access()?))) {
         if !objects.contains(&access.object) || access.line_of_object().is_none() {
             continue;
         }
-        let found = known
-            .entry((at.process, access.object))
-            .or_insert_with(|| find(at.process, access.object, access.address));
-        let variable = found.as_ref().and_then(|found| Some((found.start, found.variable.as_ref()?)));
-        if let Some((start, variable)) = variable
+        if let Some(TypedMemory { start, source }) = known.memory(at.process, access.object, access.address)
             && let Some(offset) = access.address.checked_sub(start)
         {
-            let used = used
-                .entry(access.object)
-                .or_insert_with(|| VariableUse { variable: variable.clone(), offsets: HashMap::new() });
-            *used.offsets.entry(offset).or_default() += at.weight;
+            let new = || TypedUse { source, offsets: HashMap::new() };
+            *used.entry(access.object).or_insert_with(new).offsets.entry(offset).or_default() += at.weight;
         }
     }
     used

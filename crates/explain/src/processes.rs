@@ -2,6 +2,7 @@
 
 mod allocation_sites;
 mod logged;
+mod types;
 
 use crate::code::{CodeName, CodeNames};
 use crate::collector::{FoundAs, FoundObject, ObservedProcesses};

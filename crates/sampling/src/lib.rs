@@ -19,6 +19,7 @@ pub mod pages;
 pub mod perf;
 pub mod process;
 pub mod ptrace;
+pub mod result_flow;
 pub mod sample;
 
 pub use landing::Landing;

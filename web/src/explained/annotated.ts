@@ -15,7 +15,7 @@ export function annotatedView(result: Result): HTMLElement | null {
 function sourceView(source: AnnotatedSource, all: number, open: boolean): HTMLElement {
   const share = all > 0 ? `${percent(source.time / all)} of the CPU time` : "";
   return h("details", { class: "source", open },
-    h("summary", {}, h("span", { class: "code" }, source.function ?? "code without names"), h("small", {}, `${source.file}, ${share}`)),
+    h("summary", {}, h("span", { class: "code" }, source.function ?? "code without names"), " ", h("small", {}, `${source.file}, ${share}`)),
     source.why_not ? h("p", { class: "why" }, `Not shown: ${source.why_not}.`) : lines(source));
 }
 

@@ -10,7 +10,8 @@ use crate::first_touch::{FirstTouch, TouchEvidence};
 use crate::flame::{FlameGraph, FlameUnit};
 use crate::hint_faults::HintFaults;
 use crate::hint_windows::HintWindows;
-use crate::members::{self, ObjectMembers};
+use crate::member_path::pointee::CallResult;
+use crate::members::{self, ObjectMembers, TypedMemory, TypedObjects};
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::objects::ObjectKind;
@@ -36,6 +37,7 @@ use numakit_sys::command::quoted;
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::proc::TaskDir;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
@@ -144,9 +146,7 @@ impl Explainer {
         }
         let Self { collector, processes, .. } = self;
         let pids: Vec<u32> = processes.numbers();
-        members::of(&collector.observations, &mut |process, place, address| {
-            addressed(collector, processes, (pids.get(process as usize), place), address)
-        })
+        members::of(&collector.observations, &mut Typed { collector, processes, pids })
     }
 
     /// What the command and its descendants used; `None` as long as the command runs.
@@ -416,6 +416,25 @@ impl Explainer {
             costs: RemoteCosts::of(&self.topology),
             projected: projection,
         }
+    }
+}
+
+/// What is known of the objects of the list.
+struct Typed<'a> {
+    collector: &'a Collector,
+    processes: &'a mut Processes,
+    pids: Vec<u32>,
+}
+
+impl TypedObjects for Typed<'_> {
+    fn memory(&mut self, process: u32, place: u32, address: u64) -> Option<TypedMemory> {
+        let pid = *self.pids.get(process as usize)?;
+        let mut own = self.collector.listed(place).filter(|(of, _)| *of == pid);
+        own.find_map(|(_, object)| self.processes.typed(pid, object, address))
+    }
+
+    fn call(&mut self, pid: u32, after: u64) -> Option<(PathBuf, CallResult)> {
+        self.processes.call_result(pid, after)
     }
 }
 

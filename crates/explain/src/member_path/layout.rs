@@ -70,7 +70,7 @@ pub fn of_elf<'a>(data: impl ReadRef<'a>, variables: &[u64]) -> HashMap<u64, Var
 
 impl<'a> Types<'a, '_> {
     /// The layout of a type; `None` if it has no members that can be told.
-    fn layout(&self, of_type: UnitOffset) -> Option<VariableLayout> {
+    pub(super) fn layout(&self, of_type: UnitOffset) -> Option<VariableLayout> {
         let (mut of_type, mut alias, mut counts) = (of_type, None, String::new());
         for _ in 0..MAX_DEPTH {
             let entry = self.unit.entry(of_type).ok()?;

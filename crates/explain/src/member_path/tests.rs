@@ -104,6 +104,40 @@ fn layouts_have_the_type_and_the_members_of_an_element() {
     assert!(found.is_empty(), "{found:?}");
 }
 
+/// A variable on the stack, one of the file, and a pointer to what has no members.
+#[test]
+fn the_result_of_a_call_has_the_type_of_the_variable_that_gets_it() {
+    use numakit_sampling::result_flow::ResultPlace;
+    use object::{Object, ObjectSymbol};
+    let source = "#include <stdlib.h>\nstruct cell { int key; long id; };\nstruct cell *table;\n\
+        int main(void) { struct cell *mine = malloc(160); char *text = malloc(9); table = mine; return text == 0; }\n";
+    let Some(program) = compiled("cc", source, "pointee.c") else { return };
+    let bytes = std::fs::read(&program).unwrap();
+    let elf = object::File::parse(bytes.as_slice()).unwrap();
+    let of = |name| elf.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().address();
+    let (main, table) = (of("main"), of("table"));
+    // The process has the file elsewhere. gcc places the variables below the frame pointer in turn.
+    let (moved, after) = (0x5555_0000_0000, main + 8);
+    let text =
+        elf.segments().find(|part| (part.address()..part.address() + part.size()).contains(&main)).unwrap();
+    let call = |place| pointee::CallResult {
+        after: moved + after,
+        offset: after - text.address() + text.file_range().0,
+        places: vec![place],
+    };
+    let found = |place| {
+        let found = pointee::of_file(&program, &[call(place)]);
+        found.get(&(moved + after)).map(|layout| (layout.name.clone(), layout.element, layout.members.len()))
+    };
+    let cell = Some(("struct cell".to_owned(), 16, 2));
+    assert_eq!(found(ResultPlace::Memory { address: moved + table }), cell);
+    assert_eq!(found(ResultPlace::Memory { address: moved + table + 8 }), None);
+    let frames: Vec<_> = (-8..=-1)
+        .filter_map(|word| found(ResultPlace::Frame { offset: 8 * word, at: moved + main + 8 }))
+        .collect();
+    assert_eq!(frames, Vec::from_iter(cell), "one of them is a pointer to a structure");
+}
+
 #[test]
 fn damaged_files_have_fewer_members_and_nothing_else_happens() {
     assert!(of_file(Path::new("/no/such/file"), &[]).is_empty());
