@@ -124,6 +124,11 @@ impl ObservedProcess {
             return Vec::new();
         }
         let Ok(text) = task.text("maps") else { return Vec::new() };
+        // A process that is about to end has no memory any more, while its state still is that of one that runs.
+        if text.is_empty() {
+            self.memory.note_end();
+            return Vec::new();
+        }
         let before = std::mem::replace(&mut self.mappings, MappingTable::parse(&text));
         before.changed_code(&self.mappings)
     }

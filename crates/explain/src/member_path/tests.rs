@@ -108,7 +108,7 @@ fn layouts_have_the_type_and_the_members_of_an_element() {
 #[test]
 fn the_result_of_a_call_has_the_type_of_the_variable_that_gets_it() {
     use numakit_sampling::result_flow::ResultPlace;
-    use object::{Object, ObjectSymbol};
+    use object::{ObjectSegment, ObjectSymbol};
     let source = "#include <stdlib.h>\nstruct cell { int key; long id; };\nstruct cell *table;\n\
         int main(void) { struct cell *mine = malloc(160); char *text = malloc(9); table = mine; return text == 0; }\n";
     let Some(program) = compiled("cc", source, "pointee.c") else { return };

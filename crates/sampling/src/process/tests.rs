@@ -1,6 +1,7 @@
 use super::*;
 use mappings::MappingTable;
 use numakit_sys::registers::STACK_POINTER;
+use numakit_sys::root::FileTree;
 use numakit_testing::until;
 use proptest::prelude::*;
 
@@ -142,4 +143,21 @@ proptest! {
 fn a_base_is_searched_for_ever_more_rarely() {
     let searched: Vec<u32> = (0..2000).filter(|asked| super::is_searched(*asked)).collect();
     assert_eq!(searched, [0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024]);
+}
+
+/// Between the end of its memory and that of the process.
+#[test]
+fn mappings_of_a_process_without_memory_stay() {
+    let mut process = ObservedProcess::open(std::process::id()).unwrap();
+    let (count, start) = (process.mappings().len(), process.start.unwrap());
+    let pid = process.id();
+    let mut tree = FileTree::new();
+    tree.file(
+        &format!("/proc/{pid}/stat"),
+        format!("{pid} (x) R 1 {}{start}{}\n", "0 ".repeat(17), " 0".repeat(30)),
+    );
+    tree.file(&format!("/proc/{pid}/maps"), "");
+    process.root = SysRoot::of_tree(tree);
+    assert!(process.refresh().is_empty() && process.has_ended());
+    assert!(count > 0 && process.mappings().len() == count);
 }
