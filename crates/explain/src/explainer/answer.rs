@@ -23,7 +23,7 @@ use crate::report::{
     ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread, SeenProcess,
 };
 use crate::runtime::MallocLibrary;
-use crate::sources;
+use crate::sources::{self, AnnotatedSource};
 use crate::spins::{self, Spins};
 use crate::waits::{ThreadWaits, WaitScene};
 use crate::{ExplainedObject, Explanation, SampledObject, Surveyed};
@@ -350,6 +350,27 @@ impl Explainer {
         }
     }
 
+    /// What is known beside the samples.
+    fn surveyed(&self, complete: bool) -> Surveyed {
+        let (landing, caches) = (self.method.landing(), self.caches());
+        Surveyed {
+            times: self.accounts.total(self.ended_usage(complete)),
+            caches,
+            is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
+            has_nodes: memory_nodes(&self.topology).len() > 1,
+            traffic: self.collector.traffic(caches),
+            sizes: self.collector.sizes(&self.processes),
+        }
+    }
+
+    /// The source lines of the functions with most time, once the observation has ended.
+    fn sources(&self, explanation: &Explanation, complete: bool) -> Vec<AnnotatedSource> {
+        match complete {
+            true => sources::annotate(&explanation.source_lines, &mut |file| self.processes.source(file)),
+            false => Vec::new(),
+        }
+    }
+
     /// All that is known so far. `complete` says whether the observation has ended.
     pub fn explained(&mut self, complete: bool, exit_status: Option<i32>) -> Explained {
         self.collector.attribute_blocks();
@@ -362,15 +383,7 @@ impl Explainer {
         let threads = self.named_threads();
         let missing = self.missing_samples(&threads);
         let landing = self.method.landing();
-        let caches = self.caches();
-        let known = Surveyed {
-            times: self.accounts.total(self.ended_usage(complete)),
-            caches,
-            is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
-            has_nodes: memory_nodes(&self.topology).len() > 1,
-            traffic: self.collector.traffic(caches),
-            sizes: self.collector.sizes(&self.processes),
-        };
+        let known = self.surveyed(complete);
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());
         (explanation.waits, explanation.spins) = (self.waits(complete), self.spins());
@@ -379,10 +392,7 @@ impl Explainer {
             self.name_fields(&mut explanation);
         }
         let objects = self.objects_with_hints(&mut explanation, complete);
-        let sources = match complete {
-            true => sources::annotate(&explanation.source_lines, &mut |file| self.processes.source(file)),
-            false => Vec::new(),
-        };
+        let sources = self.sources(&explanation, complete);
         let projection = self.projected_facts(&threads, &explanation);
         let report = ExplainReport {
             version: ExplainReport::VERSION,

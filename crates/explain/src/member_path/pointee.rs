@@ -33,6 +33,14 @@ struct Around {
     base: Option<i64>,
 }
 
+impl Around {
+    /// Whether a variable at this distance in the frame is that at another one from the frame pointer, at an address.
+    fn has(&self, at: u64, from_pointer: i64, in_frame: i64) -> bool {
+        let is_here = self.ranges.iter().any(|range| contains(range, at));
+        is_here && self.base.and_then(|base| from_pointer.checked_sub(base)) == Some(in_frame)
+    }
+}
+
 /// The layouts of what the results of these calls point to, by the addresses behind them. Calls whose result has no variable with
 /// members are not in it.
 pub fn of_file(path: &Path, calls: &[CallResult]) -> HashMap<u64, VariableLayout> {
@@ -74,7 +82,7 @@ fn of_elf<'a>(data: impl ReadRef<'a>, calls: &[(u64, CallResult)]) -> HashMap<u6
             let mut ranges = dwarf.unit_ranges(&unit)?;
             let mut here: Vec<&(u64, CallResult)> = Vec::new();
             while let Some(range) = ranges.next()? {
-                here.extend(calls.iter().filter(|(_, call)| contains(&range, call.after - 1)));
+                here.extend(calls.iter().filter(|(_, call)| contains(&range, call.after.saturating_sub(1))));
             }
             if !here.is_empty() {
                 in_unit(&Types::new(dwarf, &unit), &here, &mut left, &mut found)?;
@@ -154,11 +162,8 @@ fn has<'a>(types: &Types<'a, '_>, entry: &Entry<'a>, call: &CallResult, function
         let operation = only(types, expression);
         return call.places.iter().any(|place| match (place, &operation) {
             (ResultPlace::Memory { address }, Some(Operation::Address { address: at })) => address == at,
-            (ResultPlace::Frame { offset, at }, Some(Operation::FrameOffset { offset: of_variable })) => {
-                function.is_some_and(|function| {
-                    function.ranges.iter().any(|range| contains(range, *at))
-                        && function.base.and_then(|base| offset.checked_sub(base)) == Some(*of_variable)
-                })
+            (ResultPlace::Frame { offset, at }, Some(Operation::FrameOffset { offset: own })) => {
+                function.is_some_and(|function| function.has(*at, *offset, *own))
             }
             _ => false,
         });
@@ -175,7 +180,10 @@ fn has_in_list<'a>(
     let mut list = types.dwarf.attr_locations(types.unit, location).ok()??;
     while let Some(part) = list.next().ok()? {
         let Some(Operation::Register { register }) = only(types, part.data) else { continue };
-        let is_it = |place: &ResultPlace| matches!(*place, ResultPlace::Register { number, at } if number == register.0 && contains(&part.range, at));
+        let is_it = |place: &ResultPlace| match *place {
+            ResultPlace::Register { number, at } => number == register.0 && contains(&part.range, at),
+            ResultPlace::Frame { .. } | ResultPlace::Memory { .. } => false,
+        };
         if call.places.iter().any(is_it) {
             return Some(true);
         }
