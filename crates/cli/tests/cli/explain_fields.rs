@@ -36,3 +36,30 @@ fn users_of_a_line_have_fields(compiler: &str) {
         assert!(kind == "variable" || names[0].contains("fields.c:"), "{names:?}");
     }
 }
+
+#[test]
+fn measuring_objects_have_the_members_that_samples_accessed() {
+    let folder = Folder::new("members");
+    let Some(program) = program(&folder, "cc", "members.c") else { return };
+    let Some(result) = explained_with(&folder, "", &program.display().to_string()) else { return };
+    let objects = result["objects"].as_array().unwrap();
+    for (start, of_type, member, offset) in
+        [("points", "struct point[3000000]", ".y", 8), ("malloc in main", "struct cell[]", ".id", 16)]
+    {
+        let is_it =
+            |object: &&serde_json::Value| object["name"].as_str().is_some_and(|name| name.starts_with(start));
+        let object = objects.iter().find(is_it).unwrap_or_else(|| panic!("{start}: {objects:?}"));
+        let members = &object["members"];
+        let most = &members["used"][0];
+        assert_eq!((&members["type"], &most["name"]), (&of_type.into(), &member.into()), "{object}");
+        assert_eq!((&most["offset"], &most["size"]), (&offset.into(), &8.into()), "{object}");
+        assert!(most["share"].as_f64().unwrap() > 0.8, "{members}");
+    }
+    // Its source is there, as it was compiled.
+    let sources = result["sources"].as_array().unwrap();
+    let source = sources.iter().find(|source| source["function"] == "sum_points").unwrap();
+    let lines = source["lines"].as_array().unwrap();
+    let is_loop =
+        |line: &serde_json::Value| line["text"].as_str().unwrap().contains("points[i * STEP % COUNT].y");
+    assert!(lines.iter().any(|line| is_loop(line) && line["time"].as_u64().unwrap() > 0), "{source}");
+}
