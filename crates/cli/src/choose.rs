@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use numakit_processes::{ChosenProcesses, NamePattern, ProcessChoice};
 use numakit_sys::SysRoot;
 use numakit_sys::stdio::note;
@@ -14,14 +15,14 @@ pub struct ProcessArgs {
     pids: Vec<u32>,
     /// Observe all processes of a control group and of those below it: a folder below /sys/fs/cgroup, or a path as in
     /// /proc/PID/cgroup
-    #[arg(long, value_name = "PATH", group = "observed")]
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new(), group = "observed")]
     cgroup: Option<String>,
     /// Observe all processes of a unit of systemd, such as nginx.service
-    #[arg(long, value_name = "NAME", group = "observed")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), group = "observed")]
     unit: Option<String>,
     /// Observe all processes of a container of Docker, Podman, containerd, CRI-O or LXC, by at least 6 digits of its number or by
     /// its name
-    #[arg(long, value_name = "ID", group = "observed")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), group = "observed")]
     container: Option<String>,
     /// Observe all programs whose name contains this; with . * + ? | ^ $ as in 'pgrep'
     #[arg(long, value_name = "PATTERN", group = "observed")]

@@ -7,7 +7,6 @@ use clap::{Args, ValueEnum};
 use numakit_observation::request::{ObservationRequest, OriginalFifo, Prepared};
 use numakit_observation::samples::{OpenedSamples, SampleRequest, SampledRun};
 use numakit_observation::{IntervalError, interval};
-use numakit_processes::ChosenProcesses;
 use numakit_recording::Priority;
 use numakit_sensors::Selection;
 use numakit_sys::stdio::note;
@@ -91,9 +90,6 @@ impl ObserveArgs {
     ) -> anyhow::Result<Prepared> {
         let root = global.root()?;
         let chosen = self.processes.find(&root)?;
-        if chosen.as_ref().is_some_and(ChosenProcesses::may_grow) {
-            note("processes that join later are in the series only if one of these starts them");
-        }
         let mut topology = numakit_topology::read(&root)?;
         let unmeasured = peaks::add(&root, &mut topology);
         if let Some(why) = unmeasured.filter(|_| self.verbose) {

@@ -8,8 +8,6 @@ use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
 use std::collections::BTreeMap;
 
-/// A thread is busy if it ran or waited for a CPU for at least one in this many parts of the observed time.
-const BUSY_PART: u64 = 10;
 /// A microsecond, in ns.
 const US: u64 = 1000;
 /// The place of idle time in a line of /proc/stat.
@@ -20,12 +18,14 @@ const IDLE: usize = 3;
 pub struct MaskedThreads {
     /// The CPUs.
     pub cpus: CpuSet,
-    /// How many threads.
+    /// How many of them lived at the same time.
     pub threads: usize,
     /// Their CPU time, in ns.
     pub ran: u64,
     /// The time in which they could have run and waited for a CPU, in ns.
     pub waited: u64,
+    /// The time in which they could not run, in ns.
+    pub asleep: u64,
 }
 
 /// The process that the observed one comes from, and where that process may run.
@@ -101,7 +101,7 @@ impl CpuWaitWatch {
     /// What is known by now.
     pub(crate) fn waits(&mut self, accounts: &ThreadAccounts, now: u64) -> CpuWaits {
         CpuWaits {
-            masks: accounts.masks(now.saturating_sub(self.idle.started) / BUSY_PART),
+            masks: accounts.masks(now.saturating_sub(self.idle.started)),
             parent: self.parent.clone(),
             idle: self.idle.shares(&self.root, now),
             throttled: self.limit.as_mut().map_or(0, LimitWatch::throttled) * US,

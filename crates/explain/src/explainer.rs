@@ -8,6 +8,7 @@ use crate::cpu_waits::CpuWaitWatch;
 use crate::file_use::FileUses;
 use crate::hint_windows::{HintFaultError, HintWindows};
 use crate::huge_pages::HugePageShares;
+use crate::kernel_time::KernelTime;
 use crate::memory_policies::MemoryPolicies;
 use crate::pace::SamplePace;
 use crate::processes::Processes;
@@ -84,6 +85,8 @@ pub struct Explainer {
     cpu_waits: Option<CpuWaitWatch>,
     /// What threads wait for that do not run. Series do not tell that either.
     waits: Option<WaitWatch>,
+    /// What the kernel did for which code. Series do not tell that either.
+    kernel: KernelTime,
 }
 
 impl Explainer {
@@ -173,6 +176,7 @@ impl Explainer {
             ended_before: clock::ended_children(),
             cpu_waits: None,
             waits: None,
+            kernel: KernelTime::default(),
         }
     }
 
@@ -189,7 +193,9 @@ impl Explainer {
     /// Takes the samples since the last call. Call it every few milliseconds: the registers of a sample belong to what
     /// memory contains at that moment.
     pub fn drain(&mut self) -> Result<(), MethodError> {
-        let Self { method, collector, processes, residence, accounts, late, pace, keeps_ended, .. } = self;
+        let Self {
+            method, collector, processes, residence, accounts, late, pace, keeps_ended, kernel, ..
+        } = self;
         let mut ended = Vec::new();
         if let Some(log) = &mut self.log {
             log.drain(&mut |record| processes.log(record));
@@ -204,6 +210,14 @@ impl Explainer {
                 if *keeps_ended {
                     let thread = (sample.process, sample.thread);
                     accounts.sampled(thread, sample.time, sample.in_kernel, sample.weight);
+                    if sample.in_kernel {
+                        let place = (processes.place(sample.process), sample.registers.ip);
+                        // The code gets its name at the end, when the process may have ended.
+                        if kernel.is_new(place) {
+                            processes.space(sample);
+                        }
+                        kernel.add(place, sample.weight);
+                    }
                 }
                 collector.touch_sampled(sample, processes);
                 if sample.in_kernel || is_disturbed {
@@ -340,6 +354,8 @@ fn take_news(
             }
             ended.push((process, thread));
         }
+        // One that only sleeps may never have a sample.
+        MethodEvent::Started { process, thread } if process == thread => _ = processes.place(process),
         MethodEvent::Sample(_) | MethodEvent::Started { .. } => {}
     }
 }

@@ -4,6 +4,7 @@ use crate::account::ThreadTimes;
 use crate::caches::CacheSizes;
 use crate::code::{self, CodeNames, CodeTime, PlaceTimes};
 use crate::contended::{self, ContendedLine};
+use crate::explained::CodeShare;
 use crate::flame::{self, ChainValues};
 use crate::object_use::{self, ObjectUse};
 use crate::observation::Observation;
@@ -103,6 +104,8 @@ pub struct Explanation {
     pub functions: Vec<CodeTime>,
     /// Source lines, in the same order.
     pub source_lines: Vec<CodeTime>,
+    /// The functions that used the kernel, that with most of its time first, with their parts of the time of samples in the kernel.
+    pub kernel: Vec<CodeShare>,
     /// What threads waited for while they did not run.
     pub waits: ThreadWaits,
     /// CPU time in which threads only waited for others.
@@ -145,6 +148,7 @@ impl Explanation {
             lines,
             functions,
             source_lines,
+            kernel: Vec::new(),
             waits: ThreadWaits::default(),
             spins: Spins::default(),
             caches: known.caches,

@@ -291,6 +291,13 @@ impl Processes {
         Err(why.unwrap_or_else(|| "its process had ended before it was looked at".to_owned()))
     }
 
+    /// Whether the name of an object only says in which memory it is.
+    pub fn is_unnamed(&self, pid: u32, object: ObjectId) -> bool {
+        let origin = self.objects.get(&pid).and_then(|objects| objects.row(object)).map(|row| &row.origin);
+        use ObjectOrigin::{Mapping, SmallBlocks, Stack};
+        matches!(origin, None | Some(Mapping { .. } | SmallBlocks { .. } | Stack { .. }))
+    }
+
     /// The processes that were seen.
     pub fn numbers(&self) -> Vec<u32> {
         self.known.values().copied().collect()

@@ -13,6 +13,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// Ticks in which the kernel counts CPU time, in ns. The same on all architectures that numakit knows.
 pub(crate) const TICK: u64 = 10_000_000;
 
+/// A thread is busy from one in this many parts of the observed time on.
+const BUSY_PART: u64 = 10;
+
 /// The counts of a thread since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
@@ -33,6 +36,8 @@ struct Account {
     now: Counts,
     /// The CPUs on which it may run, where the kernel says that.
     cpus: Option<CpuSet>,
+    /// Whether a signal or a debugger has stopped it.
+    stopped: bool,
 }
 
 /// The accounts of all threads that were seen.
@@ -123,11 +128,13 @@ impl ThreadAccounts {
             until: now,
             now: counts,
             cpus: None,
+            stopped: false,
         });
         // Another machine's threads cannot be asked.
         let cpus = self.root.is_host().then(|| sched::affinity_of(key.1).ok()).flatten();
         account.cpus = cpus.or(account.cpus.take());
         account.name = name;
+        account.stopped = stat.stopped;
         account.until = now;
         account.now = counts;
         self.unread.remove(&key);
@@ -136,6 +143,11 @@ impl ThreadAccounts {
     /// The name of a thread.
     pub fn name(&self, pid: u32, tid: u32) -> Option<&str> {
         self.threads.get(&(pid, tid)).map(|account| account.name.as_str())
+    }
+
+    /// Whether a thread was stopped at the last visit.
+    pub fn is_stopped(&self, thread: (u32, u32)) -> bool {
+        self.threads.get(&thread).is_some_and(|account| account.stopped)
     }
 
     /// The times of each thread that was seen, by its process and number.
@@ -156,22 +168,34 @@ impl ThreadAccounts {
         self.threads.iter().filter(move |(_, account)| ran(account) >= least).map(|(key, _)| *key)
     }
 
-    /// The threads that ran or waited for a CPU for this time, by their CPU masks; those that waited longest first.
-    pub fn masks(&self, least: u64) -> Vec<MaskedThreads> {
-        let mut masks: Vec<MaskedThreads> = Vec::new();
-        for account in self.threads.values() {
-            let grown = |of: fn(&Counts) -> u64| of(&account.now).saturating_sub(of(&account.before));
-            let (ran, waited) = (grown(|c| c.user) + grown(|c| c.kernel), grown(|c| c.runnable));
-            let Some(cpus) = account.cpus.as_ref().filter(|_| ran + waited >= least) else { continue };
-            match masks.iter_mut().find(|known| known.cpus == *cpus) {
-                Some(known) => {
-                    known.threads += 1;
-                    known.ran += ran;
-                    known.waited += waited;
-                }
-                None => masks.push(MaskedThreads { cpus: cpus.clone(), threads: 1, ran, waited }),
+    /// How many threads lived at the same time: a shell that starts one program after another has two.
+    pub fn at_once(&self) -> usize {
+        most_at_once(self.threads.values().map(Account::span))
+    }
+
+    /// How many threads that were busy in this observed time lived at the same time.
+    pub fn busy_at_once(&self, observed: u64) -> usize {
+        most_at_once(self.threads.values().filter(|account| account.is_busy(observed)).map(Account::span))
+    }
+
+    /// The threads that were busy in this observed time, by their CPU masks; those that waited for a CPU longest first.
+    pub fn masks(&self, observed: u64) -> Vec<MaskedThreads> {
+        let mut masks: Vec<(CpuSet, Vec<&Account>)> = Vec::new();
+        for account in self.threads.values().filter(|account| account.is_busy(observed)) {
+            let Some(cpus) = &account.cpus else { continue };
+            match masks.iter_mut().find(|(known, _)| known == cpus) {
+                Some((_, accounts)) => accounts.push(account),
+                None => masks.push((cpus.clone(), vec![account])),
             }
         }
+        let masked = |(cpus, accounts): (CpuSet, Vec<&Account>)| MaskedThreads {
+            cpus,
+            threads: most_at_once(accounts.iter().map(|account| account.span())),
+            ran: accounts.iter().map(|account| account.ran()).sum(),
+            waited: accounts.iter().map(|account| account.times().runnable).sum(),
+            asleep: accounts.iter().map(|account| account.times().asleep).sum(),
+        };
+        let mut masks: Vec<MaskedThreads> = masks.into_iter().map(masked).collect();
         masks.sort_by_key(|masked| (Reverse(masked.waited), Reverse(masked.threads)));
         masks
     }
@@ -223,6 +247,24 @@ impl ThreadAccounts {
 }
 
 impl Account {
+    /// From when to when it was seen, in ns.
+    fn span(&self) -> (u64, u64) {
+        (self.since, self.until)
+    }
+
+    /// Its CPU time, in ns.
+    fn ran(&self) -> u64 {
+        let times = self.times();
+        times.user + times.kernel
+    }
+
+    /// Whether it ran, or waited for a CPU, for one in [`BUSY_PART`] parts of the observed time, and would have run for as much
+    /// of it with a CPU of its own: on a busy machine, one that sleeps nearly all the time waits for a CPU at each wakeup.
+    fn is_busy(&self, observed: u64) -> bool {
+        let (ran, ThreadTimes { runnable, asleep, .. }) = (self.ran(), self.times());
+        ran + runnable >= (observed / BUSY_PART).max(1) && ran >= (ran + asleep) / BUSY_PART
+    }
+
     /// The times of the thread since it was seen first.
     fn times(&self) -> ThreadTimes {
         let grown = |of: fn(&Counts) -> u64| of(&self.now).saturating_sub(of(&self.before));
@@ -234,6 +276,19 @@ impl Account {
             grown(|c| c.faults),
         )
     }
+}
+
+/// How many of these spans of time have a moment in common, at most. One that ends when another one begins does not.
+fn most_at_once(spans: impl Iterator<Item = (u64, u64)>) -> usize {
+    let mut changes: Vec<(u64, isize)> =
+        spans.flat_map(|(from, to)| [(from, 1), (to.max(from + 1), -1)]).collect();
+    changes.sort_unstable();
+    let (mut now, mut most) = (0isize, 0);
+    for (_, change) in changes {
+        now += change;
+        most = most.max(now);
+    }
+    most.unsigned_abs()
 }
 
 /// The part of a time that these ticks have in all ticks.
@@ -303,6 +358,42 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_follow_each_other_are_one_at_once() {
+        let root = machine();
+        let mut accounts = ThreadAccounts::new(&root, true);
+        accounts.visit(&[7], 1000 * MS);
+        let next = |tid, after: u64, accounts: &mut ThreadAccounts| {
+            root.change(|tree| {
+                tree.remove(&format!("/proc/7/task/{}", tid - 1));
+                thread(tree, tid, [30, 10], 1, "400000000 100000000 9\n");
+            });
+            accounts.visit(&[7], after * MS);
+        };
+        next(8, 1600, &mut accounts);
+        next(9, 2200, &mut accounts);
+        let busy = |accounts: &ThreadAccounts, observed: u64| accounts.busy_at_once(observed * MS);
+        assert_eq!((accounts.at_once(), busy(&accounts, 1200), busy(&accounts, 6000)), (1, 1, 0));
+        root.change(|tree| thread(tree, 10, [30, 10], 1, "400000000 100000000 9\n"));
+        accounts.visit(&[7], 2700 * MS);
+        assert_eq!((accounts.at_once(), most_at_once([(1, 5), (5, 9), (5, 5), (2, 3)].into_iter())), (2, 2));
+    }
+
+    #[test]
+    fn a_thread_that_mostly_sleeps_is_not_busy_because_it_waits_for_cpus() {
+        let root = machine();
+        let mut accounts = ThreadAccounts::new(&root, false);
+        accounts.visit(&[7], 1000 * MS);
+        // Of five seconds it ran for 100 ms, and waited for one second.
+        root.change(|tree| thread(tree, 7, [38, 12], 100, "500000000 1050000000 9\n"));
+        accounts.visit(&[7], 6000 * MS);
+        assert_eq!(accounts.busy_at_once(5000 * MS), 0);
+        // Now it runs or waits all the time.
+        root.change(|tree| thread(tree, 7, [60, 20], 100, "800000000 4550000000 9\n"));
+        accounts.visit(&[7], 6000 * MS);
+        assert_eq!(accounts.busy_at_once(5000 * MS), 1);
+    }
+
+    #[test]
     fn a_process_that_ends_before_the_second_visit_has_the_time_of_its_samples() {
         let root = machine();
         let mut accounts = ThreadAccounts::new(&root, false);
@@ -321,6 +412,19 @@ mod tests {
         // Of a thread that nobody visited, samples are all that is known.
         accounts.sampled((9, 9), 1060 * MS, false, 5 * MS);
         assert_eq!(accounts.total(None).user, 35 * MS);
+    }
+
+    #[test]
+    fn a_thread_is_stopped_as_long_as_the_kernel_says_that() {
+        let root = machine();
+        let mut accounts = ThreadAccounts::new(&root, false);
+        accounts.visit(&[7], 1000 * MS);
+        assert!(!accounts.is_stopped((7, 7)) && !accounts.is_stopped((9, 9)));
+        root.change(|tree| {
+            _ = tree.file("/proc/7/task/7/stat", "7 (w) T 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 0 0\n");
+        });
+        accounts.visit(&[7], 1100 * MS);
+        assert!(accounts.is_stopped((7, 7)));
     }
 
     #[test]

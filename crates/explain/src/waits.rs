@@ -30,12 +30,16 @@ pub enum WaitKind {
     Thread,
     /// Another thread; it is not known in which way.
     OtherThread,
-    /// A file.
+    /// A file that is not on a disk, such as a named pipe or a device.
     File,
+    /// The disk, or what else stores files.
+    Storage,
     /// A pipe.
     Pipe,
     /// A socket.
     Socket,
+    /// Connections to a socket that listens.
+    Connections,
     /// A terminal.
     Terminal,
     /// Events of several descriptors.
@@ -120,9 +124,9 @@ pub struct LockTime {
 /// What all threads waited for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadWaits {
-    /// How many threads there were.
+    /// How many threads lived at the same time.
     pub threads: usize,
-    /// Threads that ran or could have run for a tenth of the observed time at least.
+    /// How many of these were busy: ran or could have run for a tenth of the observed time at least.
     pub busy: usize,
     /// What they waited for, the longest time first.
     pub rows: Vec<WaitTime>,

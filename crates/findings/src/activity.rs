@@ -51,6 +51,8 @@ pub struct ProgramActivity<'a> {
     pub part: Option<(TimePart, f64)>,
     /// The function with most of the CPU time, as a share, if that is much.
     pub function: Option<(&'a CodeName, f64)>,
+    /// The function for which the kernel worked most, as a share of the CPU time, if that is much.
+    pub kernel: Option<(&'a CodeName, f64)>,
     /// Of the time in which threads could run, the part in which they had no CPU.
     pub without_cpu: f64,
     /// What threads wait for most, as shares of the time of all waits.
@@ -76,6 +78,8 @@ impl JudgedReport {
             .functions
             .iter()
             .map(|code| (&code.name, of_cpu_time(explanation, code.time.total())));
+        let in_kernel = times.kernel as f64 / (times.user + times.kernel).max(1) as f64;
+        let kernel = explanation.kernel.first().map(|code| (&code.name, code.share * in_kernel));
         let waited: u64 = waits.rows.iter().map(|row| row.time).sum();
         let share = |row: &WaitTime| row.time as f64 / waited.max(1) as f64;
         ProgramActivity {
@@ -85,6 +89,7 @@ impl JudgedReport {
             is_busy: waits.busy > 0 || cpus >= BUSY || waits.rows.is_empty(),
             part: explanation.time.as_ref().map(|time| largest(time, spinning(explanation))),
             function: functions.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= NAMED),
+            kernel: kernel.filter(|(_, share)| *share >= NAMED),
             without_cpu: runnable / (ran + runnable).max(1.0),
             waits: waits
                 .rows
@@ -111,8 +116,8 @@ pub(crate) fn spinning(explanation: &Explanation) -> f64 {
 
 /// The largest part of the CPU time. Loops that wait are no computing.
 fn largest(time: &TimeShares, spinning: f64) -> (TimePart, f64) {
-    let cpu =
-        time.computing + time.cached + time.near + time.far + time.unknown + time.contended + time.kernel;
+    // Samples may be missing of the part in user mode.
+    let cpu = 1.0 - time.runnable - time.asleep;
     let of_cpu = |share: f64| share / cpu.max(1e-9);
     let parts = [
         (TimePart::Computing, of_cpu(time.computing) - spinning),

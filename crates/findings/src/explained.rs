@@ -98,22 +98,34 @@ impl Serialize for JudgedObject {
     }
 }
 
+/// What to do for more samples.
+const LONGER: &str = "observe it while it works, for longer (--for), or with more samples (-F)";
+/// From this CPU time on, in ns, the kernel's account of its own part is good enough: some of its ticks.
+const MIN_ACCOUNTED: u64 = 50_000_000;
+/// Where this many times the samples that are needed should have come, the method does not deliver them.
+const MISSING: f64 = 3.0;
+
 impl JudgedReport {
-    /// Why next to nothing was seen, and what to do: calm is not what that shows. `None` where there are enough samples.
+    /// Why next to nothing was seen, and what to do: calm is not what that shows. `None` where there are enough samples, or where
+    /// the kernel did most of the work, which its own account says.
     pub fn too_few_samples(&self) -> Option<String> {
-        let ExplainReport { explanation, missing, seconds, .. } = &self.report;
+        let ExplainReport { explanation, missing, seconds, rate, method, .. } = &self.report;
         let seen = explanation.samples.total;
-        if seen >= MIN_SAMPLES || !self.findings.is_empty() {
+        let (user, kernel) = (explanation.threads.user, explanation.threads.kernel);
+        if seen >= MIN_SAMPLES || kernel > user && user + kernel >= MIN_ACCOUNTED {
             return None;
         }
-        let used = (explanation.threads.user + explanation.threads.kernel) as f64 / 1e9;
+        let used = format!("its threads used {}", duration((user + kernel) as f64 / 1e9));
         let lost = missing.lost + missing.thinned + missing.late;
-        // A few lost ones are not the reason.
-        let why = match seen + lost >= MIN_SAMPLES {
-            true => format!("{lost} samples were lost"),
-            false => format!("its threads used {} of CPU time in {}", duration(used), duration(*seconds)),
+        let (why, action) = if seen + lost >= MIN_SAMPLES {
+            // A few lost ones are not the reason.
+            (format!("{lost} samples were lost"), LONGER)
+        } else if user as f64 / 1e9 * rate >= MISSING * MIN_SAMPLES as f64 {
+            let why = format!("{used} of CPU time, but hardly any sample {method} came");
+            (why, "use another --method; 'numa doctor' says which are permitted here")
+        } else {
+            (format!("{used} of CPU time in {}", duration(*seconds)), LONGER)
         };
-        let action = "observe it while it works, for longer (--for), or with more samples (-F)";
         Some(format!("Too few samples to tell what it does: {seen}, since {why}; {action}"))
     }
 }

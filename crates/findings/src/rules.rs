@@ -231,6 +231,8 @@ fn finding(case: &Case<'_>) -> Option<(RuleKind, Finding)> {
 
 /// A finding whose cost cannot be told is ordered as if it cost this share of the time.
 const UNKNOWN_COST: f64 = 3.0;
+/// What other programs cost counts as this part: what the program itself can mend comes first, unless much more is lost.
+const OF_OTHERS: f64 = 0.5;
 
 /// The key by which findings are ordered: failures first, then those of the program, then by cost. A cost that is less
 /// certain counts less.
@@ -244,6 +246,7 @@ fn rank((kind, finding): &(RuleKind, Finding)) -> (bool, bool, bool, f64) {
         FindingCost::Share { percent, .. } => *percent,
         FindingCost::Unknown { .. } => UNKNOWN_COST,
     };
+    let cost = if finding.rule == waits::OTHERS_RUN.name { OF_OTHERS * cost } else { cost };
     let is_program = matches!(finding.subject, FindingSubject::Program | FindingSubject::Object(_));
     (*kind == RuleKind::Failure, *kind != RuleKind::Remark, is_program, sure * cost)
 }

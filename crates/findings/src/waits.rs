@@ -11,6 +11,8 @@ use numakit_model::CpuSet;
 const MUCH: f64 = 0.2;
 /// A mask is too narrow if this many CPUs outside of it were idle on average.
 const IDLE: f64 = 0.5;
+/// Processes that a command names; of more, it would not be read.
+const MAX_NAMED: usize = 64;
 /// The part of the waits that the limit of a control group explains.
 const LIMITED: f64 = 0.5;
 
@@ -21,17 +23,22 @@ pub(crate) struct WaitCase<'a> {
     masked: &'a MaskedThreads,
     /// The part of the time in which they could run that they waited.
     share: f64,
-    attached: &'a [u32],
+    /// The part of all of their time that they waited.
+    lost: f64,
+    /// The processes, unless the command was started for the observation.
+    running: &'a [u32],
     command: &'a str,
 }
 
 /// What is found of the threads that waited longest; `None` if they hardly waited.
 pub(crate) fn judge(explained: &Explained) -> Option<Finding> {
-    let Explained { cpu_waits: waits, attached, command, .. } = explained;
+    let Explained { cpu_waits: waits, attached, command, report, .. } = explained;
     let masked = waits.masks.first()?;
-    let share = masked.waited as f64 / (masked.ran + masked.waited).max(1) as f64;
-    let case = WaitCase { waits, masked, share, attached, command };
-    (share >= MUCH).then(|| rules::judge_waits(&case)).flatten()
+    // A command is started again; of processes that run already, each has a mask of its own.
+    let running = report.processes.iter().filter(|process| !attached.is_empty() && !process.ended);
+    let running: Vec<u32> = running.map(|process| process.pid).collect();
+    let case = WaitCase::new(waits, masked, &running, command);
+    (case.share >= MUCH).then(|| rules::judge_waits(&case)).flatten()
 }
 
 /// A rule about waits.
@@ -48,7 +55,7 @@ pub(crate) const GROUP_LIMIT: Rule = rule(
         is_limited.then(|| {
             let says = format!("{} are stopped by the CPU limit of their control group {}", case.threads(), case.of_time());
             let change = "Raise the limit (cpu.max, CPUQuota of a unit, --cpus of a container), or start fewer threads";
-            case.draft(says, change, Some(case.share), None)
+            case.draft(says, change, Some(case.lost), None)
         })
     },
 );
@@ -67,7 +74,7 @@ pub(crate) const NARROW_MASK: Rule =
                 case.of_time()
             );
             let used = cpus.len() as f64;
-            let saved = case.share.min(1.0 - used / (used + idle));
+            let saved = case.lost.min(1.0 - used / (used + idle));
             case.draft(says, &case.origin(), Some(saved), case.widened())
         })
     });
@@ -101,8 +108,23 @@ pub(crate) const OTHERS_RUN: Rule =
         let says =
             format!("{} {wait} for a CPU {}, which other programs use", case.threads(), case.of_time());
         let change = "End the other programs, or give each program CPUs of its own";
-        Some(case.draft(says, change, Some(case.share), Some("numa top".to_owned())))
+        Some(case.draft(says, change, Some(case.lost), Some("numa top".to_owned())))
     });
+
+impl<'a> WaitCase<'a> {
+    fn new(waits: &'a CpuWaits, masked: &'a MaskedThreads, running: &'a [u32], command: &'a str) -> Self {
+        let MaskedThreads { ran, waited, asleep, .. } = *masked;
+        let part_of = |all: u64| waited as f64 / all.max(1) as f64;
+        Self {
+            waits,
+            masked,
+            share: part_of(ran + waited),
+            lost: part_of(ran + waited + asleep),
+            running,
+            command,
+        }
+    }
+}
 
 impl WaitCase<'_> {
     /// The threads in words.
@@ -114,7 +136,8 @@ impl WaitCase<'_> {
     }
 
     fn of_time(&self) -> String {
-        format!("{} of the time in which they could run", percent(100.0 * self.share))
+        let who = if self.masked.threads == 1 { "it" } else { "they" };
+        format!("{} of the time in which {who} could run", percent(100.0 * self.share))
     }
 
     /// The process that the mask was inherited from, if it was.
@@ -139,11 +162,13 @@ impl WaitCase<'_> {
     /// do so again.
     fn widened(&self) -> Option<String> {
         let online = self.waits.online();
-        match self.attached {
+        match self.running {
             [] => self.inherited_from().map(|_| format!("taskset -c {online} {}", self.command)),
+            [pid] => Some(format!("taskset -acp {online} {pid}")),
+            pids if pids.len() > MAX_NAMED => None,
             pids => {
-                let one = |pid: &u32| format!("taskset -a -c -p {online} {pid}");
-                Some(pids.iter().map(one).collect::<Vec<_>>().join(" && "))
+                let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+                Some(format!("for pid in {}; do taskset -acp {online} $pid; done", pids.join(" ")))
             }
         }
     }
@@ -187,12 +212,11 @@ mod tests {
     /// Threads on CPUs 0 to `last` of eight, of which CPU 7 is idle for this part of the time.
     fn found(threads: usize, last: u32, idle: f64, change: impl Fn(&mut CpuWaits)) -> Finding {
         let cpus = CpuSet::range(0, last);
-        let masked = MaskedThreads { cpus, threads, ran: SECOND, waited: 3 * SECOND };
+        let masked = MaskedThreads { cpus, threads, ran: SECOND, waited: 3 * SECOND, asleep: 0 };
         let idle = (0..8).map(|cpu| (cpu, if cpu == 7 { idle } else { 0.0 })).collect();
         let mut waits = CpuWaits { masks: vec![masked.clone()], idle, ..CpuWaits::default() };
         change(&mut waits);
-        let case = WaitCase { waits: &waits, masked: &masked, share: 0.75, attached: &[], command: "./app" };
-        rules::judge_waits(&case).unwrap()
+        rules::judge_waits(&WaitCase::new(&waits, &masked, &[], "./app")).unwrap()
     }
 
     #[test]
@@ -230,12 +254,15 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_run_get_a_command_for_each() {
-        let masked = MaskedThreads { cpus: CpuSet::range(0, 0), threads: 2, ran: 1, waited: 1 };
+    fn processes_that_run_get_one_command() {
+        let masked = MaskedThreads { cpus: CpuSet::range(0, 0), threads: 2, ran: 1, waited: 1, asleep: 0 };
         let idle = [(0, 0.0), (1, 1.0)].into();
         let waits = CpuWaits { masks: vec![masked.clone()], idle, ..CpuWaits::default() };
-        let case = WaitCase { waits: &waits, masked: &masked, share: 0.5, attached: &[7, 9], command: "CMD" };
-        let finding = rules::judge_waits(&case).unwrap();
-        assert_eq!(finding.remedy.commands, ["taskset -a -c -p 0-1 7 && taskset -a -c -p 0-1 9"]);
+        let commands = |running: &[u32]| {
+            let case = WaitCase::new(&waits, &masked, running, "CMD");
+            rules::judge_waits(&case).unwrap().remedy.commands
+        };
+        assert_eq!(commands(&[7]), ["taskset -acp 0-1 7"]);
+        assert_eq!(commands(&[7, 9]), ["for pid in 7 9; do taskset -acp 0-1 $pid; done"]);
     }
 }

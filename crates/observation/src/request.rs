@@ -154,7 +154,7 @@ impl ObservationRequest<'_> {
     /// The observed processes, if it is not the machine alone.
     fn target(&self) -> Option<Target> {
         let started_later = || (!self.command.is_empty()).then(Target::awaited);
-        self.chosen.and_then(|chosen| Target::all_running(chosen.numbers())).or_else(started_later)
+        self.chosen.and_then(Target::chosen).or_else(started_later)
     }
 
     /// What is sampled: the observed program by default, everything that runs if the events name it.

@@ -107,9 +107,15 @@ impl ChosenProcesses {
         let (membership, what) = match choice {
             ProcessChoice::Numbers(pids) => {
                 if let Some(pid) = pids.iter().find(|pid| !TaskDir::of(root, **pid).exists()) {
-                    let number = ProcessChoice::Numbers(vec![*pid]).value();
                     let missing = error("there is no such process".to_owned(), LISTS.to_owned());
-                    return Err(ChoiceError { value: number, ..missing });
+                    return Err(ChoiceError { value: pid.to_string(), ..missing });
+                }
+                if let Some(pid) = pids.iter().find(|pid| is_of_kernel(root, **pid)) {
+                    let kernel = error(
+                        "it is a thread of the kernel and runs no program".to_owned(),
+                        LISTS.to_owned(),
+                    );
+                    return Err(ChoiceError { value: pid.to_string(), ..kernel });
                 }
                 (Membership::Numbers(pids.clone()), String::new())
             }
@@ -202,6 +208,10 @@ impl fmt::Display for ChosenProcesses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)
     }
+}
+
+fn is_of_kernel(root: &SysRoot, pid: u32) -> bool {
+    TaskDir::of(root, pid).stat().is_ok_and(|stat| stat.kernel)
 }
 
 const LISTS: &str = "'numa tasks' lists the processes";
@@ -372,11 +382,17 @@ fn container(root: &SysRoot, wanted: &str) -> Result<(Membership, String), Probl
 /// Why no process meets a choice, and what the user may have meant.
 fn nothing(root: &SysRoot, choice: &ProcessChoice) -> Problem {
     let (problem, known): (&str, BTreeSet<String>) = match choice {
-        ProcessChoice::Name(_) => {
+        ProcessChoice::Name(pattern) => {
+            let own = own_pid(root);
+            if own.and_then(|own| Some(has_name(root, own, &TaskDir::of(root, own).stat().ok()?, pattern)))
+                == Some(true)
+            {
+                return ("only this numa itself has a matching name".to_owned(), LISTS.to_owned());
+            }
             let name =
                 |pid| TaskDir::of(root, pid).stat().ok().filter(|stat| !stat.kernel).map(|stat| stat.name());
-            let names = processes(root).unwrap_or_default().into_iter().filter_map(name).collect();
-            ("no program that runs has a matching name", names)
+            let others = processes(root).unwrap_or_default().into_iter().filter(|pid| Some(*pid) != own);
+            ("no program that runs has a matching name", others.filter_map(name).collect())
         }
         ProcessChoice::ControlGroup(path) => match group(root, path) {
             Membership::Folder(path) if root.exists(&format!("{path}/cgroup.procs")) => {

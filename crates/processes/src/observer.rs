@@ -99,22 +99,27 @@ impl Observer {
         &self.machine.nodes
     }
 
+    /// Also observes these processes, with their descendants, unless it does already.
+    pub fn join(&mut self, pids: &[u32]) {
+        self.tree.join(&self.machine.root, pids);
+    }
+
     /// Scans all processes and threads.
     pub fn scan(&mut self) {
         self.settle();
         self.tree.scan(&self.machine.root);
         // Counts before the first scan do not belong to this observation.
-        let scan = ThreadScan {
-            root: &self.machine.root,
-            nodes: &self.machine.nodes,
-            wanted: self.wanted.threads,
-            from_start: self.scanned,
-        };
-        self.scanned = true;
+        let from_start = std::mem::replace(&mut self.scanned, true);
         self.activity.threads.fill(0);
         self.activity.away = 0;
         self.activity.running = CpuSet::default();
         for member in &mut self.tree.members {
+            let scan = ThreadScan {
+                root: &self.machine.root,
+                nodes: &self.machine.nodes,
+                wanted: self.wanted.threads,
+                from_start: from_start && !member.is_older(),
+            };
             let Member { pid, stat, threads, memory, .. } = member;
             let Some(stat) = stat.as_ref().filter(|stat| stat.runs()) else {
                 *memory = None;

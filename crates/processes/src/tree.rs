@@ -17,6 +17,8 @@ pub struct Member {
     start: Option<u64>,
     parent: u32,
     account: Account,
+    /// What it and its children had counted before it joined, if it ran before the observation began.
+    before: [Counts; 2],
     gone: bool,
     /// Its stat at the last scan.
     pub stat: Option<TaskStat>,
@@ -33,11 +35,24 @@ impl Member {
             start: None,
             parent,
             account: Account::default(),
+            before: [[0; 3]; 2],
             gone: false,
             stat: None,
             threads: Threads::default(),
             memory: None,
         }
+    }
+
+    /// A process that joins: what it did before the observation began does not belong to that.
+    fn joined(root: &SysRoot, pid: u32, began: u64) -> Self {
+        let stat = TaskDir::of(root, pid).stat().ok().filter(|stat| stat.start < began);
+        let before = stat.map_or([[0; 3]; 2], |stat| [stat.own, stat.waited]);
+        Self { before, ..Self::new(pid, 0) }
+    }
+
+    /// Whether it ran before the observation began, but joined later.
+    pub fn is_older(&self) -> bool {
+        self.before != [[0; 3]; 2]
     }
 
     /// The start time of the process, which with its number identifies it.
@@ -60,7 +75,8 @@ impl Member {
         };
         self.start = Some(stat.start);
         self.parent = stat.parent;
-        self.account.update(stat.own, stat.waited);
+        let [own, waited] = self.before;
+        self.account.update(without(stat.own, own), without(stat.waited, waited));
         self.stat = Some(stat);
     }
 }
@@ -81,6 +97,23 @@ pub struct Tree {
     pub members: Vec<Member>,
     lost: Counts,
     children: Children,
+    /// When the observation began, in ticks since boot.
+    began: u64,
+}
+
+/// Counts since these.
+fn without(counts: Counts, before: Counts) -> Counts {
+    std::array::from_fn(|at| counts[at].saturating_sub(before[at]))
+}
+
+/// Ticks in a second, in which the kernel gives the start of a process.
+const TICKS: f64 = 100.0;
+
+/// The time in ticks since boot; 0 if it is not known.
+fn ticks(root: &SysRoot) -> u64 {
+    let text = root.text("/proc/uptime").unwrap_or_default();
+    let seconds = text.split_ascii_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+    (seconds.unwrap_or(0.0) * TICKS) as u64
 }
 
 impl Tree {
@@ -88,7 +121,15 @@ impl Tree {
     pub fn of(root: &SysRoot, pids: &[u32]) -> Self {
         let has_lists = pids.first().is_some_and(|pid| tree::has_lists(root, *pid));
         let children = if has_lists { Children::Listed } else { Children::Searched };
-        Self { members: pids.iter().map(|pid| Member::new(*pid, 0)).collect(), lost: [0; 3], children }
+        let members = pids.iter().map(|pid| Member::new(*pid, 0)).collect();
+        Self { members, lost: [0; 3], children, began: ticks(root) }
+    }
+
+    /// Adds those of these processes that are not members yet; they are scanned with the next scan.
+    pub fn join(&mut self, root: &SysRoot, pids: &[u32]) {
+        let known: HashSet<u32> = self.members.iter().map(|member| member.pid).collect();
+        let new = pids.iter().filter(|pid| !known.contains(pid));
+        self.members.extend(new.map(|pid| Member::joined(root, *pid, self.began)).collect::<Vec<_>>());
     }
 
     /// Scans every member, finds new ones, and removes those that exited.
@@ -190,6 +231,17 @@ mod tests {
         // The parent has waited for the child, and nobody waits for the other one.
         let parent = MadeProcess { children: vec![], counts: [0, 81, 0, 0, 0, 0, 0, 0], ..parent };
         assert_eq!(faults(&mut tree, &[&parent]), 86);
+        // Others join, one of which ran before the observation began: its first 50 faults do not count.
+        let old = MadeProcess { counts: [50, 0, 0, 0, 0, 0, 0, 0], ..MadeProcess::new(30, 1, 0) };
+        let root = MadeProcess::machine(&[&parent, &old]);
+        tree.began = u64::MAX;
+        tree.join(&root, &[7, 30]);
+        let old = MadeProcess { counts: [57, 0, 0, 0, 0, 0, 0, 0], ..old };
+        let new = MadeProcess { counts: [3, 0, 0, 0, 0, 0, 0, 0], ..MadeProcess::new(31, 1, 0) };
+        let root = MadeProcess::machine(&[&parent, &old, &new]);
+        tree.began = 0;
+        tree.join(&root, &[30, 31]);
+        assert_eq!(faults(&mut tree, &[&parent, &old, &new]), 86 + 7 + 3);
         let processes = [(1, 7), (7, 8), (1, 20), (1, 30)];
         assert_eq!(descendants(processes, &[7, 20]), HashSet::from([7, 8, 20]));
     }

@@ -80,22 +80,30 @@ pub struct Walker {
 
 impl Walker {
     /// Starts the thread, which waits until there are processes to observe with their descendants, and publishes after each
-    /// scan and each walk. It ends after [`WalkerControl::stop`]; there is no need to wait for that.
+    /// scan and each walk. Before each scan it asks which processes `joined`. It ends after [`WalkerControl::stop`]; there is no
+    /// need to wait for that.
     pub fn start(
         self,
         control: Arc<WalkerControl>,
         pids: impl Fn() -> Option<Vec<u32>> + Send + 'static,
+        mut joined: impl FnMut() -> Vec<u32> + Send + 'static,
         mut publish: impl FnMut(&Observer, &WalkerStatus) + Send + 'static,
     ) -> io::Result<()> {
         std::thread::Builder::new().name("task-walker".into()).spawn(move || {
             if let Some(pids) = wait(&control, pids) {
-                self.run(&control, &pids, &mut publish);
+                self.run(&control, &pids, &mut joined, &mut publish);
             }
         })?;
         Ok(())
     }
 
-    fn run(&self, control: &WalkerControl, pids: &[u32], publish: &mut dyn FnMut(&Observer, &WalkerStatus)) {
+    fn run(
+        &self,
+        control: &WalkerControl,
+        pids: &[u32],
+        joined: &mut dyn FnMut() -> Vec<u32>,
+        publish: &mut dyn FnMut(&Observer, &WalkerStatus),
+    ) {
         let mut observer = Observer::new(self.machine.clone(), self.wanted, pids);
         let (mut status, mut pace) = (WalkerStatus::default(), Pace::default());
         // Start of the current walk.
@@ -104,6 +112,7 @@ impl Walker {
             let (start, interval) = (clock::monotonic(), control.interval.load(Ordering::Relaxed));
             if pace.scan_due(start) {
                 let before = clock::thread_cpu();
+                observer.join(&joined());
                 observer.scan();
                 control.running.set(&observer.activity.running);
                 control.running.leave();

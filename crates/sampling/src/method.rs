@@ -116,6 +116,9 @@ pub enum MethodError {
     /// Timers in the program.
     #[error("samples by timers in the program")]
     InProcess(#[source] io::Error),
+    /// A process that runs may not be observed.
+    #[error("process {0} may not be observed: run as root, or as the user of the process")]
+    Refused(u32),
     /// What is known of the machine could not be read.
     #[error(transparent)]
     Read(#[from] numakit_sys::ReadError),

@@ -9,9 +9,11 @@ use crate::perf::PerfMethod;
 use crate::ptrace::PtraceMethod;
 use crate::sample::SampleSettings;
 use numakit_model::CpuSet;
+use numakit_sys::SysRoot;
 use numakit_sys::command::Running;
+use numakit_sys::proc::TaskDir;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// MethodVariables that a program needs in its environment.
@@ -62,7 +64,18 @@ pub fn beside<T: Send>(
 
 /// Samples running processes and their descendants, which only performance events can.
 pub fn processes(settings: &SampleSettings, processes: &[u32]) -> Result<Box<dyn Method>, MethodError> {
-    Ok(Box::new(PerfMethod::for_processes(settings, landing(MethodKind::Perf), processes)?))
+    let opened = PerfMethod::for_processes(settings, landing(MethodKind::Perf), processes);
+    Ok(Box::new(opened.map_err(|error| refused(processes).map_or(error.into(), MethodError::Refused))?))
+}
+
+/// The first of these processes that may not be observed: who may do that may also read its mappings.
+fn refused(processes: &[u32]) -> Option<u32> {
+    let root = SysRoot::host();
+    let is_refused = |pid: &u32| {
+        let mappings = TaskDir::of(&root, *pid).bytes("maps");
+        mappings.is_err_and(|error| error.kind == ErrorKind::PermissionDenied)
+    };
+    processes.iter().copied().find(is_refused)
 }
 
 /// Samples everything that runs on these CPUs, which only performance events can.

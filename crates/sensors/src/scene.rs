@@ -2,7 +2,8 @@
 
 use crate::SampleSource;
 use numakit_model::Topology;
-use numakit_sys::SysRoot;
+use numakit_processes::ChosenProcesses;
+use numakit_sys::{SysRoot, clock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -48,12 +49,14 @@ pub struct Target {
     pid: Arc<AtomicI64>,
     /// Others beside that one.
     others: Arc<[u32]>,
+    /// The choice that they belong to, if others may join.
+    chosen: Option<ChosenProcesses>,
     samples: Option<SampleSource>,
 }
 
 impl Target {
     fn new(pid: i64) -> Self {
-        Self { pid: Arc::new(AtomicI64::new(pid)), others: Arc::new([]), samples: None }
+        Self { pid: Arc::new(AtomicI64::new(pid)), others: Arc::new([]), chosen: None, samples: None }
     }
 
     /// A running process.
@@ -61,10 +64,16 @@ impl Target {
         Self::new(i64::from(pid))
     }
 
-    /// Running processes; `None` if there are none.
-    pub fn all_running(pids: &[u32]) -> Option<Self> {
-        let (first, others) = pids.split_first()?;
-        Some(Self { others: others.into(), ..Self::running(*first) })
+    /// Running processes, and those that join them; `None` if there are none.
+    pub fn chosen(chosen: &ChosenProcesses) -> Option<Self> {
+        let (first, others) = chosen.numbers().split_first()?;
+        let growing = chosen.may_grow().then(|| chosen.clone());
+        Some(Self { others: others.into(), chosen: growing, ..Self::running(*first) })
+    }
+
+    /// The processes that belong to the choice now, if it is time for a look. Each clone looks for itself.
+    pub fn joined(&mut self, root: &SysRoot) -> Vec<u32> {
+        self.chosen.as_mut().and_then(|chosen| chosen.look(root, &clock::monotonic)).unwrap_or_default()
     }
 
     /// A command that is started later.

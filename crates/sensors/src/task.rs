@@ -227,11 +227,13 @@ impl Task {
     /// Starts the walker, with the priority of the sampler.
     fn start(&self, walker: Walker) -> std::io::Result<()> {
         let (target, layout, published) = (self.target.clone(), self.layout, Arc::clone(&self.published));
+        let (mut growing, root) = (self.target.clone(), walker.machine.root.clone());
         let mut row = vec![NONE; layout.values()];
         let walker = Walker { urgent: sched::is_realtime(), ..walker };
         walker.start(
             Arc::clone(&self.control),
             move || target.pids(),
+            move || growing.joined(&root),
             move |observer, status| {
                 if let Some(why) = observer.allocators.unread() {
                     published.unread.get_or_init(|| why.to_owned());

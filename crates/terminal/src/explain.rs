@@ -13,6 +13,7 @@ use numakit_explain::traffic::Traffic;
 use numakit_explain::{ExplainReport, Regime, SeenProcess, TimeShares};
 use numakit_findings::explained::JudgedReport;
 use numakit_model::numbers::{duration, grouped};
+use numakit_model::thresholds::MIN_SAMPLES;
 use std::fmt::Write;
 
 /// An estimate of traffic from fewer pages than this says little.
@@ -25,9 +26,11 @@ const MAX_FIELDS: usize = 4;
 /// The whole text; at most `rows` objects, source lines, waits and contended lines each.
 pub fn text(judged: &JudgedReport, rows: usize) -> String {
     let report = &judged.report;
-    let mut out = objects::of_program(&judged.findings);
+    let (first, later) = objects::of_program(&judged.findings);
+    let mut out = first;
     out.push_str(&objects::activity(judged));
     out.push_str(&first_lines(report));
+    out.push_str(&later);
     let explanation = &report.explanation;
     if let Some(traffic) = &explanation.traffic {
         out.push_str(&traffic_lines(traffic));
@@ -94,7 +97,8 @@ fn time_line(time: &TimeShares, report: &ExplainReport) -> String {
         percent(time.asleep),
     );
     let all = duration((threads.user + threads.kernel) as f64 / 1e9);
-    if report.explanation.samples.total == 0 {
+    // Shares of so few samples would be chance.
+    if report.explanation.samples.total < MIN_SAMPLES {
         return format!("CPU time {all}{faults}\n{running}");
     }
     format!(

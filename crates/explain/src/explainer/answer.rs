@@ -387,6 +387,7 @@ impl Explainer {
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());
         (explanation.waits, explanation.spins) = (self.waits(complete), self.spins());
+        explanation.kernel = self.kernel.functions(&mut self.processes);
         let flame = self.flame(&explanation);
         if complete {
             self.name_fields(&mut explanation);

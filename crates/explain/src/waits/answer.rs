@@ -1,8 +1,8 @@
 //! The answer: the time of each wait, with names.
 
 use super::futex;
-use super::lock_names::{self, LockAddress};
-use super::open_files::FileIdentity;
+use super::lock_names::{self, LockAddress, LockName};
+use super::open_files::{FileIdentity, OpenFile};
 use super::peers::OtherEnd;
 use super::targets::WaitTarget;
 use super::watch::{SeenHolder, SeenWait, WaitScene, WaitWatch};
@@ -15,8 +15,6 @@ use numakit_sys::proc::syscall;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A thread is busy if it ran or waited for a CPU for at least one in this many parts of the observed time.
-const BUSY_PART: u64 = 10;
 /// Functions of a chain that are kept.
 const MAX_FUNCTIONS: usize = 12;
 /// Functions of a chain that may say what a wait is for.
@@ -78,11 +76,10 @@ impl WaitWatch {
             }
         }
         let named = self.named(by_wait, scene, complete);
-        let least = clock::monotonic().saturating_sub(self.started) / BUSY_PART;
-        let is_busy = |time: &&ThreadTimes| time.user + time.kernel + time.runnable >= least.max(1);
+        let observed = clock::monotonic().saturating_sub(self.started);
         ThreadWaits {
-            threads: times.len(),
-            busy: times.values().filter(is_busy).count(),
+            threads: scene.accounts.at_once(),
+            busy: scene.accounts.busy_at_once(observed),
             locks: self.locks(&named, &times, scene),
             rows: rows(&named),
             unseen,
@@ -98,7 +95,7 @@ impl WaitWatch {
         by_wait: &[BTreeMap<Thread, SeenTime>],
         scene: &mut WaitScene<'_>,
         complete: bool,
-    ) -> HashMap<(u32, u64), String> {
+    ) -> HashMap<(u32, u64), LockName> {
         let time = |threads: &BTreeMap<Thread, SeenTime>| threads.values().map(|seen| seen.time).sum::<u64>();
         let mut locks: Vec<(u64, LockAddress)> = Vec::new();
         for (wait, threads) in self.waits.iter().zip(by_wait) {
@@ -129,12 +126,13 @@ impl WaitWatch {
             };
             let (what, end) = match runtime_lock {
                 Some(lock) => (Some(lock.to_owned()), OtherEnd::default()),
-                None => self.target(wait, &locks, scene),
+                None => self.target(wait, kind, &locks, scene),
             };
             let address = match wait.target {
                 WaitTarget::Futex { address, .. } if runtime_lock.is_none() => Some(address),
                 _ => None,
             };
+            let kind = if end.listens { WaitKind::Connections } else { kind };
             let call = wait.call.map(|number| {
                 syscall::call(number).map_or_else(|| format!("call {number}"), |(name, _)| name.to_owned())
             });
@@ -147,13 +145,14 @@ impl WaitWatch {
     fn target(
         &self,
         wait: &SeenWait,
-        locks: &HashMap<(u32, u64), String>,
+        kind: WaitKind,
+        locks: &HashMap<(u32, u64), LockName>,
         scene: &WaitScene<'_>,
     ) -> (Option<String>, OtherEnd) {
         let none = OtherEnd::default;
         match wait.target {
-            WaitTarget::Nothing | WaitTarget::Many(0) => (None, none()),
-            WaitTarget::Many(count) => (Some(format!("{count} descriptors")), none()),
+            WaitTarget::Nothing | WaitTarget::Many(0, _) => (None, none()),
+            WaitTarget::Many(count, sockets) => self.one_of(count, &sockets),
             WaitTarget::Thread(thread) => {
                 let name = scene.accounts.name(wait.process, thread).unwrap_or("thread");
                 (Some(format!("{name} ({thread})")), none())
@@ -164,10 +163,38 @@ impl WaitWatch {
                 (file_name(identity, &end), end)
             }
             WaitTarget::Futex { address, .. } => {
-                let name = locks.get(&(wait.process, address)).cloned();
-                (Some(name.unwrap_or_else(|| format!("{address:#x}"))), none())
+                let known = locks.get(&(wait.process, address));
+                // A lock is told from others by its address; of what else has no name, the code says more.
+                let name = match (known, kind) {
+                    (Some(LockName { name, is_vague }), _) if !is_vague || kind == WaitKind::Lock => {
+                        Some(name.clone())
+                    }
+                    (None, WaitKind::Lock) => Some(format!("{address:#x}")),
+                    _ => None,
+                };
+                (name, none())
             }
         }
+    }
+
+    /// One of these descriptors: those of them that listen, by their addresses.
+    fn one_of(&self, count: u64, sockets: &[Option<OpenFile>]) -> (Option<String>, OtherEnd) {
+        let ends = sockets.iter().flatten().filter_map(|file| Some(self.peers.of(self.files.get(*file)?)));
+        let (listening, connected): (Vec<OtherEnd>, Vec<OtherEnd>) = ends.partition(|end| end.listens);
+        let addresses: Vec<String> = listening.into_iter().filter_map(|end| end.address).collect();
+        let others = count.saturating_sub(addresses.len() as u64);
+        let listens = !addresses.is_empty();
+        let first = connected.into_iter().find_map(|end| end.address);
+        let name = match (listens, others) {
+            (false, _) => first.map_or_else(
+                || format!("{count} descriptors"),
+                |socket| format!("{count} descriptors with {socket}"),
+            ),
+            (true, 0) => addresses.join(", "),
+            (true, 1) => format!("{}, or 1 other descriptor", addresses.join(", ")),
+            (true, others) => format!("{}, or {others} other descriptors", addresses.join(", ")),
+        };
+        (Some(name), OtherEnd { listens, ..OtherEnd::default() })
     }
 
     /// The locks for which threads waited.

@@ -24,9 +24,22 @@ pub struct LockAddress {
 /// A process and an address.
 type Place = (u32, u64);
 
+/// What a lock is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockName {
+    /// The name of its object.
+    pub name: String,
+    /// Whether that only says in which memory it is, such as a heap.
+    pub is_vague: bool,
+}
+
 /// The names by process and address. Members are looked for if `with_members`, which reads debug information; locks come in the
 /// order of the time that threads waited for them.
-pub fn names(locks: &[LockAddress], processes: &mut Processes, with_members: bool) -> HashMap<Place, String> {
+pub fn names(
+    locks: &[LockAddress],
+    processes: &mut Processes,
+    with_members: bool,
+) -> HashMap<Place, LockName> {
     let mut names = HashMap::new();
     let mut wanted: BTreeMap<PathBuf, Vec<(Place, VariableByte)>> = BTreeMap::new();
     for (place, &LockAddress { process, address, object }) in locks.iter().enumerate() {
@@ -38,14 +51,15 @@ pub fn names(locks: &[LockAddress], processes: &mut Processes, with_members: boo
             wanted.entry(path).or_default().push(((process, address), byte));
         }
         let name = found.map(|found| found.name).or_else(|| processes.object_name(process, object));
-        names.extend(name.map(|name| ((process, address), name)));
+        let is_vague = processes.is_unnamed(process, object);
+        names.extend(name.map(|name| ((process, address), LockName { name, is_vague })));
     }
     for (path, bytes) in wanted {
         let all: Vec<VariableByte> = bytes.iter().map(|(_, byte)| *byte).collect();
         let members = member_path::of_file(&path, &all);
         for (lock, byte) in bytes {
-            if let (Some(name), Some(member)) = (names.get_mut(&lock), members.get(&byte)) {
-                name.push_str(shown(member));
+            if let (Some(known), Some(member)) = (names.get_mut(&lock), members.get(&byte)) {
+                known.name.push_str(shown(member));
             }
         }
     }

@@ -17,14 +17,18 @@ const MAX_PEERS: usize = 4;
 const ACCESS: u32 = 3;
 const READS: u32 = 0;
 const WRITES: u32 = 1;
+/// The flag of a Unix socket that listens.
+const ACCEPTS: u32 = 0x0001_0000;
 /// The state of a socket that listens.
 const LISTENS: &str = "0A";
 
 /// What is known of the other end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OtherEnd {
-    /// What the socket is, such as `TCP to 127.0.0.1:5432`; `None` for a pipe.
+    /// What the socket is, such as `TCP to 127.0.0.1:5432`, or where it listens, `TCP 0.0.0.0:5432`; `None` for a pipe.
     pub address: Option<String>,
+    /// Whether it listens.
+    pub listens: bool,
     /// The processes there, each as `name (number)`.
     pub processes: Vec<String>,
 }
@@ -79,8 +83,8 @@ impl Peers {
                 wanted.insert(file.link.to_string(), Wanted { inode, waiting: Some((file.process, writes)) });
             } else {
                 let table = tables.entry(file.process).or_insert_with(|| SocketTable::of(root, file.process));
-                let (address, other) = table.find(inode);
-                self.known.insert(inode, OtherEnd { address, processes: Vec::new() });
+                let (end, other) = table.find(inode);
+                self.known.insert(inode, end);
                 let other = other.map(|other| (format!("socket:[{other}]"), Wanted { inode, waiting: None }));
                 wanted.extend(other);
             }
@@ -141,8 +145,8 @@ fn is_opposite(process: &TaskDir<'_>, number: &str, is_own: bool, writes: bool) 
 #[derive(Debug)]
 struct SocketTable {
     tcp: Vec<TcpSocket>,
-    /// The paths of Unix sockets, by inode; empty for those without a path.
-    unix: HashMap<u64, String>,
+    /// The paths of Unix sockets, by inode, and whether they listen; empty for those without a path.
+    unix: HashMap<u64, (String, bool)>,
 }
 
 impl SocketTable {
@@ -150,8 +154,10 @@ impl SocketTable {
         let process = TaskDir::of(root, pid);
         let read = |file: &str| process.text(file).unwrap_or_default();
         let unix = |line: &str| {
-            let mut words = line.split_ascii_whitespace().skip(6);
-            Some((words.next()?.parse().ok()?, words.next().unwrap_or_default().to_owned()))
+            let mut words = line.split_ascii_whitespace().skip(3);
+            let flags = u32::from_str_radix(words.next()?, 16).ok()?;
+            let (inode, path) = (words.nth(2)?.parse().ok()?, words.next().unwrap_or_default());
+            Some((inode, (path.to_owned(), flags & ACCEPTS != 0)))
         };
         Self {
             tcp: [read("net/tcp"), read("net/tcp6")].iter().flat_map(|text| parse(text)).collect(),
@@ -160,20 +166,22 @@ impl SocketTable {
     }
 
     /// What a socket is, and the inode of the socket of this machine that it is connected to.
-    fn find(&self, wanted: u64) -> (Option<String>, Option<u64>) {
+    fn find(&self, wanted: u64) -> (OtherEnd, Option<u64>) {
+        let end = |address, listens| OtherEnd { address, listens, processes: Vec::new() };
         if let Some(own) = self.tcp.iter().find(|socket| socket.inode == wanted) {
             if own.listens {
-                return (Some(format!("TCP connections to {}", own.local)), None);
+                return (end(Some(format!("TCP {}", own.local)), true), None);
             }
             let is_other = |other: &&TcpSocket| other.local == own.remote && other.remote == own.local;
             let other = self.tcp.iter().find(is_other).map(|other| other.inode);
-            return (Some(format!("TCP to {}", own.remote)), other);
+            return (end(Some(format!("TCP to {}", own.remote)), false), other);
         }
-        let address = self.unix.get(&wanted).map(|path| match path.as_str() {
+        let Some((path, listens)) = self.unix.get(&wanted) else { return (OtherEnd::default(), None) };
+        let address = match path.as_str() {
             "" => "a Unix socket".to_owned(),
             path => format!("the Unix socket {path}"),
-        });
-        (address, None)
+        };
+        (end(Some(address), *listens), None)
     }
 }
 
@@ -254,7 +262,24 @@ mod tests {
         assert_eq!(client.address.as_deref(), Some("TCP to 127.0.0.1:5432"));
         assert_eq!(client.processes, ["server (8)"]);
         let server = end(tree, 8, "socket:[93]", false);
-        assert_eq!(server.address.as_deref(), Some("TCP connections to 0.0.0.0:5432"));
+        assert_eq!((server.address.as_deref(), server.listens), (Some("TCP 0.0.0.0:5432"), true));
+    }
+
+    #[test]
+    fn a_unix_socket_has_its_path_and_may_listen() {
+        let mut tree = FileTree::new();
+        process(&mut tree, 7, "server", &[(3, "socket:[91]", "02"), (4, "socket:[92]", "02")]);
+        let text = "Num RefCount Protocol Flags Type St Inode Path\n\
+                    00: 00000002 00000000 00010000 0001 01 91 /run/app.sock\n\
+                    00: 00000003 00000000 00000000 0001 03 92\n";
+        tree.file("/proc/7/net/unix", text);
+        let listening = end(tree.clone(), 7, "socket:[91]", false);
+        assert_eq!(
+            (listening.address.as_deref(), listening.listens),
+            (Some("the Unix socket /run/app.sock"), true)
+        );
+        let connected = end(tree, 7, "socket:[92]", false);
+        assert_eq!((connected.address.as_deref(), connected.listens), (Some("a Unix socket"), false));
     }
 
     #[test]

@@ -15,6 +15,9 @@ const MAX_POLLED: u64 = 16;
 const POLL_BYTES: u64 = 8;
 /// Descriptors in a word of the sets of `select`.
 const SELECT_BITS: u64 = 64;
+/// Sockets that are kept of the descriptors for one of which a thread waits: those that were opened first. A server opens those
+/// that listen before those of its clients.
+const MAX_SOCKETS: usize = 4;
 
 /// What a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,8 +35,8 @@ pub enum WaitTarget {
     Thread(u32),
     /// A file, a pipe or a socket.
     Open(OpenFile),
-    /// One of this number of descriptors.
-    Many(u64),
+    /// One of this number of descriptors, and the first sockets among them.
+    Many(u64, [Option<OpenFile>; MAX_SOCKETS]),
 }
 
 /// A wait as one look shows it.
@@ -78,14 +81,15 @@ impl CallContext<'_> {
             CallKind::Epoll => {
                 let watched = watched(self.root, self.pid, first);
                 match watched.as_slice() {
-                    [] => found(WaitKind::Events, WaitTarget::Many(0)),
+                    [] => found(WaitKind::Events, WaitTarget::Many(0, [None; MAX_SOCKETS])),
                     all => self.one_of(all.len() as u64, all),
                 }
             }
             CallKind::Timer => found(WaitKind::Timer, WaitTarget::Nothing),
             CallKind::Child => found(WaitKind::Child, WaitTarget::Nothing),
             CallKind::Signal => found(WaitKind::Signal, WaitTarget::Nothing),
-            CallKind::Other => found(WaitKind::Kernel, WaitTarget::Nothing),
+            // Only the state of the thread tells whether it waits for a disk.
+            CallKind::Files | CallKind::Other => found(WaitKind::Kernel, WaitTarget::Nothing),
         }
     }
 
@@ -147,8 +151,21 @@ impl CallContext<'_> {
         match (count, known) {
             (0, _) => found(WaitKind::Timer, WaitTarget::Nothing),
             (1, [only]) => self.descriptor(*only),
-            (count, _) => found(WaitKind::Events, WaitTarget::Many(count)),
+            (count, _) => found(WaitKind::Events, WaitTarget::Many(count, self.sockets(known))),
         }
+    }
+
+    /// The first sockets of these descriptors.
+    fn sockets(&mut self, known: &[u64]) -> [Option<OpenFile>; MAX_SOCKETS] {
+        let Self { root, pid, files, .. } = self;
+        let mut known = known.to_vec();
+        known.sort_unstable();
+        let socket = |descriptor: &u64| {
+            let file = files.find(root, *pid, *descriptor)?;
+            (files.get(file)?.kind() == WaitKind::Socket).then_some(file)
+        };
+        let mut sockets = known.iter().take(MAX_POLLED as usize).filter_map(socket);
+        std::array::from_fn(|_| sockets.next())
     }
 
     /// The descriptors in a list of `poll`.

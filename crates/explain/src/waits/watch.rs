@@ -8,7 +8,7 @@ use crate::collector::{Collector, ObservedProcesses};
 use crate::processes::Processes;
 use crate::threads::ThreadAccounts;
 use numakit_sys::proc::TaskDir;
-use numakit_sys::proc::syscall::{BlockedPlace, ThreadCall, call};
+use numakit_sys::proc::syscall::{BlockedPlace, CallKind, ThreadCall, call};
 use numakit_sys::{ReadError, RootFile, SysRoot, clock};
 use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
@@ -66,8 +66,9 @@ pub struct WatchedThread {
     /// When it was looked at last, and how long it had slept until then, in ns.
     looked: u64,
     asleep: u64,
-    /// What its file said at the last look, and which wait that is, by its place.
+    /// What its file said at the last look and whether it was stopped, and which wait that is, by its place.
     text: Vec<u8>,
+    stopped: bool,
     waits: Option<usize>,
     /// The number of looks at each wait, by its place.
     pub seen: HashMap<usize, u32>,
@@ -188,14 +189,18 @@ impl WaitWatch {
         let least = if complete { 1 } else { PEER_LOOKS };
         let mut wanted = Vec::new();
         for (place, looks) in self.threads.values().flat_map(|thread| &thread.seen) {
-            if *looks >= least
-                && let Some(SeenWait { target: WaitTarget::Open(file), call: number, .. }) =
-                    self.waits.get(*place)
-                && let Some(identity) = self.files.get(*file)
-            {
-                let writes = number.and_then(call).is_some_and(|(name, _)| name.contains("write"));
-                wanted.push((identity, writes));
-            }
+            let Some(SeenWait { target, call: number, .. }) =
+                self.waits.get(*place).filter(|_| *looks >= least)
+            else {
+                continue;
+            };
+            let writes = number.and_then(call).is_some_and(|(name, _)| name.contains("write"));
+            let files = match target {
+                WaitTarget::Open(file) => vec![*file],
+                WaitTarget::Many(_, sockets) => sockets.iter().flatten().copied().collect(),
+                _ => Vec::new(),
+            };
+            wanted.extend(files.into_iter().filter_map(|file| Some((self.files.get(file)?, writes))));
         }
         self.peers.find(&self.root, wanted.into_iter(), complete);
     }
@@ -208,8 +213,10 @@ impl WaitWatch {
             Ok(()) => {
                 self.looks += 1;
                 // A thread that waits as it did before costs one read.
-                if thread.waits.is_none() || thread.text != text {
+                let stopped = scene.accounts.is_stopped((pid, tid));
+                if thread.waits.is_none() || thread.text != text || thread.stopped != stopped {
                     thread.waits = ThreadCall::parse(&text).and_then(|call| self.wait(pid, tid, call, scene));
+                    thread.stopped = stopped;
                     std::mem::swap(&mut thread.text, &mut text);
                 }
                 let seen = thread.waits.map(|place| thread.seen.entry(place).or_default());
@@ -263,10 +270,16 @@ impl WaitWatch {
             ThreadCall::Call { number, arguments, place } => {
                 let process = scene.processes.observed(pid);
                 let mut context = CallContext { root: &self.root, pid, process, files: &mut self.files };
-                (Some(number), context.wait(number, &arguments), place)
+                let found = context.wait(number, &arguments);
+                (Some(number), self.stored(found, number, (pid, tid)), place)
             }
         };
         let chain = chain(pid, place, scene);
+        // In whichever call it is, nothing but a signal lets it go on.
+        let (number, found) = match scene.accounts.is_stopped((pid, tid)) {
+            true => (None, FoundWait { kind: WaitKind::Stopped, target: WaitTarget::Nothing, owner: None }),
+            false => (number, found),
+        };
         let target = match found.target {
             WaitTarget::Futex { address, .. } => {
                 let object = scene.processes.object_at(pid, address, clock::monotonic());
@@ -287,6 +300,20 @@ impl WaitWatch {
             self.waits.push(wait);
             self.waits.len() - 1
         }))
+    }
+
+    /// The same wait, as one for a disk if it is for a file and no signal would end it.
+    fn stored(&self, found: FoundWait, number: i64, (pid, tid): (u32, u32)) -> FoundWait {
+        let is_file = match found.kind {
+            WaitKind::File => true,
+            WaitKind::Kernel => call(number).is_some_and(|(_, kind)| kind == CallKind::Files),
+            _ => false,
+        };
+        let stat = || TaskDir::of(&self.root, pid).thread(tid).stat();
+        match is_file && stat().is_ok_and(|stat| !stat.interruptible && !stat.stopped) {
+            true => FoundWait { kind: WaitKind::Storage, ..found },
+            false => found,
+        }
     }
 
     /// What a thread waits for that is in the kernel, but not in a call.

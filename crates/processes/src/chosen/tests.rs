@@ -177,3 +177,20 @@ fn processes_that_come_and_go_are_seen_by_looks_whose_cost_is_bounded() {
     let numbers = ProcessChoice::Numbers(vec![11]);
     assert!(!ChosenProcesses::find(&numbers, &root).unwrap().may_grow());
 }
+
+#[test]
+fn neither_numa_itself_nor_a_thread_of_the_kernel_is_observed() {
+    let root = machine(true);
+    let itself = error(&root, name_of("^numa$"));
+    assert_eq!(
+        itself,
+        "--name ^numa$: only this numa itself has a matching name; 'numa tasks' lists the processes"
+    );
+    assert!(!error(&root, name_of("^numb$")).contains("there are numa"));
+    root.change(|tree| {
+        let zeros = "0 ".repeat(14);
+        tree.file("/proc/2/stat", format!("2 (kthreadd) S 0 0 0 0 -1 2129984 {zeros}\n"));
+    });
+    let kernel = error(&root, ProcessChoice::Numbers(vec![10, 2]));
+    assert!(kernel.starts_with("--pid 2: it is a thread of the kernel and runs no program; "), "{kernel}");
+}

@@ -85,17 +85,18 @@ impl AccessObserver {
         Ok(())
     }
 
-    fn run(self, shared: &AccessBoard) {
+    fn run(mut self, shared: &AccessBoard) {
         // With normal priority it is only later, on a busy machine.
         let _ = self.urgent.then(sched::set_realtime);
         let Some(mut explainer) = self.wait(shared) else { return };
         let mut tally = Tally::new(&self.layout.nodes);
         let mut row = vec![NONE; self.layout.values()];
-        let mut next_step = clock::monotonic();
+        let (mut next_step, root) = (clock::monotonic(), SysRoot::host());
         while !shared.stopped() {
             let asked = shared.asked.load(Ordering::Acquire);
             // A method that fails delivers nothing more; what came before stays.
             let _ = explainer.drain();
+            self.follow(&root, &mut explainer);
             let now = clock::monotonic();
             if now >= next_step || asked > shared.done.load(Ordering::Relaxed) {
                 explainer.add_to(&mut tally);
@@ -108,6 +109,15 @@ impl AccessObserver {
             if !shared.stopped() {
                 shared.alarm.sleep_until(now + DRAIN);
             }
+        }
+    }
+
+    /// Also samples what has joined the observed processes.
+    fn follow(&mut self, root: &SysRoot, explainer: &mut Explainer) {
+        let joined = self.target.as_mut().map(|target| target.joined(root)).unwrap_or_default();
+        // The other series tell of those that cannot be sampled.
+        if !joined.is_empty() && explainer.attach(&joined).is_err() {
+            self.target = None;
         }
     }
 
@@ -127,12 +137,12 @@ impl AccessObserver {
                 return None;
             }
             // The method is there before the number of the process is.
-            let process = self.target.as_ref().map(Target::pid);
-            if process != Some(None)
+            let processes = self.target.as_ref().map(Target::pids);
+            if processes != Some(None)
                 && let Some(method) = self.samples.take_method()
             {
-                let of = |process| tree::family(&SysRoot::host(), process);
-                let processes = process.flatten().map(of).unwrap_or_default();
+                let of = |processes: Vec<u32>| tree::families(&SysRoot::host(), &processes);
+                let processes = processes.flatten().map(of).unwrap_or_default();
                 return Some(Explainer::for_series(method, &processes, self.topology.clone()));
             }
             shared.done.store(shared.asked.load(Ordering::Acquire), Ordering::Release);

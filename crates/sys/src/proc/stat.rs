@@ -10,6 +10,8 @@ pub struct TaskStat {
     pub command: Vec<u8>,
     /// It is running or runnable.
     pub runnable: bool,
+    /// It sleeps so that a signal wakes it, as no thread does that waits for a disk.
+    pub interruptible: bool,
     /// A signal or a debugger has stopped it.
     pub stopped: bool,
     /// It is a zombie: it has exited, and its parent has not waited for it.
@@ -73,6 +75,7 @@ impl TaskStat {
         Some(Self {
             command,
             runnable: state == b'R',
+            interruptible: state == b'S',
             stopped: matches!(state, b'T' | b't'),
             exited: matches!(state, b'Z' | b'X' | b'x'),
             reaped: matches!(state, b'X' | b'x'),
@@ -121,7 +124,7 @@ mod tests {
         assert_eq!((stat.parent, stat.exited, stat.kernel, stat.threads), (7, false, false, 3));
         assert_eq!((stat.own, stat.user, stat.waited), ([101, 2, 11], 5, [3, 4, 15]));
         assert_eq!((stat.start, stat.resident, stat.cpu), (1_201_104, 413, Some(6)));
-        assert_eq!((stat.runnable, &stat.arguments), (false, &Some(70..90)));
+        assert_eq!((stat.runnable, stat.interruptible, &stat.arguments), (false, true, &Some(70..90)));
         let named = TaskStat { command: b"a\x1b[2J\xff".to_vec(), ..stat };
         assert_eq!(named.name(), "a?[2J\u{fffd}");
     }

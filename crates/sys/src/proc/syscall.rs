@@ -46,6 +46,8 @@ pub enum CallKind {
     Child,
     /// A signal.
     Signal,
+    /// A file system, without a descriptor that says which file.
+    Files,
     /// Something else.
     Other,
 }
@@ -105,11 +107,13 @@ const CALLS: &[(i64, &str, CallKind)] = calls! {
     Timer: nanosleep = SYS_nanosleep clock_nanosleep = SYS_clock_nanosleep;
     Child: wait4 = SYS_wait4 waitid = SYS_waitid;
     Signal: rt_sigtimedwait = SYS_rt_sigtimedwait rt_sigsuspend = SYS_rt_sigsuspend;
-    Other: openat = SYS_openat close = SYS_close sync = SYS_sync msync = SYS_msync mmap = SYS_mmap
+    Files: openat = SYS_openat close = SYS_close sync = SYS_sync syncfs = SYS_syncfs msync = SYS_msync statx = SYS_statx
+        newfstatat = SYS_newfstatat unlinkat = SYS_unlinkat renameat2 = SYS_renameat2 mkdirat = SYS_mkdirat;
+    Other: mmap = SYS_mmap
         munmap = SYS_munmap madvise = SYS_madvise mprotect = SYS_mprotect execve = SYS_execve clone = SYS_clone
         exit_group = SYS_exit_group msgrcv = SYS_msgrcv msgsnd = SYS_msgsnd semtimedop = SYS_semtimedop
         semop = SYS_semop mq_timedreceive = SYS_mq_timedreceive mq_timedsend = SYS_mq_timedsend
-        io_getevents = SYS_io_getevents unlinkat = SYS_unlinkat renameat2 = SYS_renameat2 sched_yield = SYS_sched_yield
+        io_getevents = SYS_io_getevents sched_yield = SYS_sched_yield
         restart_syscall = SYS_restart_syscall;
 };
 
@@ -120,7 +124,8 @@ const OLD_CALLS: &[(i64, &str, CallKind)] = calls! {
     Select: select = SYS_select;
     Epoll: epoll_wait = SYS_epoll_wait;
     Signal: pause = SYS_pause;
-    Other: open = SYS_open stat = SYS_stat unlink = SYS_unlink rename = SYS_rename vfork = SYS_vfork fork = SYS_fork;
+    Files: open = SYS_open stat = SYS_stat lstat = SYS_lstat unlink = SYS_unlink rename = SYS_rename mkdir = SYS_mkdir;
+    Other: vfork = SYS_vfork fork = SYS_fork;
 };
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[(i64, &str, CallKind)] = &[];

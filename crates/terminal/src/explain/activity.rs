@@ -13,7 +13,7 @@ pub fn sentence(activity: &ProgramActivity<'_>) -> String {
 }
 
 fn busy(activity: &ProgramActivity<'_>) -> String {
-    let ProgramActivity { threads, busy, part, function, without_cpu, .. } = activity;
+    let ProgramActivity { threads, busy, part, function, kernel, without_cpu, .. } = activity;
     let mut out = match (threads, busy) {
         (0, _) => "of its CPU time".to_owned(),
         (1, 1) => "its one thread is busy; of its CPU time".to_owned(),
@@ -32,8 +32,13 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
             false => format!("no part dominates ({} is {})", percent(*share), part_words(*part)),
         });
     }
+    let kernel = kernel.filter(|_| matches!(part, Some((TimePart::Kernel, _))));
+    if let (Some((name, share)), Some(last)) = (kernel, parts.last_mut()) {
+        _ = write!(last, " ({} for {})", percent(share), named(name));
+    }
     match function {
         Some((name, share)) => parts.push(format!("{} is in {}", percent(*share), named(name))),
+        None if kernel.is_some() => {}
         None if part.is_some() => parts.push("no function has much".to_owned()),
         None => parts.push("nothing is known".to_owned()),
     }
@@ -53,7 +58,7 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
 fn part_words(part: TimePart) -> &'static str {
     match part {
         TimePart::Computing => "computing",
-        TimePart::Caches => "at accesses to memory that fits the caches",
+        TimePart::Caches => "use of memory that fits the caches",
         TimePart::Memory => "waiting for memory outside of the caches",
         TimePart::Contended => "waiting for lines that other threads use",
         TimePart::Spinning => "waiting for other threads in loops",

@@ -27,12 +27,19 @@ const PROCESS_WIDTH: usize = 23;
 /// A program with less of its time at far memory has nothing far.
 const FAR: f64 = 0.02;
 
-/// The findings about the program as a whole, which stand first.
-pub fn of_program(findings: &[Finding]) -> String {
+/// The findings about the program as a whole: those that stand first, and those that come after what it does, since an object
+/// costs more.
+pub fn of_program(findings: &[Finding]) -> (String, String) {
+    let is_of_program = |finding: &&Finding| finding.subject == FindingSubject::Program;
+    let first = findings.iter().take_while(is_of_program).count();
+    let later = words(findings.iter().skip(first).filter(is_of_program));
+    let later = if later.is_empty() { later } else { format!("\n{}\n", later.trim_end()) };
+    (words(findings.iter().take(first)), later)
+}
+
+fn words<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let mut out = String::new();
-    for Finding { says, cost, remedy, .. } in
-        findings.iter().filter(|finding| finding.subject == FindingSubject::Program)
-    {
+    for Finding { says, cost, remedy, .. } in findings {
         let commands = remedy.commands.iter().map(|command| ("try now", command.clone()));
         let lines = [("do", remedy.words.clone())].into_iter().chain(commands);
         // Writing to a string cannot fail.
@@ -51,9 +58,11 @@ pub fn activity(judged: &JudgedReport) -> String {
     let activity = judged.activity();
     let sentence = activity::sentence(&activity);
     if let Some(why) = judged.too_few_samples() {
-        let waits =
-            if activity.waits.is_empty() { String::new() } else { format!("{}.\n", capital(&sentence)) };
-        return format!("{why}.\n{waits}");
+        // What only waits is told first: a program that sleeps has no samples.
+        return match activity.is_busy {
+            true => format!("{why}.\n"),
+            false => format!("{}.\n{why}.\n", capital(&sentence)),
+        };
     }
     let Some(time) = &report.explanation.time else { return String::new() };
     if let Some(cause) = cause(judged) {

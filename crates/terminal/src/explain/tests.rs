@@ -163,6 +163,7 @@ fn report() -> JudgedReport {
         functions: vec![code("sum<double>(double*)", None, 100, 300), code("", None, 50, 0)],
         source_lines: vec![code("sum", Some(7), 100, 300)],
         waits: waits(),
+        kernel: Vec::new(),
         spins: Spins::default(),
         caches: numakit_explain::caches::CacheSizes::default(),
         uses: Vec::new(),
@@ -316,7 +317,7 @@ fn it_is_said_first_if_nothing_is_wrong() {
         computing: asleep(computing),
         near: asleep(near),
         far: asleep(far),
-        asleep: 0.9,
+        asleep: 0.904,
         ..TimeShares::default()
     };
     fine.report.explanation.time = Some(idle);
@@ -393,4 +394,69 @@ fn names_are_cut_in_the_middle_and_keep_their_function() {
     assert!(file.starts_with("...") && file.ends_with("weights-00001.safetensors"), "{file}");
     assert_eq!(cut("sum(double*, long)"), "sum(double*, long)");
     assert_eq!(cut("odd (name"), "odd (name");
+}
+
+#[test]
+fn a_program_that_sleeps_is_told_by_what_it_waits_for_and_one_without_samples_has_no_shares() {
+    let mut asleep = report();
+    asleep.findings.clear();
+    asleep.report.explanation.samples.total = 0;
+    asleep.report.explanation.waits.busy = 0;
+    (asleep.report.explanation.threads.user, asleep.report.explanation.threads.kernel) = (5_000_000, 0);
+    let lines =
+        |report: &JudgedReport| -> Vec<String> { text(report, 10).lines().map(str::to_owned).collect() };
+    let said = lines(&asleep);
+    assert!(
+        said[0].starts_with(
+            "None of its 9 threads is busy (together 0.1 % of a CPU); it waits: 60.0 % for a lock"
+        ),
+        "{said:?}"
+    );
+    let few = "Too few samples to tell what it does: 0, since its threads used 5 ms of CPU time in 5 s; observe it while it works";
+    assert!(said[1].starts_with(few) && said[2].starts_with("CPU time 5 ms ("), "{said:?}");
+
+    // A finding about waits for a CPU does not say what the program does.
+    let mut unseen = report();
+    unseen.findings[0].subject = FindingSubject::Program;
+    unseen.report.explanation.samples.total = 0;
+    let said = lines(&unseen);
+    let few = "Too few samples to tell what it does: 0, since its threads used 4.25 s of CPU time, but hardly any sample by \
+               performance events came; use another --method";
+    assert!(said.iter().any(|line| line.starts_with(few)), "{said:?}");
+    assert!(!said.iter().any(|line| line.contains("threads are busy")), "{said:?}");
+
+    // The kernel's account tells of its own work without samples.
+    (unseen.report.explanation.threads.user, unseen.report.explanation.threads.kernel) = (1, 4_000_000_000);
+    let said = lines(&unseen);
+    assert!(said.iter().any(|line| line.contains("threads are busy")), "{said:?}");
+}
+
+#[test]
+fn what_others_do_stands_after_an_object_that_costs_more() {
+    let mut judged = report();
+    let others = Finding {
+        subject: FindingSubject::Program,
+        says: "Others run".to_owned(),
+        ..judged.findings[0].clone()
+    };
+    judged.findings.push(others);
+    let place = |report: &JudgedReport, words: &str| text(report, 10).find(words).unwrap();
+    assert!(place(&judged, "threads are busy") < place(&judged, "\n\nOthers run.\n"));
+    assert!(place(&judged, "Others run.") < place(&judged, "OBJECT"));
+    judged.findings.rotate_left(1);
+    assert_eq!(place(&judged, "Others run."), 0);
+}
+
+#[test]
+fn the_call_for_which_the_kernel_works_is_named() {
+    let mut kernel = report();
+    kernel.findings.clear();
+    let time = TimeShares { kernel: 0.8, computing: 0.2, ..TimeShares::default() };
+    kernel.report.explanation.time = Some(time);
+    (kernel.report.explanation.threads.user, kernel.report.explanation.threads.kernel) =
+        (1_000_000_000, 4_000_000_000);
+    let name = code("read", None, 0, 0).name;
+    kernel.report.explanation.kernel = vec![CodeShare { name, share: 0.5 }];
+    let first = text(&kernel, 10).lines().next().unwrap().to_owned();
+    assert!(first.ends_with("of their CPU time 80.0 % is in the kernel (40.0 % for read [app])."), "{first}");
 }

@@ -43,9 +43,16 @@ pub fn table(waits: &ThreadWaits, rows: usize) -> String {
 /// `for a timer (in tick < main)`.
 pub fn words(row: &WaitTime) -> String {
     let what = what(row);
+    let call = row.call.as_deref().unwrap_or("a call");
     let what = match row.kind {
+        WaitKind::Storage if what == "-" => format!(", {call}"),
+        WaitKind::Storage => format!(", {call} of {what}"),
+        WaitKind::Kernel if what == "-" => format!(", {call}"),
+        WaitKind::Stopped => ", being stopped".to_owned(),
         _ if what == "-" => String::new(),
         WaitKind::Events => format!(" of {what}"),
+        WaitKind::Connections => format!(" on {what}"),
+        WaitKind::Socket => format!(", {what}"),
         _ => format!(" {what}"),
     };
     let place = chain(&row.chain, 1);
@@ -66,15 +73,17 @@ fn article(kind: WaitKind) -> &'static str {
         WaitKind::Thread => "the end of a thread",
         WaitKind::OtherThread => "another thread",
         WaitKind::File => "a file",
+        WaitKind::Storage => "storage",
         WaitKind::Pipe => "a pipe",
         WaitKind::Socket => "a socket",
+        WaitKind::Connections => "connections",
         WaitKind::Terminal => "a terminal",
         WaitKind::Events => "events",
         WaitKind::Timer => "a timer",
         WaitKind::Child => "a child process",
         WaitKind::Signal => "a signal",
         WaitKind::PageFault => "a page on disk",
-        WaitKind::Stopped => "a signal to go on",
+        WaitKind::Stopped => "SIGCONT",
         WaitKind::Kernel => "the kernel",
     }
 }
@@ -198,6 +207,17 @@ mod tests {
         assert_eq!(lines[1][..4], ["24.9", "2", "timer", "-"]);
         assert_eq!(lines.len(), 2, "{text}");
         assert_eq!(words(&waits.rows[0]), "for a pipe from cat (12) (in next_line)");
+        let said = |kind, what| words(&row(kind, what, 1));
+        assert_eq!(said(WaitKind::Storage, Some("/log")), "for storage, read of /log (in next_line)");
+        assert_eq!(said(WaitKind::Storage, None), "for storage, read (in next_line)");
+        assert_eq!(
+            said(WaitKind::Connections, Some("TCP 0.0.0.0:80")),
+            "for connections on TCP 0.0.0.0:80 (in next_line)"
+        );
+        assert_eq!(
+            said(WaitKind::Socket, Some("TCP to [::1]:80")),
+            "for a socket, TCP to [::1]:80 (in next_line)"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@ use super::*;
 use crate::waits::ThreadWaits;
 use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
+use numakit_sys::root::FileTree;
 use std::io::Read;
 use std::thread::JoinHandle;
 
@@ -101,4 +102,25 @@ fn looks_end_with_their_budget_and_go_on_when_time_has_passed() {
     assert!(observing.watch.looks > looks);
     drop(write);
     assert_eq!(thread.join().unwrap(), 0);
+}
+
+#[test]
+fn a_wait_for_a_file_is_one_for_storage_unless_a_signal_would_end_it() {
+    let mut tree = FileTree::new();
+    for (thread, state) in [(1, 'D'), (2, 'S'), (3, 'R'), (4, 'T')] {
+        let stat = format!("{thread} (w) {state} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n");
+        tree.file(&format!("/proc/7/task/{thread}/stat"), stat);
+    }
+    let watch = WaitWatch::new(&SysRoot::of_tree(tree));
+    let number =
+        |wanted: &str| (0..500).find(|number| call(*number).is_some_and(|(name, _)| name == wanted)).unwrap();
+    let kind = |kind, name, thread| {
+        let found = FoundWait { kind, target: WaitTarget::Nothing, owner: None };
+        watch.stored(found, number(name), (7, thread)).kind
+    };
+    let kinds = [1, 2, 3, 4, 5].map(|thread| kind(WaitKind::File, "read", thread));
+    use WaitKind::{File, Kernel, Pipe, Storage};
+    assert_eq!(kinds, [Storage, File, Storage, File, File], "of a named pipe it is woken by signals");
+    let others = [("openat", Kernel), ("mmap", Kernel), ("read", Pipe)].map(|(name, of)| kind(of, name, 1));
+    assert_eq!(others, [Storage, Kernel, Pipe]);
 }
