@@ -4,13 +4,13 @@
 use crate::explained::JudgedReport;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::code::CodeName;
-use numakit_explain::waits::WaitTime;
+use numakit_explain::waits::{WaitKind, WaitTime};
 use numakit_explain::{Explanation, TimeShares};
 use serde::Serialize;
 
 /// A part of CPU time that dominates.
 const MOST: f64 = 0.5;
-/// A function with less of the CPU time is not named as where it goes.
+/// A function with less of the CPU time is not named as where it goes, nor a wait of busy threads with less of the time.
 const NAMED: f64 = 0.2;
 /// A program that uses this part of a CPU is busy, however many threads take turns.
 const BUSY: f64 = 0.1;
@@ -55,6 +55,8 @@ pub struct ProgramActivity<'a> {
     pub kernel: Option<(&'a CodeName, f64)>,
     /// Of the time in which threads could run, the part in which they had no CPU.
     pub without_cpu: f64,
+    /// The wait for storage that takes most time, as a share of the observed time, if that is much.
+    pub stored: Option<(&'a WaitTime, f64)>,
     /// What threads wait for most, as shares of the time of all waits.
     pub waits: Vec<(&'a WaitTime, f64)>,
 }
@@ -91,6 +93,13 @@ impl JudgedReport {
             function: functions.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= NAMED),
             kernel: kernel.filter(|(_, share)| *share >= NAMED),
             without_cpu: runnable / (ran + runnable).max(1.0),
+            stored: waits
+                .rows
+                .iter()
+                .filter(|row| matches!(row.kind, WaitKind::Storage | WaitKind::PageFault))
+                .map(|row| (row, row.time as f64 / 1e9 / report.seconds.max(1e-9)))
+                .max_by(|a, b| a.1.total_cmp(&b.1))
+                .filter(|(_, share)| *share >= NAMED),
             waits: waits
                 .rows
                 .iter()

@@ -103,7 +103,7 @@ const LONGER: &str = "observe it while it works, for longer (--for), or with mor
 /// From this CPU time on, in ns, the kernel's account of its own part is good enough: some of its ticks.
 const MIN_ACCOUNTED: u64 = 50_000_000;
 /// Where this many times the samples that are needed should have come, the method does not deliver them.
-const MISSING: f64 = 3.0;
+const MISSING: f64 = 2.0;
 
 impl JudgedReport {
     /// Why next to nothing was seen, and what to do: calm is not what that shows. `None` where there are enough samples, or where

@@ -250,3 +250,33 @@ fn rank((kind, finding): &(RuleKind, Finding)) -> (bool, bool, bool, f64) {
     let is_program = matches!(finding.subject, FindingSubject::Program | FindingSubject::Object(_));
     (*kind == RuleKind::Failure, *kind != RuleKind::Remark, is_program, sure * cost)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{CostBasis, FindingRemedy};
+
+    fn found(
+        rule: &'static str,
+        subject: FindingSubject,
+        certainty: Certainty,
+        percent: f64,
+    ) -> (RuleKind, Finding) {
+        let cost = FindingCost::at_most(CostBasis::WallTime, percent);
+        let draft = Draft::measured(subject, String::new(), cost, FindingRemedy::default());
+        (RuleKind::Problem, Finding { certainty, ..draft.of_all_time(rule) })
+    }
+
+    #[test]
+    fn what_the_program_can_mend_comes_before_other_programs_unless_these_cost_much_more() {
+        let order = |others: f64, own: f64| {
+            let others = found(waits::OTHERS_RUN.name, FindingSubject::Program, Certainty::Measured, others);
+            let own = found(remote::CONTENDED_LINES.name, FindingSubject::Object(0), Certainty::Likely, own);
+            let mut all = [others, own];
+            sort(&mut all);
+            all[0].1.rule
+        };
+        assert_eq!(order(69.0, 48.0), remote::CONTENDED_LINES.name);
+        assert_eq!(order(69.0, 20.0), waits::OTHERS_RUN.name);
+    }
+}

@@ -240,6 +240,16 @@ mod tests {
     }
 
     #[test]
+    fn what_others_cost_is_a_part_of_all_time() {
+        let cpus = CpuSet::range(0, 1);
+        let masked = MaskedThreads { cpus, threads: 1, ran: SECOND, waited: 3 * SECOND, asleep: 6 * SECOND };
+        let waits = CpuWaits { masks: vec![masked.clone()], ..CpuWaits::default() };
+        let finding = rules::judge_waits(&WaitCase::new(&waits, &masked, &[], "./app")).unwrap();
+        assert!(finding.says.contains("75.0 % of the time in which it could run"), "{finding:?}");
+        assert_eq!(finding.cost.words(), "at most 30.0 % of the time");
+    }
+
+    #[test]
     fn a_mask_is_inherited_if_the_parent_has_it() {
         let of = |last| {
             move |waits: &mut CpuWaits| {

@@ -49,8 +49,8 @@ use std::time::{Duration, Instant};
 /// threads}, samples {total, memory, recovered, in_cache, by_rule}, time (shares of the time of all threads: computing,
 /// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
 /// nodes [{cpu_node, memory_node, time}], traffic, lines (users with fields
-/// [{at, offset, name}]), functions, source_lines, kernel [{function, module, share}], processes [{pid, name, joined, ended}], waits {threads, busy, rows [{kind,
-/// what, peers, call, time, threads, processes, chain}], locks [{what, time, worked, threads, looks, chain, holders [{thread, name,
+/// [{at, offset, name}]), functions, source_lines, kernel [{function, module, share}], processes [{pid, name, joined, ended}],
+/// waits {threads, busy, rows [{kind, what, peers, call, time, threads, processes, chain}], locks [{what, time, worked, threads, looks, chain, holders [{thread, name,
 /// share, runs, chain}]}], unseen, looks, cost, refused}, spins {time, functions, threads, meanwhile, worker}, threads_sampled,
 /// objects [{pid, processes, kind, pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share,
 /// remote {share, low, high},

@@ -275,10 +275,13 @@ impl WaitWatch {
             }
         };
         let chain = chain(pid, place, scene);
-        // In whichever call it is, nothing but a signal lets it go on.
-        let (number, found) = match scene.accounts.is_stopped((pid, tid)) {
-            true => (None, FoundWait { kind: WaitKind::Stopped, target: WaitTarget::Nothing, owner: None }),
-            false => (number, found),
+        // Nothing but a signal lets it go on, and what it waited for in a call does not matter.
+        let (number, found, chain) = match scene.accounts.is_stopped((pid, tid)) {
+            true => {
+                let stopped = FoundWait { kind: WaitKind::Stopped, target: WaitTarget::Nothing, owner: None };
+                (None, stopped, if number.is_some() { 0 } else { chain })
+            }
+            false => (number, found, chain),
         };
         let target = match found.target {
             WaitTarget::Futex { address, .. } => {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{Values, absent, read};
+use numakit_processes::{ChosenProcesses, ProcessChoice};
 use numakit_testing::processes::{MadeProcess, four_nodes};
 use numakit_testing::wait::wait_for;
 use std::io::ErrorKind;
@@ -45,6 +46,19 @@ fn values_come_from_the_walker_and_follow_the_files() {
     root.change(|files| _ = files.remove("/proc/10"));
     let last = read_until(&mut *sensor, |v, _| v["task.resident@node0"] == Some(0));
     assert_eq!((last["task.processes"], last["task.minor_faults"]), (Some(0), Some(9)));
+}
+
+#[test]
+fn processes_that_join_the_choice_later_are_in_the_series() {
+    let root = machine();
+    let choice = ProcessChoice::Name("^made$".parse().unwrap());
+    let chosen = ChosenProcesses::find(&choice, &root).unwrap();
+    let mut sensor = sensor(&root, &Target::chosen(&chosen).unwrap());
+    read_until(&mut *sensor, |v, _| v["task.processes"] == Some(1));
+    let joined = MadeProcess { counts: [5, 0, 0, 0, 0, 0, 0, 0], ..MadeProcess::new(20, 1, 0) };
+    let other = MadeProcess { command: "other", ..MadeProcess::new(30, 1, 0) };
+    root.change(|files| [joined, other].iter().for_each(|process| process.put(files)));
+    read_until(&mut *sensor, |v, _| v["task.processes"] == Some(2) && v["task.minor_faults"] == Some(14));
 }
 
 #[test]

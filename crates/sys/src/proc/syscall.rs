@@ -124,7 +124,8 @@ const OLD_CALLS: &[(i64, &str, CallKind)] = calls! {
     Select: select = SYS_select;
     Epoll: epoll_wait = SYS_epoll_wait;
     Signal: pause = SYS_pause;
-    Files: open = SYS_open stat = SYS_stat lstat = SYS_lstat unlink = SYS_unlink rename = SYS_rename mkdir = SYS_mkdir;
+    Files: open = SYS_open stat = SYS_stat lstat = SYS_lstat unlink = SYS_unlink rename = SYS_rename mkdir = SYS_mkdir
+        rmdir = SYS_rmdir creat = SYS_creat;
     Other: vfork = SYS_vfork fork = SYS_fork;
 };
 #[cfg(not(target_arch = "x86_64"))]

@@ -13,7 +13,7 @@ pub fn sentence(activity: &ProgramActivity<'_>) -> String {
 }
 
 fn busy(activity: &ProgramActivity<'_>) -> String {
-    let ProgramActivity { threads, busy, part, function, kernel, without_cpu, .. } = activity;
+    let ProgramActivity { threads, busy, part, function, kernel, without_cpu, stored, .. } = activity;
     let mut out = match (threads, busy) {
         (0, _) => "of its CPU time".to_owned(),
         (1, 1) => "its one thread is busy; of its CPU time".to_owned(),
@@ -26,15 +26,16 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
         _ => format!("{busy} of {threads} threads are busy; of their CPU time"),
     };
     let mut parts = Vec::new();
-    if let Some((part, share)) = part {
-        parts.push(match ProgramActivity::dominates(*share) {
-            true => format!("{} is {}", percent(*share), part_words(*part)),
-            false => format!("no part dominates ({} is {})", percent(*share), part_words(*part)),
-        });
-    }
     let kernel = kernel.filter(|_| matches!(part, Some((TimePart::Kernel, _))));
-    if let (Some((name, share)), Some(last)) = (kernel, parts.last_mut()) {
-        _ = write!(last, " ({} for {})", percent(share), named(name));
+    if let Some((part, share)) = part {
+        let says = format!("{} is {}", percent(*share), part_words(*part));
+        let call = kernel.map(|(name, share)| format!("{} for {}", percent(share), named(name)));
+        parts.push(match (ProgramActivity::dominates(*share), call) {
+            (true, None) => says,
+            (true, Some(call)) => format!("{says} ({call})"),
+            (false, None) => format!("no part dominates ({says})"),
+            (false, Some(call)) => format!("no part dominates ({says}, {call})"),
+        });
     }
     match function {
         Some((name, share)) => parts.push(format!("{} is in {}", percent(*share), named(name))),
@@ -51,6 +52,9 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
             "; for {} of the time in which {it} could run {it} had no CPU",
             percent(*without_cpu)
         );
+    }
+    if let Some((row, share)) = stored {
+        _ = write!(out, "; for {} of the time a thread waits {}", percent(*share), waits::words(row));
     }
     out
 }

@@ -459,4 +459,14 @@ fn the_call_for_which_the_kernel_works_is_named() {
     kernel.report.explanation.kernel = vec![CodeShare { name, share: 0.5 }];
     let first = text(&kernel, 10).lines().next().unwrap().to_owned();
     assert!(first.ends_with("of their CPU time 80.0 % is in the kernel (40.0 % for read [app])."), "{first}");
+    // Where it waits for a disk meanwhile, that is said too.
+    let waits = &mut kernel.report.explanation.waits;
+    let row = waits.rows[0].clone();
+    let (what, call) = (Some("/data".to_owned()), Some("read".to_owned()));
+    waits.rows.push(WaitTime { kind: WaitKind::Storage, what, call, time: 2_000_000_000, ..row });
+    let first = text(&kernel, 10).lines().next().unwrap().to_owned();
+    assert!(
+        first.ends_with("; for 40.0 % of the time a thread waits for storage, read of /data (in worker)."),
+        "{first}"
+    );
 }
