@@ -65,7 +65,7 @@ pub fn beside<T: Send>(
 /// Samples running processes and their descendants, which only performance events can.
 pub fn processes(settings: &SampleSettings, processes: &[u32]) -> Result<Box<dyn Method>, MethodError> {
     let opened = PerfMethod::for_processes(settings, landing(MethodKind::Perf), processes);
-    Ok(Box::new(opened.map_err(|error| refused(processes).map_or(error.into(), MethodError::Refused))?))
+    Ok(Box::new(opened.map_err(|error| refused(processes).map_or(error, MethodError::Refused))?))
 }
 
 /// The first of these processes that may not be observed: who may do that may also read its mappings.

@@ -303,10 +303,10 @@ impl Explainer {
     }
 
     /// What threads waited for while they did not run.
-    fn waits(&mut self, complete: bool) -> ThreadWaits {
+    fn waits(&mut self, complete: bool, end: u64) -> ThreadWaits {
         let Self { waits, accounts, collector, processes, .. } = self;
         let mut scene = WaitScene { accounts, collector, processes };
-        waits.as_mut().map(|waits| waits.answer(&mut scene, complete)).unwrap_or_default()
+        waits.as_mut().map(|waits| waits.answer(&mut scene, complete, end)).unwrap_or_default()
     }
 
     /// CPU time in which threads only waited for others.
@@ -326,9 +326,9 @@ impl Explainer {
     }
 
     /// Why threads waited for a CPU.
-    fn cpu_waits(&mut self) -> CpuWaits {
+    fn cpu_waits(&mut self, now: u64) -> CpuWaits {
         let Self { cpu_waits, accounts, .. } = self;
-        cpu_waits.as_mut().map(|watch| watch.waits(accounts, clock::monotonic())).unwrap_or_default()
+        cpu_waits.as_mut().map(|watch| watch.waits(accounts, now)).unwrap_or_default()
     }
 
     /// The objects, with what hint faults saw of them.
@@ -376,7 +376,10 @@ impl Explainer {
         self.collector.attribute_blocks();
         self.take_hint_faults();
         let processes = self.processes.numbers();
-        self.accounts.visit(&processes, clock::monotonic());
+        // To answer takes seconds on a busy machine, which do not belong to the observation.
+        let end = clock::monotonic();
+        self.accounts.visit(&processes, end);
+        let cpu_waits = self.cpu_waits(end);
         if complete {
             self.hints.iter_mut().for_each(HintWindows::close);
         }
@@ -386,7 +389,7 @@ impl Explainer {
         let known = self.surveyed(complete);
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());
-        (explanation.waits, explanation.spins) = (self.waits(complete), self.spins());
+        (explanation.waits, explanation.spins) = (self.waits(complete, end), self.spins());
         explanation.kernel = self.kernel.functions(&mut self.processes);
         let flame = self.flame(&explanation);
         if complete {
@@ -406,7 +409,7 @@ impl Explainer {
             method: self.observed.method.clone(),
             method_reason: self.observed.method_reason.clone(),
             rate: self.observed.frequency.into(),
-            seconds: clock::monotonic().saturating_sub(self.started) as f64 / 1e9,
+            seconds: end.saturating_sub(self.started) as f64 / 1e9,
             program: self.observed.program.clone(),
             complete,
             exit_status,
@@ -420,7 +423,7 @@ impl Explainer {
         };
         Explained {
             report,
-            cpu_waits: self.cpu_waits(),
+            cpu_waits,
             objects,
             attached: self.observed.attached.clone(),
             command: self.command(),

@@ -10,11 +10,14 @@ use super::{LockHolder, LockTime, ThreadWaits, WaitKind, WaitTime};
 use crate::account::ThreadTimes;
 use crate::chain_names::ChainNames;
 use crate::code::CodeName;
-use numakit_sys::clock;
 use numakit_sys::proc::syscall;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// Of more files than this, those with less than one in this many parts of the time of all waits are not told apart: a file that
+/// one look saw is chance.
+const MANY_FILES: usize = 8;
+const SMALL_FILE: u64 = 4;
 /// Functions of a chain that are kept.
 const MAX_FUNCTIONS: usize = 12;
 /// Functions of a chain that may say what a wait is for.
@@ -54,8 +57,8 @@ struct SeenTime {
 }
 
 impl WaitWatch {
-    /// What all threads waited for so far; names have members if this is the `complete` answer.
-    pub(crate) fn answer(&mut self, scene: &mut WaitScene<'_>, complete: bool) -> ThreadWaits {
+    /// What all threads waited for until this time; names have members if this is the `complete` answer.
+    pub(crate) fn answer(&mut self, scene: &mut WaitScene<'_>, complete: bool, end: u64) -> ThreadWaits {
         if complete {
             self.find_peers(true);
         }
@@ -76,7 +79,7 @@ impl WaitWatch {
             }
         }
         let named = self.named(by_wait, scene, complete);
-        let observed = clock::monotonic().saturating_sub(self.started);
+        let observed = end.saturating_sub(self.started);
         ThreadWaits {
             threads: scene.accounts.at_once(),
             busy: scene.accounts.busy_at_once(observed),
@@ -296,32 +299,43 @@ impl NamedWait {
     }
 }
 
-/// Waits for the same in the same function as one row, the longest time first.
+/// Waits for the same in the same function as one row, the longest time first. Files for which hardly anybody waits are one row
+/// together: who reads a thousand files waits for storage.
 fn rows(named: &[NamedWait]) -> Vec<WaitTime> {
+    let all: u64 = named.iter().map(NamedWait::time).sum();
+    let mut of_file: BTreeMap<&Option<String>, u64> = BTreeMap::new();
+    for wait in named.iter().filter(|wait| wait.kind == WaitKind::Storage) {
+        *of_file.entry(&wait.what).or_default() += wait.time();
+    }
+    let is_many = of_file.len() > MANY_FILES;
+    let is_small =
+        |wait: &NamedWait| is_many && of_file.get(&wait.what).is_some_and(|time| time * SMALL_FILE < all);
     let mut groups: BTreeMap<_, Vec<&NamedWait>> = BTreeMap::new();
     for wait in named {
         let caller = outside(&wait.chain).first().map(|code| (code.function.clone(), code.module.clone()));
         let peers = wait.end.processes.clone();
-        groups
-            .entry((wait.kind, wait.what.clone(), wait.call.clone(), caller, peers))
-            .or_default()
-            .push(wait);
+        let what = if wait.kind == WaitKind::Storage && is_small(wait) { None } else { wait.what.clone() };
+        groups.entry((wait.kind, what, wait.call.clone(), caller, peers)).or_default().push(wait);
     }
-    let row = |((kind, what, call, _, peers), waits): ((WaitKind, _, _, _, _), Vec<&NamedWait>)| {
-        let threads: BTreeSet<Thread> = waits.iter().flat_map(|wait| wait.threads.keys().copied()).collect();
-        let processes: BTreeSet<u32> = threads.iter().map(|(process, _)| *process).collect();
-        let most = waits.iter().max_by_key(|wait| wait.time());
-        WaitTime {
-            kind,
-            what,
-            peers,
-            call,
-            time: waits.iter().map(|wait| wait.time()).sum(),
-            threads: threads.len(),
-            processes: processes.len(),
-            chain: most.map(|wait| outside(&wait.chain)).unwrap_or_default(),
-        }
-    };
+    let row =
+        |((kind, what, call, _, peers), waits): ((WaitKind, Option<String>, _, _, _), Vec<&NamedWait>)| {
+            let threads: BTreeSet<Thread> =
+                waits.iter().flat_map(|wait| wait.threads.keys().copied()).collect();
+            let processes: BTreeSet<u32> = threads.iter().map(|(process, _)| *process).collect();
+            let most = waits.iter().max_by_key(|wait| wait.time());
+            let files: BTreeSet<&String> = waits.iter().filter_map(|wait| wait.what.as_ref()).collect();
+            let small = (files.len() > 1).then(|| format!("{} files", files.len()));
+            WaitTime {
+                kind,
+                what: what.or(small).or_else(|| files.first().map(|file| (*file).clone())),
+                peers,
+                call,
+                time: waits.iter().map(|wait| wait.time()).sum(),
+                threads: threads.len(),
+                processes: processes.len(),
+                chain: most.map(|wait| outside(&wait.chain)).unwrap_or_default(),
+            }
+        };
     let mut rows: Vec<WaitTime> = groups.into_iter().map(row).filter(|row| row.time > 0).collect();
     rows.sort_by_key(|row| Reverse(row.time));
     rows
@@ -373,5 +387,25 @@ mod tests {
             "without libraries"
         );
         assert!(outside(&[]).is_empty());
+    }
+
+    #[test]
+    fn files_that_hardly_anybody_waits_for_are_one_row() {
+        let wait = |file: u32, time| NamedWait {
+            process: 7,
+            kind: WaitKind::Storage,
+            what: Some(format!("/data/{file}")),
+            end: OtherEnd::default(),
+            call: Some("read".to_owned()),
+            address: None,
+            chain: Vec::new(),
+            threads: BTreeMap::from([((7, file), SeenTime { time, looks: 1 })]),
+        };
+        let named: Vec<NamedWait> = (1..40).map(|file| wait(file, 10)).chain([wait(99, 200)]).collect();
+        let rows: Vec<_> =
+            super::rows(&named).into_iter().map(|row| (row.what.unwrap(), row.time, row.threads)).collect();
+        assert_eq!(rows, [("39 files".to_owned(), 390, 39), ("/data/99".to_owned(), 200, 1)]);
+        let few: Vec<NamedWait> = (1..4).map(|file| wait(file, 10)).collect();
+        assert_eq!(super::rows(&few).len(), 3);
     }
 }

@@ -177,11 +177,8 @@ impl SocketTable {
             return (end(Some(format!("TCP to {}", own.remote)), false), other);
         }
         let Some((path, listens)) = self.unix.get(&wanted) else { return (OtherEnd::default(), None) };
-        let address = match path.as_str() {
-            "" => "a Unix socket".to_owned(),
-            path => format!("the Unix socket {path}"),
-        };
-        (end(Some(address), *listens), None)
+        let address = (!path.is_empty()).then(|| format!("the Unix socket {path}"));
+        (end(address, *listens), None)
     }
 }
 
@@ -279,7 +276,7 @@ mod tests {
             (Some("the Unix socket /run/app.sock"), true)
         );
         let connected = end(tree, 7, "socket:[92]", false);
-        assert_eq!((connected.address.as_deref(), connected.listens), (Some("a Unix socket"), false));
+        assert_eq!((connected.address.as_deref(), connected.listens), (None, false));
     }
 
     #[test]

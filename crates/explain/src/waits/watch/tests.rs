@@ -35,7 +35,7 @@ impl Observing {
 
     fn answer(&mut self) -> ThreadWaits {
         let Self { accounts, collector, processes, watch } = self;
-        watch.answer(&mut WaitScene { accounts, collector, processes }, true)
+        watch.answer(&mut WaitScene { accounts, collector, processes }, true, clock::monotonic())
     }
 }
 
