@@ -210,14 +210,7 @@ impl Explainer {
                 if *keeps_ended {
                     let thread = (sample.process, sample.thread);
                     accounts.sampled(thread, sample.time, sample.in_kernel, sample.weight);
-                    if sample.in_kernel {
-                        let place = (processes.place(sample.process), sample.registers.ip);
-                        // The code gets its name at the end, when the process may have ended.
-                        if kernel.is_new(place) {
-                            processes.space(sample);
-                        }
-                        kernel.add(place, sample.weight);
-                    }
+                    kernel.take(sample, processes);
                 }
                 collector.touch_sampled(sample, processes);
                 if sample.in_kernel || is_disturbed {

@@ -1,7 +1,9 @@
 //! CPU time in the kernel, by the code of the program that entered it: a system call, or an access that faults.
 
 use crate::code::{CodeName, CodeNames};
+use crate::collector::ObservedProcesses;
 use crate::explained::CodeShare;
+use numakit_sampling::Sample;
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of different instructions; the time of further ones is missing.
@@ -16,13 +18,25 @@ pub(crate) struct KernelTime {
 }
 
 impl KernelTime {
+    /// Adds the time of a sample, if it is of the kernel.
+    pub(crate) fn take(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) {
+        if !sample.in_kernel {
+            return;
+        }
+        let place = (processes.place(sample.process), sample.registers.ip);
+        // The code gets its name at the end, when the process may have ended.
+        if self.is_new(place) {
+            processes.space(sample);
+        }
+        self.add(place, sample.weight);
+    }
+
     /// Whether nothing is known of this code, and something may be added.
-    pub(crate) fn is_new(&self, place: (u32, u64)) -> bool {
+    fn is_new(&self, place: (u32, u64)) -> bool {
         !self.by_place.contains_key(&place) && self.by_place.len() < MAX_PLACES
     }
 
-    /// Adds the time of a sample.
-    pub(crate) fn add(&mut self, place: (u32, u64), weight: u64) {
+    fn add(&mut self, place: (u32, u64), weight: u64) {
         if self.is_new(place) {
             self.by_place.insert(place, 0);
         }

@@ -309,6 +309,19 @@ impl Explainer {
         waits.as_mut().map(|waits| waits.answer(&mut scene, complete, end)).unwrap_or_default()
     }
 
+    /// What is known beside the samples.
+    fn surveyed(&self, complete: bool) -> Surveyed {
+        let caches = self.caches();
+        Surveyed {
+            times: self.accounts.total(self.ended_usage(complete)),
+            caches,
+            is_precise: matches!(self.method.landing(), Landing::Behind | Landing::OneFurther),
+            has_nodes: memory_nodes(&self.topology).len() > 1,
+            traffic: self.collector.traffic(caches),
+            sizes: self.collector.sizes(&self.processes),
+        }
+    }
+
     /// CPU time in which threads only waited for others.
     fn spins(&mut self) -> Spins {
         let Self { collector, processes, .. } = self;
