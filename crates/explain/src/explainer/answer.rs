@@ -363,19 +363,6 @@ impl Explainer {
         }
     }
 
-    /// What is known beside the samples.
-    fn surveyed(&self, complete: bool) -> Surveyed {
-        let (landing, caches) = (self.method.landing(), self.caches());
-        Surveyed {
-            times: self.accounts.total(self.ended_usage(complete)),
-            caches,
-            is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
-            has_nodes: memory_nodes(&self.topology).len() > 1,
-            traffic: self.collector.traffic(caches),
-            sizes: self.collector.sizes(&self.processes),
-        }
-    }
-
     /// The source lines of the functions with most time, once the observation has ended.
     fn sources(&self, explanation: &Explanation, complete: bool) -> Vec<AnnotatedSource> {
         match complete {
