@@ -2,6 +2,7 @@
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags, linkat, openat};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use std::borrow::Borrow;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read, Write};
@@ -72,7 +73,9 @@ pub fn named_text(path: &Path, most: u64) -> io::Result<String> {
     bounded_text(open_to_read(path)?, most)
 }
 
-fn bounded_text(file: File, most: u64) -> io::Result<String> {
+/// The text of an open file, of at most `most` bytes, from where it is read next.
+pub(crate) fn bounded_text(file: impl Borrow<File>, most: u64) -> io::Result<String> {
+    let file = file.borrow();
     let bytes = file.metadata()?.len();
     if bytes > most {
         let why = format!("it has {bytes} bytes, of which at most {most} are read");

@@ -20,6 +20,7 @@ pub mod huge_pages;
 mod image;
 mod inherited;
 pub mod input;
+pub mod java;
 pub mod lock;
 pub mod loops;
 pub mod mark;

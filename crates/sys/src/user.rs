@@ -16,6 +16,21 @@ pub fn real_id() -> u32 {
     process::getuid().as_raw()
 }
 
+/// Gives the calling thread, and no other, the effective user and group of somebody else, which takes root. The thread keeps
+/// them: use one that ends afterwards.
+pub(crate) fn become_in_this_thread(user: u32, group: u32) -> std::io::Result<()> {
+    let same = libc::c_long::from(-1);
+    if process::getegid().as_raw() != group {
+        // SAFETY: plain integers. The C library's function would change all threads.
+        crate::check(unsafe { libc::syscall(libc::SYS_setresgid, same, group, same) })?;
+    }
+    if id() != user {
+        // SAFETY: as above.
+        crate::check(unsafe { libc::syscall(libc::SYS_setresuid, same, user, same) })?;
+    }
+    Ok(())
+}
+
 /// All groups that this process is in.
 pub fn groups() -> Vec<u32> {
     let mut groups = process::getgroups().unwrap_or_default();

@@ -34,6 +34,17 @@ impl TaskStatus {
         set.is_some_and(|set| set >> capability & 1 == 1)
     }
 
+    /// Whether it handles a signal, by its number.
+    pub fn catches(&self, signal: i32) -> bool {
+        let set = self.field("SigCgt").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        set.is_some_and(|set| (1..=64).contains(&signal) && set >> (signal - 1) & 1 == 1)
+    }
+
+    /// Its number in its own PID namespace.
+    pub fn inner_number(&self) -> Option<u32> {
+        self.field("NSpid")?.split_ascii_whitespace().last()?.parse().ok()
+    }
+
     /// The CPUs that it may run on.
     pub fn allowed_cpus(&self) -> Option<CpuSet> {
         CpuSet::parse_list(self.field("Cpus_allowed_list")?).ok()
@@ -63,13 +74,15 @@ mod tests {
     #[test]
     fn fields_are_found_by_their_whole_name() {
         let status = TaskStatus::new(
-            "Name:\ta: b\nUid:\t1000\t0\t7\t8\nVmRSS:\t   12 kB\nVmRSSx:\t 9 kB\nCapEff:\t0000000000080000\n\
+            "Name:\ta: b\nUid:\t1000\t0\t7\t8\nVmRSS:\t   12 kB\nVmRSSx:\t 9 kB\nCapEff:\t0000000000080000\nSigCgt:\t0000000000000004\nNSpid:\t4711\t7\n\
              Cpus_allowed:\tff\nCpus_allowed_list:\t0-3,8\nMems_allowed_list:\tx\n"
                 .to_owned(),
         );
         assert_eq!((status.field("Name"), status.field("Nam")), (Some("a: b"), None));
         assert_eq!((status.users(), status.user()), (vec![1000, 0, 7, 8], Some(0)));
         assert!(status.is_capable(19) && !status.is_capable(18));
+        assert!(status.catches(3) && !status.catches(2) && !status.catches(0) && !status.catches(99));
+        assert_eq!(status.inner_number(), Some(7));
         assert_eq!(
             (status.bytes("VmRSS"), status.bytes("VmSize"), status.bytes("Name")),
             (Some(12288), None, None)
