@@ -11,6 +11,7 @@ mod elf;
 mod files;
 mod formulas;
 mod hardware;
+mod java;
 mod levels;
 mod machine;
 mod operand;
@@ -80,6 +81,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "bench_results", run: bench::results },
     Target { name: "debug_members", run: elf::members },
     Target { name: "unwind_tables", run: elf::unwind_tables },
+    Target { name: "java_dump", run: java::dump },
+    Target { name: "perf_map", run: java::perf_map },
 ];
 
 /// The target with this name.

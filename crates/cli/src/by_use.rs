@@ -90,6 +90,7 @@ impl SampledUse<'_> {
             command: self.command,
             method: self.method,
             settings: SampleSettings { frequency: self.frequency, ..SampleSettings::default() },
+            names: false,
             log: None,
         }
     }

@@ -49,6 +49,7 @@ fn find(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     let by_id = id
         .into_iter()
         .flat_map(|id| roots.iter().filter_map(|root| Some(root.join(FOLDER).join(id_path(id)?))));
+    let by_id = by_id.chain(id.and_then(fetched));
     if let Some(found) = by_id.into_iter().find(|file| has_id(file, id)) {
         return Some(found);
     }
@@ -72,6 +73,17 @@ fn id_path(id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = id.split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
     Some(Path::new(".build-id").join(format!("{first:02x}")).join(format!("{rest}.debug")))
+}
+
+/// Where `debuginfod-find` keeps what it has fetched.
+fn fetched(id: &[u8]) -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = folder("DEBUGINFOD_CACHE_PATH").or_else(|| {
+        let caches = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+        Some(caches?.join("debuginfod_client"))
+    })?;
+    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(cache.join(id).join("debuginfo"))
 }
 
 /// A name in a program, which may contain anything.

@@ -1,6 +1,7 @@
 //! One observation: takes samples until the program ends, and says where its time went.
 
 mod answer;
+mod names;
 
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};
@@ -8,6 +9,7 @@ use crate::cpu_waits::CpuWaitWatch;
 use crate::file_use::FileUses;
 use crate::hint_windows::{HintFaultError, HintWindows};
 use crate::huge_pages::HugePageShares;
+use crate::java::JavaWatch;
 use crate::kernel_time::KernelTime;
 use crate::memory_policies::MemoryPolicies;
 use crate::pace::SamplePace;
@@ -87,6 +89,10 @@ pub struct Explainer {
     waits: Option<WaitWatch>,
     /// What the kernel did for which code. Series do not tell that either.
     kernel: KernelTime,
+    /// What Java machines tell of themselves.
+    java: JavaWatch,
+    /// Whether processes of Node.js write maps for this observation.
+    writes_maps: bool,
 }
 
 impl Explainer {
@@ -106,6 +112,16 @@ impl Explainer {
     pub fn with_log(mut self, log: Option<AllocationLog>) -> Self {
         log.iter().for_each(|log| self.processes.threshold = log.threshold());
         Self { log, ..self }
+    }
+
+    /// Also asks Java machines for the names of their code and for what their threads do.
+    pub fn asking_java(self) -> Self {
+        Self { java: JavaWatch::new(true), ..self }
+    }
+
+    /// Removes the maps that processes of Node.js write, at the end of the observation, if they write them for it.
+    pub fn removing_maps(self, writes_maps: bool) -> Self {
+        Self { writes_maps, ..self }
     }
 
     /// Also answers what the run would be on this other machine.
@@ -177,6 +193,8 @@ impl Explainer {
             cpu_waits: None,
             waits: None,
             kernel: KernelTime::default(),
+            java: JavaWatch::new(false),
+            writes_maps: false,
         }
     }
 
@@ -245,6 +263,7 @@ impl Explainer {
         self.pace.worked(from, end).into_iter().for_each(|each| self.collector.set_pace(each));
         if end.saturating_sub(self.visited) >= self.pause {
             self.visit();
+            self.take_names(false);
         }
         self.look_at_waits();
         result.map(drop)
@@ -252,8 +271,8 @@ impl Explainer {
 
     /// Looks at what threads wait for, if it is time for that.
     fn look_at_waits(&mut self) {
-        let Self { waits: Some(waits), accounts, collector, processes, .. } = self else { return };
-        waits.visit(&mut WaitScene { accounts, collector, processes });
+        let Self { waits: Some(waits), accounts, collector, processes, java, .. } = self else { return };
+        waits.visit(&mut WaitScene { accounts, collector, processes, java });
     }
 
     /// Forgets a thread that has ended, and with the first one its process.

@@ -25,6 +25,7 @@ pub mod hint_faults;
 pub mod hint_windows;
 pub mod huge_pages;
 pub mod identity;
+pub mod java;
 mod kernel_time;
 mod malloc_memory;
 pub mod member_path;

@@ -8,6 +8,7 @@ use crate::code::{CodeName, CodeNames};
 use crate::collector::{FoundAs, FoundObject, ObservedProcesses};
 use crate::fields::AddressedObject;
 use crate::identity::{self, ObjectIdentity, StartedProgram};
+use crate::java::MAX_NAMES;
 use crate::malloc_memory::is_of_malloc;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
@@ -62,6 +63,8 @@ pub struct Processes {
     node_of_cpu: HashMap<u32, u32>,
     symbols: Symbols,
     maps: HashMap<u32, PerfMap>,
+    /// Addresses without a name, and the file in which they are; `None` for code that was compiled meanwhile.
+    nameless: HashMap<(u32, u64), Option<PathBuf>>,
     objects: HashMap<u32, ProcessObjects>,
     /// The programs that processes run, as far as anybody asked for them.
     programs: HashMap<u32, Option<StartedProgram>>,
@@ -121,6 +124,7 @@ impl Processes {
             node_of_cpu: topology.nodes.iter().flat_map(cpus).collect(),
             symbols: Symbols::default(),
             maps: HashMap::new(),
+            nameless: HashMap::new(),
             objects: HashMap::new(),
             programs: HashMap::new(),
             variables: VariableFiles::default(),
@@ -195,6 +199,11 @@ impl Processes {
     pub fn observed_at(&mut self, place: u32) -> Option<&ObservedProcess> {
         let pid = *self.known.get(&place)?;
         self.observed(pid)
+    }
+
+    /// The number of the process at a place of the list.
+    pub(crate) fn number_at(&self, place: u32) -> Option<u32> {
+        self.known.get(&place).copied()
     }
 
     /// The call chain of a thread that waits in the kernel and is at this place in its program, innermost first.
@@ -305,9 +314,8 @@ impl Processes {
 
     /// Numbers of processes may be used again.
     pub fn ended(&mut self, pid: u32) {
-        if !self.maps.contains_key(&pid) {
-            self.read_map(pid);
-        }
+        // What it was asked for may be older than what it has written at its end.
+        self.read_map(pid);
         if let Some(process) = self.open.get_mut(&pid).and_then(Option::as_mut) {
             process.refresh();
         }
@@ -333,19 +341,48 @@ impl Processes {
     }
 
     fn read_map(&mut self, pid: u32) {
-        let file = format!("tmp/perf-{pid}.map");
-        let text = |root: &Path| text_of_process(&root.join(&file), pid, MAX_MAP);
-        if let Ok(text) = text(&root_of(pid)).or_else(|_| text(Path::new("/"))) {
-            self.maps.insert(pid, PerfMap::parse(&text));
+        let text = |path: &Path| text_of_process(path, pid, MAX_NAMES);
+        let [own, other] = map_paths(pid);
+        if let Ok(text) = text(&own).or_else(|_| text(&other)) {
+            self.add_names(pid, &text);
         }
+    }
+
+    /// Adds names of code that a process has compiled, as lines of `perf-PID.map`.
+    pub(crate) fn add_names(&mut self, pid: u32, text: &str) {
+        self.nameless.clear();
+        self.maps.entry(pid).or_default().add(PerfMap::parse(text));
+    }
+
+    /// Whether names of the code are known that a process has compiled.
+    pub(crate) fn has_names(&mut self, pid: u32) -> bool {
+        if !self.maps.contains_key(&pid) {
+            self.read_map(pid);
+        }
+        self.maps.contains_key(&pid)
+    }
+
+    /// Whether a process has loaded a program or library of this name.
+    pub(crate) fn has_loaded(&self, pid: u32, name: &str) -> bool {
+        self.code.get(&pid).is_some_and(|pieces| pieces.iter().any(|piece| piece.module == name))
+    }
+
+    /// The file of an address that has no name, of those that were asked for: `Some(None)` is code that was compiled meanwhile.
+    pub(crate) fn nameless(&self, place: u32, address: u64) -> Option<Option<&Path>> {
+        self.nameless.get(&(place, address)).map(Option::as_deref)
     }
 }
 
 /// Blocks of this size are objects by their call chains too.
 const LARGE: u64 = 1 << 20;
 
-/// A map of compiled code with more bytes is not read: a million functions have some 60 MiB.
-const MAX_MAP: u64 = 256 << 20;
+/// The paths at which a process may have its map: in its own root by its number there, as runtimes write it, and here.
+pub(crate) fn map_paths(pid: u32) -> [PathBuf; 2] {
+    let status = TaskDir::of(&SysRoot::host(), pid).status();
+    let inner = status.ok().and_then(|status| status.inner_number()).unwrap_or(pid);
+    let file = |number: u32| format!("tmp/perf-{number}.map");
+    [root_of(pid).join(file(inner)), Path::new("/").join(file(pid))]
+}
 
 /// A source file with more bytes is not read.
 const MAX_SOURCE: u64 = 16 << 20;
@@ -522,14 +559,19 @@ impl CodeNames for Processes {
         };
         if piece.has_file {
             let offset = instruction - piece.addresses.start + piece.offset;
-            return self.symbols.name(&piece.path, &piece.module, offset);
+            let name = self.symbols.name(&piece.path, &piece.module, offset);
+            if name.function.is_none() {
+                self.nameless.insert((process, instruction), Some(piece.path));
+            }
+            return name;
         }
-        if !self.maps.contains_key(&pid) {
-            self.read_map(pid);
-        }
-        match self.maps.get(&pid).and_then(|map| map.function(instruction)) {
+        let known = self.has_names(pid);
+        match self.maps.get(&pid).filter(|_| known).and_then(|map| map.function(instruction)) {
             Some(function) => CodeName { function: Some(function.to_owned()), ..unknown(&piece.module) },
-            None => unknown(&piece.module),
+            None => {
+                self.nameless.insert((process, instruction), None);
+                unknown(&piece.module)
+            }
         }
     }
 }

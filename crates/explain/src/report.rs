@@ -9,6 +9,7 @@ use crate::hint_faults::HintFaultCounts;
 use crate::objects::{BlockOrigins, ObjectKind};
 use crate::projection::Projection;
 use crate::remote_costs::RemoteCosts;
+use crate::runtime::NamesReport;
 use crate::sources::AnnotatedSource;
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +128,8 @@ pub struct ExplainReport {
     pub flame: FlameGraphs,
     /// The source lines of the functions with most time; empty until the observation has ended.
     pub sources: Vec<AnnotatedSource>,
+    /// How names of code came about, and where they are missing.
+    pub names: NamesReport,
 }
 
 /// What an observation found, before rules judge it.

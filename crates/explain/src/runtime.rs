@@ -1,4 +1,6 @@
-//! What a program is written with.
+//! What a program is written with, and where the names of code come from that a runtime compiles while it runs.
+
+use serde::Serialize;
 
 use std::ops::Range;
 
@@ -93,6 +95,78 @@ impl ProgramRuntime {
             _ => None,
         }
     }
+}
+
+/// A runtime that compiles code while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuntimeProgram {
+    /// A Java virtual machine.
+    Java,
+    /// Node.js.
+    Node,
+}
+
+/// Where the names of compiled code come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "from")]
+pub enum NamesSource {
+    /// The runtime writes `/tmp/perf-PID.map`.
+    Map,
+    /// The machine was asked.
+    Asked {
+        /// How often.
+        times: u64,
+    },
+    /// It is too old to tell them.
+    Old {
+        /// Its version.
+        version: u32,
+    },
+    /// It does not tell them.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// Nobody has asked.
+    Nothing,
+}
+
+/// The names of the code that a process compiled while it ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuntimeNames {
+    /// The process.
+    pub process: u32,
+    /// Its runtime.
+    pub program: RuntimeProgram,
+    /// Where they come from.
+    pub source: NamesSource,
+    /// Whether call chains can be followed through that code.
+    pub chains: bool,
+    /// The CPU time of samples in compiled code that has no name, in ns.
+    pub nameless: u64,
+    /// How often it was asked what its threads do, for which it stops them.
+    pub dumps: u64,
+    /// What the longest of these took, in ns.
+    pub longest_dump: u64,
+}
+
+/// Code of a file whose functions have no names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NamelessCode {
+    /// The file, as its process sees it.
+    pub path: String,
+    /// The CPU time of samples in it, in ns.
+    pub time: u64,
+}
+
+/// How names of code came about, and where they are missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct NamesReport {
+    /// Processes that compile code while they run.
+    pub runtimes: Vec<RuntimeNames>,
+    /// Files without names; that with most time comes first.
+    pub nameless: Vec<NamelessCode>,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod answer;
 mod futex;
+mod java;
 mod lock_names;
 mod open_files;
 mod peers;

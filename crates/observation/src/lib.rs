@@ -35,6 +35,7 @@ mod folder;
 pub mod interval;
 mod lines;
 pub mod names;
+mod node_names;
 mod recording;
 pub mod request;
 pub mod run_directory;

@@ -1,7 +1,7 @@
 //! Samples of a program: it is started or attached to, and what its method delivers is taken until it ends.
 
-use crate::sampled_program;
 use crate::stopping::Stopping;
+use crate::{node_names, sampled_program};
 use numakit_explain::explainer::Explainer;
 use numakit_processes::ChosenProcesses;
 use numakit_sampling::choice::{self, NoMethod, SampledProgram};
@@ -77,6 +77,8 @@ pub struct SampleRequest<'a> {
     pub settings: SampleSettings,
     /// Which allocations of the command are logged, if any are.
     pub log: Option<LogThreshold>,
+    /// Whether a command of Node.js writes the names of its functions.
+    pub names: bool,
 }
 
 /// An open method.
@@ -88,6 +90,8 @@ pub struct OpenedSamples {
     pub reason: Option<String>,
     /// What the command allocates, if that is logged.
     pub log: Option<AllocationLog>,
+    /// Whether the command writes names of its functions since it is observed.
+    pub writes_maps: bool,
 }
 
 /// A program that is sampled, from its start or from now on.
@@ -139,7 +143,7 @@ impl SampleRequest<'_> {
         let permissions = Permissions::own_of(&choice::PERMISSIONS);
         let chosen = choice::choose(&permissions, SampledProgram::Running, self.method)?;
         let method = open::processes(&self.settings, pids).map_err(SamplesError::Method)?;
-        Ok(OpenedSamples { method, reason: self.reason(&chosen), log: None })
+        Ok(OpenedSamples { method, reason: self.reason(&chosen), log: None, writes_maps: false })
     }
 
     fn start(&self) -> Result<(OpenedSamples, Running), SamplesError> {
@@ -149,16 +153,18 @@ impl SampleRequest<'_> {
         let log =
             threshold.and_then(|threshold| sampled_program::log(self.command, threshold, library.as_deref()));
         let (log, of_log) = log.unzip();
-        let (words, of_log) = (self.command.to_vec(), of_log.unwrap_or_default());
-        let start = move |variables: &open::MethodVariables| {
-            Running::start_with(&words, &[variables, &of_log].concat())
-        };
+        let (words, mut own) = (self.command.to_vec(), of_log.unwrap_or_default());
+        let of_node = if self.names { node_names::variable(self.command) } else { None };
+        let writes_maps = of_node.is_some();
+        own.extend(of_node);
+        let start =
+            move |variables: &open::MethodVariables| Running::start_with(&words, &[variables, &own].concat());
         let opened = open::command(&chosen, &self.settings, library.as_deref(), start);
         let (method, running) = opened.map_err(|error| match error {
             MethodError::Start(error) => SamplesError::Command { command: quoted(self.command), error },
             other => SamplesError::Method(other),
         })?;
-        Ok((OpenedSamples { method, reason: self.reason(&chosen), log }, running))
+        Ok((OpenedSamples { method, reason: self.reason(&chosen), log, writes_maps }, running))
     }
 
     /// Nobody is told about better methods than the one that they asked for.

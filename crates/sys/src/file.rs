@@ -42,9 +42,14 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
 /// never waits, as [`open_to_read`] does not.
 pub fn text_of_process(path: &Path, process: u32, most: u64) -> io::Result<String> {
     let file = open_to_read(path)?;
-    let user = std::fs::metadata(format!("/proc/{process}"))?.uid();
+    let own = rustix::process::geteuid().as_raw();
+    // Nobody's files are read for a process that is gone.
+    let user = match std::fs::metadata(format!("/proc/{process}")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => own,
+        there => there?.uid(),
+    };
     let owner = file.metadata()?.uid();
-    if ![0, rustix::process::geteuid().as_raw(), user].contains(&owner) {
+    if ![0, own, user].contains(&owner) {
         let why = format!("it belongs to user {owner}, and the process to user {user}");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
@@ -66,6 +71,17 @@ pub fn text_named_by_program(path: &Path, user: u32, most: u64) -> io::Result<St
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     bounded_text(file, most)
+}
+
+/// Removes a regular file of this user, and nothing else.
+pub fn remove_own(path: &Path) -> io::Result<()> {
+    let there = std::fs::symlink_metadata(path)?;
+    regular(&there)?;
+    if there.uid() != rustix::process::geteuid().as_raw() {
+        let why = format!("it belongs to user {}", there.uid());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    std::fs::remove_file(path)
 }
 
 /// Reads a text that a user or a variable of the environment names, of at most `most` bytes. Never waits, as [`open_to_read`].
@@ -347,7 +363,13 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
         assert!(text_of_process(&path, own, 100).is_err());
+        assert!(remove_own(&path).is_err() && std::fs::symlink_metadata(&path).is_ok(), "a link stays");
         std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "1000 10 f\n").unwrap();
+        let none = u32::MAX;
+        assert_eq!(text_of_process(&path, none, 100).unwrap(), "1000 10 f\n", "of a process that has ended");
+        remove_own(&path).unwrap();
+        assert!(!path.exists());
     }
 
     #[test]

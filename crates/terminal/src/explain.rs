@@ -3,6 +3,7 @@
 mod activity;
 mod functions;
 mod hint_faults;
+mod names;
 mod objects;
 mod projected;
 mod waits;
@@ -284,7 +285,8 @@ fn notes(report: &ExplainReport) -> String {
     if let Some(reason) = &report.method_reason {
         _ = writeln!(out, "{reason}");
     }
-    out + &waits::notes(&report.explanation.waits, report.seconds)
+    out.push_str(&waits::notes(&report.explanation.waits, report.seconds));
+    out + &names::notes(&report.names, &report.explanation)
 }
 
 #[cfg(test)]

@@ -57,7 +57,8 @@ use std::time::{Duration, Instant};
 /// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, verdict
 /// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, expect, worth {at_most, why}}], findings (as those of numa report, {subject {kind
 /// object, number}} is the place of the object), flame {time, resident} with {title,
-/// unit, parts, names, stacks [{frames, values}]}, hint_faults {pages, faults, lost, seconds, moved, moved_back, was_on}, projected
+/// unit, parts, names, stacks [{frames, values}]}, names {runtimes [{process, program, source {from, times, version, why}, chains,
+/// nameless, dumps, longest_dump}], nameless [{path, time}]}, hint_faults {pages, faults, lost, seconds, moved, moved_back, was_on}, projected
 /// {machine, threads, why_not, far_share, unknown, nodes, objects}. What cannot be told is null.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
@@ -81,6 +82,9 @@ pub struct ExplainArgs {
     /// Do not preload the library that logs allocations: blocks are named by their mapping
     #[arg(long)]
     no_allocations: bool,
+    /// Do not ask Java machines and Node.js for the names of their code and for what their threads do
+    #[arg(long)]
+    no_names: bool,
     /// Objects, source lines, waits, locks and contended lines to show, each; functions with 1 % of the CPU time are all shown
     #[arg(long, value_name = "N", default_value = "10")]
     rows: usize,
@@ -165,7 +169,7 @@ impl ExplainArgs {
             Ok(opened) => opened,
             Err(code) => return Ok(code),
         };
-        let OpenedSamples { method, reason, log } = samples;
+        let OpenedSamples { method, reason, log, writes_maps } = samples;
         let observed = Observed {
             program: chosen.as_ref().map_or_else(|| quoted(&self.command), ToString::to_string),
             method: format!("by {}", method.kind()),
@@ -176,7 +180,11 @@ impl ExplainArgs {
         let mut explainer = Explainer::new(method, observed, run.processes(), topology)
             .with_log(log)
             .projected_on(projected)
-            .with_hint_faults(hints);
+            .with_hint_faults(hints)
+            .removing_maps(writes_maps);
+        if !self.no_names {
+            explainer = explainer.asking_java();
+        }
         let mut next_save = Instant::now() + SAVE;
         let ended = run.observe(&mut explainer, self.duration, |explainer| {
             if let Err(error) = explainer.hint() {
@@ -210,6 +218,7 @@ impl ExplainArgs {
                 ..SampleSettings::default()
             },
             log: (!self.no_allocations).then_some(threshold),
+            names: !self.no_names,
         }
     }
 

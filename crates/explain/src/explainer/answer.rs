@@ -304,8 +304,8 @@ impl Explainer {
 
     /// What threads waited for while they did not run.
     fn waits(&mut self, complete: bool, end: u64) -> ThreadWaits {
-        let Self { waits, accounts, collector, processes, .. } = self;
-        let mut scene = WaitScene { accounts, collector, processes };
+        let Self { waits, accounts, collector, processes, java, .. } = self;
+        let mut scene = WaitScene { accounts, collector, processes, java };
         waits.as_mut().map(|waits| waits.answer(&mut scene, complete, end)).unwrap_or_default()
     }
 
@@ -373,6 +373,7 @@ impl Explainer {
 
     /// All that is known so far. `complete` says whether the observation has ended.
     pub fn explained(&mut self, complete: bool, exit_status: Option<i32>) -> Explained {
+        self.take_names(complete);
         self.collector.attribute_blocks();
         self.take_hint_faults();
         let processes = self.processes.numbers();
@@ -420,7 +421,11 @@ impl Explainer {
             hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
             sources,
+            names: self.names_report(),
         };
+        if complete {
+            self.remove_maps();
+        }
         Explained {
             report,
             cpu_waits,

@@ -1,6 +1,7 @@
 //! The answer: the time of each wait, with names.
 
 use super::futex;
+use super::java;
 use super::lock_names::{self, LockAddress, LockName};
 use super::open_files::{FileIdentity, OpenFile};
 use super::peers::OtherEnd;
@@ -10,6 +11,7 @@ use super::{LockHolder, LockTime, ThreadWaits, WaitKind, WaitTime};
 use crate::account::ThreadTimes;
 use crate::chain_names::ChainNames;
 use crate::code::CodeName;
+use crate::java::waits::{JavaPlace, JavaWaits};
 use numakit_sys::proc::syscall;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -41,6 +43,8 @@ struct NamedWait {
     end: OtherEnd,
     call: Option<String>,
     address: Option<u64>,
+    /// The object of a Java machine, by its place.
+    java: Option<usize>,
     /// All functions of the chain, innermost first.
     chain: Vec<CodeName>,
     /// The time of each thread.
@@ -49,11 +53,11 @@ struct NamedWait {
 
 /// The time of a thread at a wait.
 #[derive(Debug, Clone, Copy, Default)]
-struct SeenTime {
+pub(super) struct SeenTime {
     /// In ns.
-    time: u64,
+    pub time: u64,
     /// How often the thread was seen there.
-    looks: u64,
+    pub looks: u64,
 }
 
 impl WaitWatch {
@@ -121,7 +125,15 @@ impl WaitWatch {
     ) -> Vec<NamedWait> {
         let locks = self.lock_names(&by_wait, scene, complete);
         let mut named: Vec<NamedWait> = Vec::new();
-        for (wait, threads) in self.waits.iter().zip(by_wait).filter(|(_, threads)| !threads.is_empty()) {
+        for (wait, mut threads) in self.waits.iter().zip(by_wait) {
+            if let Some(told) = scene.java.waits(wait.process).filter(|_| java::is_of_threads(wait)) {
+                let (of_java, left) = java::divide(threads, told);
+                named.extend(of_java.into_iter().map(|(place, times)| java_wait(wait, told, place, times)));
+                threads = left;
+            }
+            if threads.is_empty() {
+                continue;
+            }
             let chain = ChainNames::new(&scene.collector.calls, scene.processes).of(wait.chain);
             let (kind, runtime_lock) = match wait.kind.is_for_threads() {
                 true => futex::by_code(wait.kind, chain.get(..TELLING).unwrap_or(&chain)),
@@ -136,10 +148,8 @@ impl WaitWatch {
                 _ => None,
             };
             let kind = if end.listens { WaitKind::Connections } else { kind };
-            let call = wait.call.map(|number| {
-                syscall::call(number).map_or_else(|| format!("call {number}"), |(name, _)| name.to_owned())
-            });
-            named.push(NamedWait { process: wait.process, kind, what, end, call, address, chain, threads });
+            let (process, call) = (wait.process, call(wait));
+            named.push(NamedWait { process, kind, what, end, call, address, java: None, chain, threads });
         }
         named
     }
@@ -207,13 +217,14 @@ impl WaitWatch {
         times: &HashMap<Thread, ThreadTimes>,
         scene: &mut WaitScene<'_>,
     ) -> Vec<LockTime> {
-        let mut locks: BTreeMap<(u32, Option<u64>, &str), Vec<&NamedWait>> = BTreeMap::new();
+        let mut locks: BTreeMap<_, Vec<&NamedWait>> = BTreeMap::new();
         for wait in named.iter().filter(|wait| wait.kind == WaitKind::Lock) {
             let what = wait.what.as_deref().unwrap_or_default();
-            locks.entry((wait.process, wait.address, what)).or_default().push(wait);
+            locks.entry((wait.process, wait.address, wait.java, what)).or_default().push(wait);
         }
         let mut found: Vec<LockTime> = Vec::new();
-        for ((process, address, what), waits) in locks {
+        for ((process, address, object, what), waits) in locks {
+            let of_java = object.zip(scene.java.waits(process)).map(|(object, told)| told.holders(object));
             let threads: BTreeSet<Thread> =
                 waits.iter().flat_map(|wait| wait.threads.keys().copied()).collect();
             let worked =
@@ -226,7 +237,9 @@ impl WaitWatch {
                 threads: threads.len(),
                 looks: waits.iter().flat_map(|wait| wait.threads.values()).map(|seen| seen.looks).sum(),
                 chain: most.map(|wait| outside(&wait.chain)).unwrap_or_default(),
-                holders: address.map(|address| self.holders_of(process, address, scene)).unwrap_or_default(),
+                holders: of_java
+                    .or_else(|| address.map(|address| self.holders_of(process, address, scene)))
+                    .unwrap_or_default(),
             });
         }
         found.sort_by_key(|lock| Reverse(lock.time));
@@ -297,6 +310,26 @@ impl NamedWait {
     fn time(&self) -> u64 {
         self.threads.values().map(|seen| seen.time).sum()
     }
+}
+
+/// The wait of Java threads for an object.
+fn java_wait(
+    wait: &SeenWait,
+    told: &JavaWaits,
+    place: JavaPlace,
+    threads: BTreeMap<Thread, SeenTime>,
+) -> NamedWait {
+    let (kind, what) = told.named(place);
+    let (process, end, call, chain) = (wait.process, OtherEnd::default(), call(wait), told.methods(place));
+    NamedWait { process, kind, what, end, call, address: None, java: Some(place.object), chain, threads }
+}
+
+/// The name of the call in which a thread waits.
+fn call(wait: &SeenWait) -> Option<String> {
+    let name = |number: i64| {
+        syscall::call(number).map_or_else(|| format!("call {number}"), |(name, _)| name.to_owned())
+    };
+    wait.call.map(name)
 }
 
 /// Waits for the same in the same function as one row, the longest time first. Files for which hardly anybody waits are one row

@@ -5,6 +5,7 @@ use super::open_files::OpenFiles;
 use super::peers::Peers;
 use super::targets::{CallContext, FoundWait, WaitTarget};
 use crate::collector::{Collector, ObservedProcesses};
+use crate::java::JavaWatch;
 use crate::processes::Processes;
 use crate::threads::ThreadAccounts;
 use numakit_sys::proc::TaskDir;
@@ -69,7 +70,7 @@ pub struct WatchedThread {
     /// What its file said at the last look and whether it was stopped, and which wait that is, by its place.
     text: Vec<u8>,
     stopped: bool,
-    waits: Option<usize>,
+    pub(super) waits: Option<usize>,
     /// The number of looks at each wait, by its place.
     pub seen: HashMap<usize, u32>,
 }
@@ -82,6 +83,8 @@ pub(crate) struct WaitScene<'a> {
     pub collector: &'a mut Collector,
     /// The processes.
     pub processes: &'a mut Processes,
+    /// What Java machines among them tell.
+    pub java: &'a JavaWatch,
 }
 
 /// Watches what threads wait for.

@@ -8,6 +8,7 @@ use numakit_explain::flame::ChainValues;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::{BlockOrigins, ObjectKind};
 use numakit_explain::projection::Projection;
+use numakit_explain::runtime::NamesReport;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::spins::Spins;
 use numakit_explain::traffic::TrafficCell;
@@ -171,6 +172,7 @@ fn report() -> JudgedReport {
     let report = ExplainReport {
         flame: FlameGraphs::default(),
         sources: Vec::new(),
+        names: NamesReport::default(),
         hint_faults: None,
         version: 1,
         regime: Regime::Precise,

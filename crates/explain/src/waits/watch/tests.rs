@@ -12,6 +12,7 @@ struct Observing {
     collector: Collector,
     processes: Processes,
     watch: WaitWatch,
+    java: JavaWatch,
 }
 
 impl Observing {
@@ -22,20 +23,21 @@ impl Observing {
             collector: Collector::new(Landing::Behind),
             processes: Processes::new(&Topology::default()),
             watch: WaitWatch::new(&root),
+            java: JavaWatch::new(false),
         }
     }
 
     /// Looks at all threads.
     fn round(&mut self) {
-        let Self { accounts, collector, processes, watch } = self;
+        let Self { accounts, collector, processes, watch, java } = self;
         accounts.visit(&[std::process::id()], clock::monotonic());
         watch.next = 0;
-        watch.visit(&mut WaitScene { accounts, collector, processes });
+        watch.visit(&mut WaitScene { accounts, collector, processes, java });
     }
 
     fn answer(&mut self) -> ThreadWaits {
-        let Self { accounts, collector, processes, watch } = self;
-        watch.answer(&mut WaitScene { accounts, collector, processes }, true, clock::monotonic())
+        let Self { accounts, collector, processes, watch, java } = self;
+        watch.answer(&mut WaitScene { accounts, collector, processes, java }, true, clock::monotonic())
     }
 }
 
