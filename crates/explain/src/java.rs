@@ -18,6 +18,8 @@ use waits::JavaWaits;
 
 /// The library of the machine.
 const LIBRARY: &str = "libjvm.so";
+/// The thread that answers, as the kernel calls it.
+const ANSWERS: &str = "Attach Listener";
 /// A machine is asked who it is after this time, in ns, for names after the second, and then each time after this many times the
 /// time: it may end before the observation does.
 const FIRST_LOOK: u64 = 300_000_000;
@@ -25,9 +27,10 @@ const FIRST_NAMES: u64 = 1_000_000_000;
 const LATER: u64 = 3;
 /// Dumps of threads while some wait for locks: the time between two grows by one in this many parts of the time.
 const DUMP_PART: u64 = 3;
-/// There are at most this many, and they take at most one in this many parts of the time.
+/// There are at most this many, and they take at most one in this many parts of the time. An answer takes longer where the
+/// machine waits for a CPU first, so that the shortest one counts.
 const MAX_DUMPS: u32 = 20;
-const DUMP_SHARE: u64 = 200;
+const DUMP_SHARE: u64 = 100;
 /// Bytes of a dump, and of names: ten thousand threads, a million methods.
 const MAX_DUMP: u64 = 64 << 20;
 pub(crate) const MAX_NAMES: u64 = 256 << 20;
@@ -74,8 +77,9 @@ struct WatchedMachine {
     names: u64,
     /// Why there are no names.
     refused: Option<AttachError>,
-    /// What the longest dump took, in ns.
+    /// What the longest dump took, and the shortest, in ns.
     longest: u64,
+    shortest: Option<u64>,
     waits: JavaWaits,
 }
 
@@ -166,11 +170,12 @@ impl JavaWatch {
             }
             Told::Threads(dump) => {
                 of.longest = of.longest.max(took);
+                let shortest = *of.shortest.insert(of.shortest.map_or(took, |shortest| shortest.min(took)));
                 let is_locked =
                     dump.is_ok_and(|text| of.waits.note(&dump::threads(&text), &host_numbers(process)));
                 // Where no thread waits for a lock, one may do so later.
                 let part = if is_locked { DUMP_PART } else { 1 };
-                of.next_dump = now + ((now - of.since) / part).max(took * DUMP_SHARE);
+                of.next_dump = now + ((now - of.since) / part).max(shortest * DUMP_SHARE);
             }
         }
     }
@@ -206,6 +211,11 @@ impl JavaWatch {
             let Ok(answer) = self.answers.recv_timeout(left) else { return };
             self.take(answer, processes);
         }
+    }
+
+    /// Whether a thread of this name answers us: it is none of the program's.
+    pub(crate) fn answers(&self, process: u32, name: &str) -> bool {
+        name == ANSWERS && self.machines.get(&process).is_some_and(|of| of.names > 0 || of.waits.dumps > 0)
     }
 
     /// What the dumps of a process say about its waits.

@@ -48,7 +48,8 @@ fn measuring_a_monitor_of_java_has_its_class_its_holder_and_its_methods() {
     let Some(found) = java(&folder, "--no-allocations", "-cp . Monitor monitor 6") else { return };
     let lock = &found["waits"]["locks"][0];
     assert_eq!(lock["what"], "Java monitor of class Monitor$Account", "{}", found["waits"]);
-    assert_eq!(lock["threads"], 4, "{lock}");
+    // Monitors are not fair: one thread may have it whenever the machine is asked.
+    assert!(lock["threads"].as_u64().unwrap() >= 2, "{lock}");
     assert_eq!(functions(&lock["chain"])[0], "Monitor.deposit", "{lock}");
     let holder = &lock["holders"][0];
     assert!(holder["name"].as_str().unwrap().starts_with("teller-"), "{lock}");

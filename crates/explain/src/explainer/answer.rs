@@ -373,7 +373,6 @@ impl Explainer {
 
     /// All that is known so far. `complete` says whether the observation has ended.
     pub fn explained(&mut self, complete: bool, exit_status: Option<i32>) -> Explained {
-        self.take_names(complete);
         self.collector.attribute_blocks();
         self.take_hint_faults();
         let processes = self.processes.numbers();
@@ -381,6 +380,7 @@ impl Explainer {
         let end = clock::monotonic();
         self.accounts.visit(&processes, end);
         let cpu_waits = self.cpu_waits(end);
+        self.take_names(complete);
         if complete {
             self.hints.iter_mut().for_each(HintWindows::close);
         }
@@ -401,11 +401,7 @@ impl Explainer {
         let projection = self.projected_facts(&threads, &explanation);
         let report = ExplainReport {
             version: ExplainReport::VERSION,
-            regime: match landing {
-                Landing::Behind | Landing::OneFurther => Regime::Precise,
-                Landing::BlockStart => Regime::Block,
-                Landing::Other => Regime::Unknown,
-            },
+            regime: regime(landing),
             machine: machine(&self.machine, &self.topology),
             method: self.observed.method.clone(),
             method_reason: self.observed.method_reason.clone(),
@@ -421,11 +417,8 @@ impl Explainer {
             hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
             sources,
-            names: self.names_report(),
+            names: self.names_report(complete),
         };
-        if complete {
-            self.remove_maps();
-        }
         Explained {
             report,
             cpu_waits,
@@ -466,6 +459,14 @@ fn addressed(
 ) -> Option<AddressedObject> {
     let mut own = collector.listed(place).filter(|(process, _)| Some(process) == pid);
     own.find_map(|(process, object)| processes.addressed(process, object, address))
+}
+
+fn regime(landing: Landing) -> Regime {
+    match landing {
+        Landing::Behind | Landing::OneFurther => Regime::Precise,
+        Landing::BlockStart => Regime::Block,
+        Landing::Other => Regime::Unknown,
+    }
 }
 
 /// The command line that started a process, as it can be typed again; `None` if the process has ended, has replaced it by a

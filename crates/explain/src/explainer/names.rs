@@ -23,10 +23,7 @@ impl Explainer {
     }
 
     /// Removes the maps that processes of Node.js have written because this observation asked for them.
-    pub(super) fn remove_maps(&mut self) {
-        if !self.writes_maps {
-            return;
-        }
+    fn remove_maps(&mut self) {
         for pid in self.processes.numbers() {
             if is_node(&self.processes, pid) {
                 // Those of others, and what is no file, are left alone.
@@ -36,8 +33,9 @@ impl Explainer {
         }
     }
 
-    /// How names came about, and where they are missing. Ask for it when all samples have been named.
-    pub(super) fn names_report(&mut self) -> NamesReport {
+    /// How names came about, and where they are missing. Ask for it when all samples have been named: the `complete` answer
+    /// leaves nothing behind.
+    pub(super) fn names_report(&mut self, complete: bool) -> NamesReport {
         let (of_process, nameless) = self.nameless();
         let node = |process: u32| RuntimeNames {
             process,
@@ -58,6 +56,9 @@ impl Explainer {
             if !matches!(runtime.source, NamesSource::Asked { .. }) && processes.has_names(runtime.process) {
                 runtime.source = NamesSource::Map;
             }
+        }
+        if complete && self.writes_maps {
+            self.remove_maps();
         }
         NamesReport { runtimes, nameless }
     }

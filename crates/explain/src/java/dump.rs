@@ -19,6 +19,8 @@ pub enum JavaWaitKind {
     Notify,
     /// A permit, as locks of `java.util.concurrent` give it.
     Park,
+    /// The time; there is no object.
+    Sleep,
 }
 
 /// A wait for an object.
@@ -89,6 +91,8 @@ fn inside(line: &str, thread: &mut JavaThread) {
     let line = line.trim();
     if let Some(state) = line.strip_prefix("java.lang.Thread.State: ") {
         thread.runs = state.starts_with("RUNNABLE");
+        let sleep = JavaWait { kind: JavaWaitKind::Sleep, address: 0, class: String::new() };
+        thread.wait = state.ends_with("(sleeping)").then_some(sleep);
     } else if let Some(at) = line.strip_prefix("at ") {
         if thread.frames.len() < MAX_FRAMES {
             thread.frames.extend(frame(at));

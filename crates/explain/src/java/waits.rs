@@ -10,12 +10,14 @@ const MAX_OBJECTS: usize = 1024;
 const MAX_CHAINS: usize = 4096;
 const MAX_HOLDERS: usize = 4;
 /// Classes in whose methods threads wait for all others.
-const WAITING: [&str; 5] = [
+const WAITING: [&str; 7] = [
     "java.lang.Object.wait",
+    "java.lang.Thread.sleep",
     "jdk.internal.misc.Unsafe.",
     "sun.misc.Unsafe.",
     "java.util.concurrent.locks.",
     "java.util.concurrent.ForkJoinPool.managedBlock",
+    "java.util.concurrent.ForkJoinPool.unmanagedBlock",
 ];
 /// Classes by which threads wait for permits, by a part of their names.
 const PARKING: [(&str, WaitKind); 6] = [
@@ -128,7 +130,8 @@ impl JavaWaits {
     /// What kind of wait the one for an object is, and what the object is.
     pub fn named(&self, place: JavaPlace) -> (WaitKind, Option<String>) {
         let Some(object) = self.objects.get(place.object) else { return (WaitKind::OtherThread, None) };
-        (kind(object.kind, &object.class), Some(object.words()))
+        let what = (object.kind != JavaWaitKind::Sleep).then(|| object.words());
+        (kind(object.kind, &object.class), what)
     }
 
     /// The methods of a wait, innermost first, from the one on that wants what it waits for.
@@ -186,6 +189,7 @@ fn kind(kind: JavaWaitKind, class: &str) -> WaitKind {
     match kind {
         JavaWaitKind::Enter => WaitKind::Lock,
         JavaWaitKind::Notify => WaitKind::Condition,
+        JavaWaitKind::Sleep => WaitKind::Timer,
         JavaWaitKind::Park => {
             let known = PARKING.iter().find(|(part, _)| class.contains(part));
             known.map_or(WaitKind::Condition, |(_, kind)| *kind)
@@ -264,6 +268,17 @@ mod tests {
         waits.note(&both, &HashMap::new());
         let place = waits.of_thread(50).next().unwrap().0;
         assert_eq!(waits.named(place).1.unwrap(), "Java monitor of class M$Account (2 of them)");
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_waits_for_the_time() {
+        let text = "\"tick\" nid=1 x\n   java.lang.Thread.State: TIMED_WAITING (sleeping)\n\tat java.lang.Thread.sleep(Native \
+                    Method)\n\tat Clock.tick(Clock.java:1)\n";
+        let mut waits = JavaWaits::default();
+        assert!(!waits.note(&dump::threads(text), &HashMap::new()));
+        let place = waits.of_thread(1).next().unwrap().0;
+        assert_eq!(waits.named(place), (WaitKind::Timer, None));
+        assert_eq!(functions(&waits.methods(place)), ["Clock.tick"]);
     }
 
     #[test]

@@ -66,7 +66,11 @@ impl WaitWatch {
         if complete {
             self.find_peers(true);
         }
-        let times: HashMap<Thread, ThreadTimes> = scene.accounts.times().collect();
+        let is_ours = |(process, thread): Thread| {
+            scene.accounts.name(process, thread).is_some_and(|name| scene.java.answers(process, name))
+        };
+        let times: HashMap<Thread, ThreadTimes> =
+            scene.accounts.times().filter(|(thread, _)| !is_ours(*thread)).collect();
         let mut by_wait: Vec<BTreeMap<Thread, SeenTime>> = vec![BTreeMap::new(); self.waits.len()];
         let mut unseen = 0;
         for (thread, time) in &times {

@@ -42,6 +42,12 @@ impl Running {
         is_there.then_some(running)
     }
 
+    /// The machine, with time to answer.
+    fn machine(&self) -> JavaMachine {
+        let machine = JavaMachine::find(self.process()).unwrap().unwrap();
+        JavaMachine { patience: Duration::from_secs(100), ..machine }
+    }
+
     fn process(&self) -> u32 {
         self.0.id()
     }
@@ -64,7 +70,7 @@ fn other_programs_are_no_machines() {
 #[test]
 fn a_machine_tells_its_code_and_its_threads() {
     let Some(mut running) = Running::start(&[], user::id()) else { return };
-    let machine = JavaMachine::find(running.process()).unwrap().unwrap();
+    let machine = running.machine();
     let names = machine.perf_map(1 << 24);
     if let Err(AttachError::Old { .. }) = names {
         return numakit_skips::PROGRAMS.skip("java is older than JDK 17");
@@ -91,7 +97,7 @@ fn a_machine_that_would_end_or_does_not_answer_is_left_alone() {
     let status = TaskDir::of(&SysRoot::host(), deaf.process()).status().unwrap();
     assert!(!status.catches(libc::SIGQUIT));
     // It listens without a signal; whether all versions do so or not, it goes on.
-    let machine = JavaMachine::find(deaf.process()).unwrap().unwrap();
+    let machine = deaf.machine();
     match machine.thread_dump(1 << 24) {
         Ok(dump) => assert!(dump.contains("\"main\"")),
         Err(error) => assert!(matches!(error, AttachError::NoSignal), "{error}"),
@@ -111,7 +117,7 @@ fn a_machine_of_another_user_answers_root() {
         return numakit_skips::ROOT.skip("starting a program of another user needs root");
     }
     let Some(running) = Running::start(&[], NOBODY) else { return };
-    let machine = JavaMachine::find(running.process()).unwrap().unwrap();
+    let machine = running.machine();
     assert!(machine.thread_dump(1 << 24).unwrap().contains("\"main\""));
     assert_eq!(user::id(), 0, "only the thread that asks is somebody else");
 }

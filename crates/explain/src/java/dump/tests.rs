@@ -43,6 +43,11 @@ _java_thread_list=0x00007fb5c40022b0, length=16, elements={
 	at java.util.concurrent.locks.LockSupport.park(java.base@17.0.21.1/LockSupport.java:211)
 	at Lk.deposit(Lk.java:6)
 
+"tick" #15 prio=5 os_prio=0 cpu=1.14ms elapsed=8.57s tid=0x00007febdc11e940 nid=0x7351 waiting on condition  [0x00007febb4050000]
+   java.lang.Thread.State: TIMED_WAITING (sleeping)
+	at java.lang.Thread.sleep(java.base@17.0.21.1/Native Method)
+	at Clock.tick(Clock.java:6)
+
 "VM Thread" os_prio=0 cpu=0.73ms elapsed=4.99s tid=0x00007fb6540f4e10 nid=0x732c runnable  
 
 JNI global refs: 4, weak refs: 0
@@ -52,9 +57,9 @@ JNI global refs: 4, weak refs: 0
 fn threads_have_what_they_wait_for_and_what_they_have() {
     let found = threads(DUMP);
     let names: Vec<&str> = found.iter().map(|thread| thread.name.as_str()).collect();
-    assert_eq!(names, ["Finalizer", "teller-0", "a \"quoted\" name", "clerk-1"]);
+    assert_eq!(names, ["Finalizer", "teller-0", "a \"quoted\" name", "clerk-1", "tick"]);
     let numbers: Vec<u32> = found.iter().map(|thread| thread.number).collect();
-    assert_eq!(numbers, [0x732e, 0x7339, 29498, 0x7350]);
+    assert_eq!(numbers, [0x732e, 0x7339, 29498, 0x7350, 0x7351]);
     let waits: Vec<Option<(JavaWaitKind, u64, &str)>> = found
         .iter()
         .map(|thread| thread.wait.as_ref().map(|wait| (wait.kind, wait.address, wait.class.as_str())))
@@ -62,10 +67,13 @@ fn threads_have_what_they_wait_for_and_what_they_have() {
     let queue = (JavaWaitKind::Notify, 0x6_9ec0_2f40, "java.lang.ref.ReferenceQueue$Lock");
     let monitor = (JavaWaitKind::Enter, 0x6_9ec1_9af0, "Mon$Account");
     let lock = (JavaWaitKind::Park, 0x6_9ec1_a3a8, "java.util.concurrent.locks.ReentrantLock$NonfairSync");
-    assert_eq!(waits, [Some(queue), None, Some(monitor), Some(lock)]);
+    assert_eq!(waits, [Some(queue), None, Some(monitor), Some(lock), Some((JavaWaitKind::Sleep, 0, ""))]);
     assert!(found[0].held.is_empty(), "it waits for a notification");
     assert_eq!(found[1].held, [0x6_9ec1_9af0]);
-    assert_eq!(found.iter().map(|thread| thread.runs).collect::<Vec<_>>(), [false, true, false, false]);
+    assert_eq!(
+        found.iter().map(|thread| thread.runs).collect::<Vec<_>>(),
+        [false, true, false, false, false]
+    );
 }
 
 #[test]
