@@ -187,15 +187,12 @@ impl JavaWatch {
         self.wait(processes, end);
         let root = SysRoot::host();
         let runs = |pid: u32| TaskDir::of(&root, pid).stat().is_ok_and(|stat| !stat.has_ended());
-        for (pid, of) in &mut self.machines {
-            // One that began just now may be known by now.
-            of.next_look = 0;
-            of.next_names = 0;
-            of.next_dump = u64::MAX;
-            of.is_other |= !runs(*pid);
-        }
-        // Once to know it, once for its names.
-        for _ in 0..2 {
+        self.machines.iter_mut().for_each(|(pid, of)| of.is_other |= !runs(*pid));
+        // Those that began just now are found first.
+        for (look, names) in [(0, u64::MAX), (u64::MAX, 0)] {
+            for of in self.machines.values_mut() {
+                (of.next_look, of.next_names, of.next_dump) = (look, names, u64::MAX);
+            }
             let pids: Vec<u32> = self.machines.keys().copied().collect();
             pids.into_iter().for_each(|pid| self.ask(pid, clock::monotonic(), &|_| false));
             self.wait(processes, end);

@@ -5,7 +5,7 @@ use crate::code::CodeName;
 use crate::waits::{LockHolder, WaitKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Objects and call chains that are told apart; of a lock, the holders that are named.
+/// Objects and call chains that are kept; of a lock, the holders that are named.
 const MAX_OBJECTS: usize = 1024;
 const MAX_CHAINS: usize = 4096;
 const MAX_HOLDERS: usize = 4;
