@@ -67,8 +67,10 @@ struct WatchedMachine {
     /// When it was seen first, in ns.
     since: u64,
     machine: Option<Arc<JavaMachine>>,
-    /// It is another machine, which is not asked.
+    /// It is no such machine, about which there is nothing to say.
     is_other: bool,
+    /// It is asked nothing more.
+    is_done: bool,
     /// Whether a question is open.
     is_asked: bool,
     next_look: u64,
@@ -129,7 +131,7 @@ impl JavaWatch {
     /// Asks a machine one question, if one is due.
     fn ask(&mut self, pid: u32, now: u64, waiting: &dyn Fn(u32) -> bool) {
         let Some(of) = self.machines.get_mut(&pid) else { return };
-        if of.is_asked || of.is_other {
+        if of.is_asked || of.is_other || of.is_done {
             return;
         }
         let Some(machine) = of.machine.clone() else {
@@ -187,7 +189,7 @@ impl JavaWatch {
         self.wait(processes, end);
         let root = SysRoot::host();
         let runs = |pid: u32| TaskDir::of(&root, pid).stat().is_ok_and(|stat| !stat.has_ended());
-        self.machines.iter_mut().for_each(|(pid, of)| of.is_other |= !runs(*pid));
+        self.machines.iter_mut().for_each(|(pid, of)| of.is_done |= !runs(*pid));
         // Those that began just now are found first.
         for (look, names) in [(0, u64::MAX), (u64::MAX, 0)] {
             for of in self.machines.values_mut() {
@@ -198,7 +200,7 @@ impl JavaWatch {
             self.wait(processes, end);
         }
         self.is_on = false;
-        self.machines.values_mut().for_each(|of| of.is_other = true);
+        self.machines.values_mut().for_each(|of| of.is_done = true);
     }
 
     /// Takes answers until no question is open, or until then.
@@ -222,7 +224,8 @@ impl JavaWatch {
 
     /// Where the names of each machine's code come from.
     pub(crate) fn names(&self) -> impl Iterator<Item = RuntimeNames> {
-        self.machines.iter().map(|(process, of)| RuntimeNames {
+        let machines = self.machines.iter().filter(|(_, of)| !of.is_other);
+        machines.map(|(process, of)| RuntimeNames {
             process: *process,
             program: RuntimeProgram::Java,
             source: match (of.names, &of.refused) {
