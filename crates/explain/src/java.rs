@@ -30,6 +30,9 @@ const DUMP_PART: u64 = 3;
 /// There are at most this many, and they take at most one in this many parts of the time. An answer takes longer where the
 /// machine waits for a CPU first, so that the shortest one counts.
 const MAX_DUMPS: u32 = 20;
+/// The first few may take more, if they are short: one dump shows one holder.
+const FIRST_DUMPS: u32 = 3;
+const SHORT_DUMP: u64 = 100_000_000;
 const DUMP_SHARE: u64 = 100;
 /// Bytes of a dump, and of names: ten thousand threads, a million methods.
 const MAX_DUMP: u64 = 64 << 20;
@@ -177,7 +180,9 @@ impl JavaWatch {
                     dump.is_ok_and(|text| of.waits.note(&dump::threads(&text), &host_numbers(process)));
                 // Where no thread waits for a lock, one may do so later.
                 let part = if is_locked { DUMP_PART } else { 1 };
-                of.next_dump = now + ((now - of.since) / part).max(shortest * DUMP_SHARE);
+                let is_free = of.waits.dumps < FIRST_DUMPS && shortest < SHORT_DUMP;
+                let rest = if is_free { 0 } else { shortest * DUMP_SHARE };
+                of.next_dump = now + ((now - of.since) / part).max(rest);
             }
         }
     }

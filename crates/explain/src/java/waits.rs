@@ -127,6 +127,19 @@ impl JavaWaits {
         self.threads.get(&thread).into_iter().flatten().map(|(place, count)| (*place, *count))
     }
 
+    /// The only monitor for which any thread waits, where most do so; `None` if there are several.
+    pub fn only_monitor(&self) -> Option<JavaPlace> {
+        let is_monitor = |place: &JavaPlace| {
+            self.objects.get(place.object).is_some_and(|object| object.kind == JavaWaitKind::Enter)
+        };
+        let mut counts: BTreeMap<JavaPlace, u32> = BTreeMap::new();
+        for (place, count) in self.threads.values().flatten().filter(|(place, _)| is_monitor(place)) {
+            *counts.entry(*place).or_default() += count;
+        }
+        let (most, _) = counts.iter().max_by_key(|(_, count)| **count)?;
+        counts.keys().all(|place| place.object == most.object).then_some(*most)
+    }
+
     /// What kind of wait the one for an object is, and what the object is.
     pub fn named(&self, place: JavaPlace) -> (WaitKind, Option<String>) {
         let Some(object) = self.objects.get(place.object) else { return (WaitKind::OtherThread, None) };
@@ -241,6 +254,7 @@ mod tests {
         let place = seen[0].0;
         assert_eq!(waits.named(place), (WaitKind::Lock, Some("Java monitor of class M$Account".to_owned())));
         assert_eq!(functions(&waits.methods(place)), ["M.add"]);
+        assert_eq!(waits.only_monitor(), Some(place), "the lock is no monitor");
         let holders = waits.holders(place.object);
         assert_eq!((holders.len(), holders[0].thread, holders[0].name.as_str()), (2, 40, "t40"));
         assert!(holders[0].runs && holders[0].share == 0.75);
@@ -268,6 +282,9 @@ mod tests {
         waits.note(&both, &HashMap::new());
         let place = waits.of_thread(50).next().unwrap().0;
         assert_eq!(waits.named(place).1.unwrap(), "Java monitor of class M$Account (2 of them)");
+        let other = "\"x\" nid=60 x\n\tat B.f(B.java:1)\n\t- waiting to lock <0x9> (a B)\n";
+        waits.note(&dump::threads(other), &HashMap::new());
+        assert_eq!(waits.only_monitor(), None);
     }
 
     #[test]

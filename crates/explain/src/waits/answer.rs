@@ -143,6 +143,11 @@ impl WaitWatch {
                 true => futex::by_code(wait.kind, chain.get(..TELLING).unwrap_or(&chain)),
                 false => (wait.kind, None),
             };
+            let only = scene.java.waits(wait.process).and_then(|told| Some((told, told.only_monitor()?)));
+            if let (Some(futex::JAVA_MONITOR), Some((told, place))) = (runtime_lock, only) {
+                named.push(java_wait(wait, told, place, threads));
+                continue;
+            }
             let (what, end) = match runtime_lock {
                 Some(lock) => (Some(lock.to_owned()), OtherEnd::default()),
                 None => self.target(wait, kind, &locks, scene),

@@ -82,9 +82,12 @@ const FUNCTIONS: &[(&str, WaitKind)] = &[
 /// Locks of runtimes, by the function that waits for them. They wait by other means than locks of libraries do.
 const RUNTIME_LOCKS: &[(&str, &str)] = &[
     ("take_gil", "global interpreter lock of Python"),
-    ("ObjectMonitor::enter", "monitor of Java"),
-    ("ObjectMonitor::Enter", "monitor of Java"),
+    ("ObjectMonitor::enter", JAVA_MONITOR),
+    ("ObjectMonitor::Enter", JAVA_MONITOR),
 ];
+
+/// A monitor of which nothing else is known.
+pub const JAVA_MONITOR: &str = "monitor of Java";
 
 /// Libraries whose threads wait for their team, by the begin of the name.
 const TEAMS: &[&str] = &["libgomp.so", "libomp.so", "libiomp"];
