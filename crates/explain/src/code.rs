@@ -33,6 +33,14 @@ impl fmt::Display for CodeName {
     }
 }
 
+impl CodeName {
+    /// Whether it is code of a script, whose file is run as it is written.
+    pub fn is_script(&self) -> bool {
+        let file = self.file.as_deref().and_then(|file| file.rsplit('/').next());
+        file == Some(self.module.as_str())
+    }
+}
+
 /// Finds names for code.
 pub trait CodeNames {
     /// The names for an instruction of a process, by its place in the list of processes.

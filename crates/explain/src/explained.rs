@@ -9,6 +9,7 @@ use crate::hint_faults::{self, ObjectHintFaults};
 use crate::members::ObjectMembers;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::{NodeShare, ObjectUse};
+use crate::python::ScriptShares;
 use crate::report::SampledObject;
 use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::share::ShareEstimate;
@@ -71,6 +72,12 @@ pub struct ExplainedObject {
     pub used_by: Vec<CodeShare>,
     /// The members of a structure that samples accessed, where the object's type is known.
     pub members: Option<ObjectMembers>,
+    /// The functions of Python that use it, by looks at the time of samples.
+    #[serde(skip_serializing_if = "ScriptShares::is_empty")]
+    pub python_use: ScriptShares,
+    /// The functions of Python that allocated it, by looks right after allocations.
+    #[serde(skip_serializing_if = "ScriptShares::is_empty")]
+    pub python_allocation: ScriptShares,
     /// What rules need to judge the object, beside all that.
     #[serde(skip)]
     pub facts: ObjectFacts,
@@ -120,6 +127,8 @@ pub struct ObjectContext<'a> {
     pub members: BTreeMap<u32, ObjectMembers>,
     /// What hint faults show of the objects, by their places.
     pub hint_faults: BTreeMap<u32, ObjectHintFaults>,
+    /// The functions of Python that use the objects, and those that allocated them, by their places.
+    pub python: [BTreeMap<u32, ScriptShares>; 2],
     /// What binds most of the objects' memory, by their places.
     pub bound: BTreeMap<u32, MemoryBinding>,
     /// The processes, by their places in the list of processes.
@@ -207,6 +216,20 @@ fn touched_by_homes(used: &ObjectUse, object: &SampledObject) -> Option<ObjectTo
     Some(ObjectTouch { thread: by.thread, node: Some(by.node), share: home.share, known_by, chain })
 }
 
+/// The name of an object, which begins with the function of Python that allocated it where looks agree on one.
+fn named_by_script(object: &SampledObject, allocation: Option<&ScriptShares>) -> String {
+    /// At least this number of looks, and this part of them.
+    const LOOKS: u64 = 3;
+    const NEARLY_ALL: f64 = 0.95;
+    let first = allocation.filter(|looks| looks.looks >= LOOKS).and_then(|looks| looks.functions.first());
+    match first.filter(|first| first.share >= NEARLY_ALL).map(|first| &first.name) {
+        Some(CodeName { function: Some(function), module, line: Some(line), .. }) => {
+            format!("{function} ({module}:{line}), {}", object.name)
+        }
+        _ => object.name.clone(),
+    }
+}
+
 fn explained(
     explanation: &Explanation,
     used: &ObjectUse,
@@ -222,8 +245,9 @@ fn explained(
         share: code.time.total() as f64
             / used.used_by.iter().map(|code| code.time.total()).sum::<u64>().max(1) as f64,
     };
+    let allocation = context.python[1].get(&used.object);
     ExplainedObject {
-        object: object.clone(),
+        object: SampledObject { name: named_by_script(object, allocation), ..object.clone() },
         home: used.home.clone(),
         used_from: used.used_from(),
         nodes: used.pairs.clone(),
@@ -238,6 +262,8 @@ fn explained(
         },
         used_by: used.used_by.iter().map(code).collect(),
         members: context.members.get(&used.object).cloned(),
+        python_use: context.python[0].get(&used.object).cloned().unwrap_or_default(),
+        python_allocation: allocation.cloned().unwrap_or_default(),
         facts: ObjectFacts {
             used: used.clone(),
             walk: context.walks.get(&used.object).cloned(),
@@ -254,5 +280,36 @@ fn explained(
             malloc: context.mallocs.get(&used.object).copied(),
             huge_page_setting: context.huge_page_setting,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::{BlockOrigins, ObjectKind};
+
+    #[test]
+    fn an_object_has_the_function_of_python_on_which_looks_agree() {
+        let object = SampledObject {
+            pid: 1,
+            processes: vec![1],
+            kind: ObjectKind::Allocated,
+            pieces: 1,
+            blocks: BlockOrigins::default(),
+            size: 0,
+            name: "malloc in f".to_owned(),
+        };
+        let name = CodeName {
+            function: Some("build".to_owned()),
+            module: "app.py".to_owned(),
+            file: Some("/srv/app.py".to_owned()),
+            line: Some(3),
+        };
+        let named = |looks, share| {
+            let functions = vec![CodeShare { name: name.clone(), share }];
+            named_by_script(&object, Some(&ScriptShares { looks, functions }))
+        };
+        assert_eq!(named(3, 0.96), "build (app.py:3), malloc in f");
+        assert_eq!([named(2, 1.0), named(20, 0.9), named_by_script(&object, None)], ["malloc in f"; 3]);
     }
 }

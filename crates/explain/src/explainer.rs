@@ -15,6 +15,7 @@ use crate::memory_policies::MemoryPolicies;
 use crate::pace::SamplePace;
 use crate::processes::Processes;
 use crate::projection::ProjectedMachine;
+use crate::python::watch::PythonWatch;
 use crate::residence::Residence;
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
@@ -93,6 +94,8 @@ pub struct Explainer {
     java: JavaWatch,
     /// Whether processes of Node.js write maps for this observation.
     writes_maps: bool,
+    /// What running threads do in terms of Python. Nor this.
+    python: Option<PythonWatch>,
 }
 
 impl Explainer {
@@ -104,6 +107,7 @@ impl Explainer {
         let watch = |first: &u32| CpuWaitWatch::new(&SysRoot::host(), *first, explainer.started);
         explainer.cpu_waits = processes.first().map(watch);
         explainer.waits = Some(WaitWatch::new(&SysRoot::host()));
+        explainer.python = Some(PythonWatch::new(&SysRoot::host()));
         explainer.visit();
         explainer
     }
@@ -195,6 +199,7 @@ impl Explainer {
             kernel: KernelTime::default(),
             java: JavaWatch::new(false),
             writes_maps: false,
+            python: None,
         }
     }
 
@@ -212,7 +217,17 @@ impl Explainer {
     /// memory contains at that moment.
     pub fn drain(&mut self) -> Result<(), MethodError> {
         let Self {
-            method, collector, processes, residence, accounts, late, pace, keeps_ended, kernel, ..
+            method,
+            collector,
+            processes,
+            residence,
+            accounts,
+            late,
+            pace,
+            keeps_ended,
+            kernel,
+            python,
+            ..
         } = self;
         let mut ended = Vec::new();
         if let Some(log) = &mut self.log {
@@ -230,6 +245,7 @@ impl Explainer {
                     accounts.sampled(thread, sample.time, sample.in_kernel, sample.weight);
                     kernel.take(sample, processes);
                 }
+                python.iter_mut().for_each(|watch| watch.sampled(sample));
                 collector.touch_sampled(sample, processes);
                 if sample.in_kernel || is_disturbed {
                     return;
@@ -250,6 +266,8 @@ impl Explainer {
             }
             other => take_news(other, collector, processes, residence, &mut ended),
         });
+        // What threads do is nearest to their samples now.
+        python.iter_mut().for_each(|watch| watch.visit(processes));
         self.collector.locate(&mut self.processes);
         self.take_hint_faults();
         for (process, thread) in ended {

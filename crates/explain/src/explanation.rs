@@ -9,6 +9,7 @@ use crate::flame::{self, ChainValues};
 use crate::object_use::{self, ObjectUse};
 use crate::observation::Observation;
 use crate::place::{Places, TimePlace};
+use crate::python::PythonTime;
 use crate::share::ShareEstimate;
 use crate::spins::Spins;
 use crate::traffic::Traffic;
@@ -110,6 +111,8 @@ pub struct Explanation {
     pub waits: ThreadWaits,
     /// CPU time in which threads only waited for others.
     pub spins: Spins,
+    /// What programs of Python did, in terms of Python.
+    pub python: PythonTime,
     /// The caches that objects were compared with.
     pub caches: CacheSizes,
     /// How each object is used. The object with most time at memory comes first.
@@ -151,6 +154,7 @@ impl Explanation {
             kernel: Vec::new(),
             waits: ThreadWaits::default(),
             spins: Spins::default(),
+            python: PythonTime::default(),
             caches: known.caches,
             uses,
             chains: if known.is_precise { flame::memory_time(&placed) } else { ChainValues::new() },

@@ -42,6 +42,7 @@ mod process_objects;
 mod process_visits;
 pub mod processes;
 pub mod projection;
+pub mod python;
 pub mod remote_costs;
 mod report;
 pub mod residence;

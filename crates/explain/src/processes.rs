@@ -2,6 +2,7 @@
 
 mod allocation_sites;
 mod logged;
+mod scripts;
 mod types;
 
 use crate::code::{CodeName, CodeNames};
@@ -13,6 +14,7 @@ use crate::malloc_memory::is_of_malloc;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
 use crate::process_objects::{ProcessObjects, inside};
+use crate::python::Pythons;
 use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::symbols::Symbols;
 use crate::variables::VariableFiles;
@@ -78,6 +80,11 @@ pub struct Processes {
     sites: HashMap<u32, BlockSites>,
     /// What functions do with the sizes that they ask for.
     calls: HashMap<u32, KnownCalls>,
+    pythons: Pythons,
+    /// Looks at threads that had just allocated: the functions of Python by process and code, and when the last look
+    /// was, in ns.
+    allocating: HashMap<(u32, u64), HashMap<u64, u64>>,
+    looked_at_allocating: u64,
     nothing: Nothing,
 }
 
@@ -133,6 +140,9 @@ impl Processes {
             threshold: LogThreshold::default(),
             sites: HashMap::new(),
             calls: HashMap::new(),
+            pythons: Pythons::default(),
+            allocating: HashMap::new(),
+            looked_at_allocating: 0,
             nothing: Nothing,
         }
     }
@@ -248,6 +258,7 @@ impl Processes {
         self.programs.remove(&pid);
         self.chains.forget(pid);
         self.calls.remove(&pid);
+        self.pythons.forget(pid);
         self.pages.forget(pid);
         self.process(pid);
         // The log has what the new program has allocated before this was known.
@@ -334,6 +345,7 @@ impl Processes {
         self.sites.remove(&pid);
         self.chains.forget(pid);
         self.calls.remove(&pid);
+        self.pythons.forget(pid);
         self.pages.forget(pid);
         if let Some(place) = self.places.remove(&pid) {
             self.known.remove(&place);
@@ -549,6 +561,9 @@ impl ObservedProcesses for Processes {
 
 impl CodeNames for Processes {
     fn name(&mut self, process: u32, instruction: u64) -> CodeName {
+        if let Some(name) = self.pythons.name(instruction) {
+            return name.clone();
+        }
         let unknown = |module: &str| CodeName { module: module.to_owned(), ..CodeName::default() };
         let Some(&pid) = self.known.get(&process) else { return unknown("unknown") };
         let pieces = self.code.get(&pid).map_or(&[][..], Vec::as_slice);

@@ -108,6 +108,8 @@ pub struct LockHolder {
 pub struct LockTime {
     /// What it is.
     pub what: String,
+    /// Whether it is the global interpreter lock of Python.
+    pub is_gil: bool,
     /// The time that threads waited for it, in ns.
     pub time: u64,
     /// The time that the same threads ran or could have run, in ns.

@@ -4,6 +4,7 @@
 use crate::explained::JudgedReport;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::code::CodeName;
+use numakit_explain::python::PythonTime;
 use numakit_explain::waits::{WaitKind, WaitTime};
 use numakit_explain::{Explanation, TimeShares};
 use serde::Serialize;
@@ -17,6 +18,8 @@ const BUSY: f64 = 0.1;
 /// Waits with less of the time of all waits are not named.
 const NAMED_WAIT: f64 = 0.1;
 const MAX_WAITS: usize = 3;
+/// With fewer looks at functions of Python none is named.
+const MIN_LOOKS: u64 = 20;
 
 /// What CPU time is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -53,6 +56,8 @@ pub struct ProgramActivity<'a> {
     pub function: Option<(&'a CodeName, f64)>,
     /// The function for which the kernel worked most, as a share of the CPU time, if that is much.
     pub kernel: Option<(&'a CodeName, f64)>,
+    /// The function of Python in which threads were at most looks, as a share, if that is much.
+    pub script: Option<(&'a CodeName, f64)>,
     /// Of the time in which threads could run, the part in which they had no CPU.
     pub without_cpu: f64,
     /// The wait for storage that takes most time, as a share of the observed time, if that is much.
@@ -92,6 +97,7 @@ impl JudgedReport {
             part: explanation.time.as_ref().map(|time| largest(time, spinning(explanation))),
             function: functions.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= NAMED),
             kernel: kernel.filter(|(_, share)| *share >= NAMED),
+            script: script(&explanation.python),
             without_cpu: runnable / (ran + runnable).max(1.0),
             stored: waits
                 .rows
@@ -109,6 +115,12 @@ impl JudgedReport {
                 .collect(),
         }
     }
+}
+
+/// The function of Python with most looks, if that is much and there were enough.
+fn script(python: &PythonTime) -> Option<(&CodeName, f64)> {
+    let first = python.functions.first().filter(|_| python.looks >= MIN_LOOKS)?;
+    Some((&first.name, first.own as f64 / python.looks as f64)).filter(|(_, share)| *share >= NAMED)
 }
 
 /// The part of the CPU time that samples in user mode with this time stand for.
@@ -142,6 +154,19 @@ fn largest(time: &TimeShares, spinning: f64) -> (TimePart, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_explain::python::ScriptFunction;
+
+    #[test]
+    fn a_function_of_python_with_many_looks_is_named() {
+        let python = |looks, own| PythonTime {
+            looks,
+            functions: vec![ScriptFunction { name: CodeName::default(), own, all: looks }],
+            ..PythonTime::default()
+        };
+        assert_eq!(script(&python(40, 30)).map(|(_, share)| share), Some(0.75));
+        assert!(script(&python(40, 2)).is_none() && script(&python(9, 9)).is_none());
+        assert!(script(&PythonTime::default()).is_none());
+    }
 
     #[test]
     fn the_largest_part_is_of_cpu_time() {

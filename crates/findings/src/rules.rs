@@ -160,6 +160,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &waits::NARROW_MASK,
     &waits::MORE_THREADS_THAN_CPUS,
     &waits::OTHERS_RUN,
+    &thread_waits::CONTENDED_GIL,
     &thread_waits::CONTENDED_LOCK,
     &thread_waits::SPINNING,
 ];

@@ -53,21 +53,8 @@ pub(crate) const CONTENDED_LOCK: Rule = rule(
     "contended-lock",
     "a lock for which several threads wait while they have work",
     |case| {
-        let share = |lock: &LockTime| lock.time as f64 / (lock.time + lock.worked).max(1) as f64;
-        let costly = |lock: &&LockTime| lock.threads > 1 && lock.looks >= MIN_LOOKS && share(lock) >= MUCH;
-        let lock = case.locks.iter().find(costly)?;
-        let of_time = percent(100.0 * share(lock));
-        let held = lock.holders.first().map_or_else(String::new, |holder| {
-            let chain = functions(&holder.chain);
-            let place = if chain.is_empty() { String::new() } else { format!(", in {chain}") };
-            let state = if holder.runs { "runs" } else { "waits itself" };
-            format!(
-                "; thread {} ({}) holds it for {} of that and {state}{place}",
-                holder.thread,
-                holder.name,
-                percent(100.0 * holder.share)
-            )
-        });
+        let lock = case.locks.iter().find(|lock| !lock.is_gil && is_costly(lock))?;
+        let (of_time, held) = (percent(100.0 * share(lock)), held(lock));
         let says = format!(
             "{} threads wait for a lock {of_time} of the time in which they have work: {}, in {}{held}",
             lock.threads,
@@ -76,7 +63,7 @@ pub(crate) const CONTENDED_LOCK: Rule = rule(
         );
         let remedy = FindingRemedy {
             words: "Hold it for less time, take it less often (a batch of work each time), or divide what it protects into \
-                    parts with a lock each; where threads of an interpreter share one lock, start processes"
+                    parts with a lock each"
                 .to_owned(),
             ..FindingRemedy::default()
         };
@@ -84,6 +71,55 @@ pub(crate) const CONTENDED_LOCK: Rule = rule(
         Some(evident(says, cost, remedy, ("waits.locks", 100.0 * share(lock), of_time)))
     },
 );
+
+/// The lock that lets one thread at a time run Python.
+pub(crate) const CONTENDED_GIL: Rule = rule(
+    "contended-gil",
+    "threads of Python that wait for the global interpreter lock while they have work",
+    |case| {
+        let lock = case.locks.iter().find(|lock| lock.is_gil && is_costly(lock))?;
+        let says = format!(
+            "{:.1} of {} threads wait on average for the GIL, which lets one thread of the process at a time run Python: in {}{}",
+            share(lock) * lock.threads as f64,
+            lock.threads,
+            functions(&lock.chain),
+            held(lock)
+        );
+        let remedy = FindingRemedy {
+            words: "Start processes instead of threads (multiprocessing, ProcessPoolExecutor), or let the work be done by a library \
+                    that releases the GIL meanwhile (numpy on large arrays, Cython with nogil)"
+                .to_owned(),
+            ..FindingRemedy::default()
+        };
+        let cost = FindingCost::at_most(CostBasis::WallTime, 100.0 * share(lock));
+        Some(evident(says, cost, remedy, ("waits.locks", 100.0 * share(lock), percent(100.0 * share(lock)))))
+    },
+);
+
+/// The part of the time in which the threads had work that they waited for a lock.
+fn share(lock: &LockTime) -> f64 {
+    lock.time as f64 / (lock.time + lock.worked).max(1) as f64
+}
+
+/// Whether a lock keeps threads from their work.
+fn is_costly(lock: &LockTime) -> bool {
+    lock.threads > 1 && lock.looks >= MIN_LOOKS && share(lock) >= MUCH
+}
+
+/// Who holds a lock, and what the holder does.
+fn held(lock: &LockTime) -> String {
+    lock.holders.first().map_or_else(String::new, |holder| {
+        let chain = functions(&holder.chain);
+        let place = if chain.is_empty() { String::new() } else { format!(", in {chain}") };
+        let state = if holder.runs { "runs" } else { "waits itself" };
+        format!(
+            "; thread {} ({}) holds it for {} of that and {state}{place}",
+            holder.thread,
+            holder.name,
+            percent(100.0 * holder.share)
+        )
+    })
+}
 
 /// Threads that use CPUs only to wait.
 pub(crate) const SPINNING: Rule = rule(
@@ -131,8 +167,13 @@ fn evident(says: String, cost: FindingCost, remedy: FindingRemedy, seen: (&str, 
 
 /// The innermost functions of a chain, with how they were called.
 fn functions(chain: &[CodeName]) -> String {
-    let names = chain.iter().filter_map(|code| code.function.as_deref()).take(FUNCTIONS);
-    let names: Vec<&str> = names.collect();
+    let name = |code: &CodeName| match (&code.function, code.line) {
+        (Some(function), Some(line)) if code.is_script() => {
+            Some(format!("{function} ({}:{line})", code.module))
+        }
+        (function, _) => function.clone(),
+    };
+    let names: Vec<String> = chain.iter().filter_map(name).take(FUNCTIONS).collect();
     match (names.as_slice(), chain.first()) {
         ([], Some(code)) => code.to_string(),
         (names, _) => names.join(" < "),
@@ -160,7 +201,8 @@ mod tests {
             runs: true,
             chain: vec![code("grow")],
         };
-        LockTime { what: "total_lock".to_owned(), time, worked, threads, looks, chain, holders: vec![holder] }
+        let (what, holders) = ("total_lock".to_owned(), vec![holder]);
+        LockTime { what, is_gil: false, time, worked, threads, looks, chain, holders }
     }
 
     fn found(locks: &[LockTime], spins: &Spins) -> Vec<(&'static str, String)> {
@@ -179,6 +221,25 @@ mod tests {
         for calm in [lock(300, 100, 1, 50), lock(10, 100, 4, 50), lock(300, 100, 4, 9)] {
             assert_eq!(found(&[calm], &none), []);
         }
+    }
+
+    #[test]
+    fn threads_that_share_one_interpreter_are_told_to_be_processes() {
+        let mut gil = LockTime { is_gil: true, ..lock(300, 100, 4, 50) };
+        let place = CodeName {
+            module: "app.py".to_owned(),
+            file: Some("/srv/app.py".to_owned()),
+            line: Some(3),
+            ..code("work")
+        };
+        gil.chain = vec![place.clone(), code("start")];
+        gil.holders[0].chain = vec![place];
+        let expected = "3.0 of 4 threads wait on average for the GIL, which lets one thread of the process at a time run Python: \
+                        in work (app.py:3) < start; thread 7 (w) holds it for 75.0 % of that and runs, in work (app.py:3)";
+        let none = Spins::default();
+        assert_eq!(found(&[gil.clone()], &none), [("contended-gil", expected.to_owned())]);
+        gil.time = 10;
+        assert_eq!(found(&[gil], &none), []);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod hint_faults;
 mod names;
 mod objects;
 mod projected;
+mod python;
 mod waits;
 
 use numakit_explain::code::CodeName;
@@ -44,6 +45,7 @@ pub fn text(judged: &JudgedReport, rows: usize) -> String {
         out.push_str(&functions::functions(explanation));
         out.push_str(&functions::source_lines(explanation, rows));
     }
+    out.push_str(&python::table(&explanation.python, rows));
     out.push_str(&waits::table(&explanation.waits, rows));
     if report.regime == Regime::Precise {
         explanation.lines.iter().take(rows).for_each(|line| out.push_str(&contended(judged, line)));
@@ -139,11 +141,17 @@ fn traffic_lines(traffic: &Traffic) -> String {
 }
 
 fn named(name: &CodeName) -> String {
-    let function = name.function.as_deref().map_or_else(|| "code without names".to_owned(), shortened);
+    let function = function(name).unwrap_or_else(|| "code without names".to_owned());
     match (&name.file, name.line) {
         (Some(file), Some(line)) => format!("{file}:{line} ({function})"),
         _ => format!("{function} [{}]", name.module),
     }
+}
+
+/// A function's name in a table; `None` if it has none. Names of scripts have brackets that belong to them.
+fn function(name: &CodeName) -> Option<String> {
+    let function = name.function.as_deref()?;
+    Some(if name.is_script() { function.to_owned() } else { shortened(function) })
 }
 
 /// A function of C++ or Rust without the arguments of templates and of functions, which may fill a page.
@@ -286,6 +294,7 @@ fn notes(report: &ExplainReport) -> String {
         _ = writeln!(out, "{reason}");
     }
     out.push_str(&waits::notes(&report.explanation.waits, report.seconds));
+    out.push_str(&python::notes(&report.explanation.python, report.seconds));
     out + &names::notes(&report.names, &report.explanation)
 }
 

@@ -50,11 +50,13 @@ use std::time::{Duration, Instant};
 /// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
 /// nodes [{cpu_node, memory_node, time}], traffic, lines (users with fields
 /// [{at, offset, name}]), functions, source_lines, kernel [{function, module, share}], processes [{pid, name, joined, ended}],
-/// waits {threads, busy, rows [{kind, what, peers, call, time, threads, processes, chain}], locks [{what, time, worked, threads, looks, chain, holders [{thread, name,
-/// share, runs, chain}]}], unseen, looks, cost, refused}, spins {time, functions, threads, meanwhile, worker}, threads_sampled,
+/// waits {threads, busy, rows [{kind, what, peers, call, time, threads, processes, chain}], locks [{what, is_gil, time, worked, threads, looks, chain, holders [{thread, name,
+/// share, runs, chain}]}], unseen, looks, cost, refused}, spins {time, functions, threads, meanwhile, worker}, python {looks, outside, failed,
+/// cost, functions [{function, module, file, line, own, all}], unread}, threads_sampled,
 /// objects [{pid, processes, kind, pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share,
 /// remote {share, low, high},
-/// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, verdict
+/// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, python_use and python_allocation {looks,
+/// functions} where there are any, verdict
 /// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, expect, worth {at_most, why}}], findings (as those of numa report, {subject {kind
 /// object, number}} is the place of the object), flame {time, resident} with {title,
 /// unit, parts, names, stacks [{frames, values}]}, names {runtimes [{process, program, source {from, times, version, why}, chains,

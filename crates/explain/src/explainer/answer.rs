@@ -18,6 +18,7 @@ use crate::objects::ObjectKind;
 use crate::observation::Observation;
 use crate::processes::Processes;
 use crate::projection::{self, ProjectedMachine, Projection};
+use crate::python::{PythonTime, ScriptShares};
 use crate::remote_costs::RemoteCosts;
 use crate::report::{
     ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread, SeenProcess,
@@ -172,8 +173,10 @@ impl Explainer {
         let huge_pages = self.huge_pages();
         explanation.complete_objects(&hinted);
         let objects = self.collector.sampled_objects(&mut self.processes);
+        let python = self.python_of_objects(objects.len());
         explanation.explain_objects(&ObjectContext {
             pids: self.processes.numbers(),
+            python,
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
             mallocs: self.mallocs(&objects),
             huge_page_setting: Setting::read(&SysRoot::host()),
@@ -198,6 +201,17 @@ impl Explainer {
             _ => None,
         };
         (0..).zip(objects).filter_map(library).collect()
+    }
+
+    /// The functions of Python that use the objects, and those that allocated them, by the places of objects.
+    fn python_of_objects(&self, objects: usize) -> [BTreeMap<u32, ScriptShares>; 2] {
+        let Self { python, collector, processes, .. } = self;
+        let uses = python.as_ref().map(|watch| watch.uses(collector, processes)).unwrap_or_default();
+        let allocation = |place: u32| {
+            let mut of = collector.listed(place);
+            Some((place, of.find_map(|(pid, object)| processes.allocated_by(pid, object))?))
+        };
+        [uses, (0..objects as u32).filter_map(allocation).collect()]
     }
 
     /// What the same run would be on another machine.
@@ -322,6 +336,11 @@ impl Explainer {
         }
     }
 
+    /// What programs of Python did, in terms of Python.
+    fn python_time(&self) -> PythonTime {
+        self.python.as_ref().map(|watch| watch.answer(&self.processes)).unwrap_or_default()
+    }
+
     /// CPU time in which threads only waited for others.
     fn spins(&mut self) -> Spins {
         let Self { collector, processes, .. } = self;
@@ -392,6 +411,7 @@ impl Explainer {
         explanation.place_objects(&self.homes());
         (explanation.waits, explanation.spins) = (self.waits(complete, end), self.spins());
         explanation.kernel = self.kernel.functions(&mut self.processes);
+        explanation.python = self.python_time();
         let flame = self.flame(&explanation);
         if complete {
             self.name_fields(&mut explanation);

@@ -44,7 +44,11 @@ impl Processes {
                 let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
                 objects.update(process.mappings(), process.refreshed());
                 let node = record.cpu.and_then(|cpu| self.node_of_cpu.get(&cpu).copied());
+                let after = site.as_ref().map(|site| site.after);
                 objects.log(record, site, self.threshold, node);
+                if let Some(after) = after {
+                    self.note_allocating(record, after);
+                }
             }
         }
     }

@@ -40,6 +40,7 @@ struct NamedWait {
     process: u32,
     kind: WaitKind,
     what: Option<String>,
+    is_gil: bool,
     end: OtherEnd,
     call: Option<String>,
     address: Option<u64>,
@@ -148,17 +149,20 @@ impl WaitWatch {
                 named.push(java_wait(wait, told, place, threads));
                 continue;
             }
+            let is_gil = runtime_lock == Some(futex::GIL) || matches!(wait.target, WaitTarget::Gil(_));
             let (what, end) = match runtime_lock {
                 Some(lock) => (Some(lock.to_owned()), OtherEnd::default()),
                 None => self.target(wait, kind, &locks, scene),
             };
             let address = match wait.target {
                 WaitTarget::Futex { address, .. } if runtime_lock.is_none() => Some(address),
+                WaitTarget::Gil(address) => Some(address),
                 _ => None,
             };
             let kind = if end.listens { WaitKind::Connections } else { kind };
             let (process, call) = (wait.process, call(wait));
-            named.push(NamedWait { process, kind, what, end, call, address, java: None, chain, threads });
+            let java = None;
+            named.push(NamedWait { process, kind, what, is_gil, end, call, address, java, chain, threads });
         }
         named
     }
@@ -175,6 +179,7 @@ impl WaitWatch {
         match wait.target {
             WaitTarget::Nothing | WaitTarget::Many(0, _) => (None, none()),
             WaitTarget::Many(count, sockets) => self.one_of(count, &sockets),
+            WaitTarget::Gil(_) => (Some(futex::GIL.to_owned()), none()),
             WaitTarget::Thread(thread) => {
                 let name = scene.accounts.name(wait.process, thread).unwrap_or("thread");
                 (Some(format!("{name} ({thread})")), none())
@@ -241,6 +246,7 @@ impl WaitWatch {
             let most = waits.iter().max_by_key(|wait| wait.time());
             found.push(LockTime {
                 what: what.to_owned(),
+                is_gil: waits.iter().any(|wait| wait.is_gil),
                 time: waits.iter().map(|wait| wait.time()).sum(),
                 worked: threads.iter().map(worked).sum(),
                 threads: threads.len(),
@@ -271,7 +277,7 @@ impl WaitWatch {
             let runs = ran * 2 >= looks;
             let waited = seen.iter().filter(|(s, _)| s.chain.is_some()).max_by_key(|(_, count)| count);
             let chain = match runs {
-                true => self.running_chain(process, address, thread, scene),
+                true => scripts(&seen).or_else(|| self.running_chain(process, address, thread, scene)),
                 false => waited.and_then(|(seen, _)| seen.chain),
             };
             let chain = chain.map(|chain| ChainNames::new(&scene.collector.calls, scene.processes).of(chain));
@@ -315,6 +321,15 @@ impl WaitWatch {
     }
 }
 
+/// The functions of Python in which a thread was most while it ran and held a lock.
+fn scripts(seen: &[(&SeenHolder, u32)]) -> Option<u32> {
+    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+    for (holder, count) in seen.iter().filter(|(holder, _)| holder.chain.is_none()) {
+        holder.script.into_iter().for_each(|script| *counts.entry(script).or_default() += count);
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(script, _)| script)
+}
+
 impl NamedWait {
     fn time(&self) -> u64 {
         self.threads.values().map(|seen| seen.time).sum()
@@ -330,7 +345,18 @@ fn java_wait(
 ) -> NamedWait {
     let (kind, what) = told.named(place);
     let (process, end, call, chain) = (wait.process, OtherEnd::default(), call(wait), told.methods(place));
-    NamedWait { process, kind, what, end, call, address: None, java: Some(place.object), chain, threads }
+    NamedWait {
+        process,
+        kind,
+        what,
+        end,
+        call,
+        is_gil: false,
+        address: None,
+        java: Some(place.object),
+        chain,
+        threads,
+    }
 }
 
 /// The name of the call in which a thread waits.
@@ -387,11 +413,21 @@ fn rows(named: &[NamedWait]) -> Vec<WaitTime> {
 /// start threads and programs. All of it where nothing else is left.
 fn outside(chain: &[CodeName]) -> Vec<CodeName> {
     let is_library = |code: &&CodeName| C_LIBRARIES.iter().any(|library| code.module.starts_with(library));
-    let is_start = |code: &&CodeName| is_library(code) || code.function.as_deref() == Some("_start");
+    let is_start = |code: &&CodeName| {
+        is_library(code) || code.function.as_deref() == Some("_start") || starts_script(code)
+    };
     let ends = chain.len() - chain.iter().rev().take_while(is_start).count();
     let begins = chain.iter().take_while(is_library).count();
     let shown = if begins < ends { &chain[begins..ends] } else { chain };
     shown.iter().take(MAX_FUNCTIONS).cloned().collect()
+}
+
+/// Whether a function of Python's library starts what a thread runs.
+fn starts_script(code: &CodeName) -> bool {
+    let function = code.function.as_deref().unwrap_or_default();
+    let function = function.strip_prefix("Thread.").unwrap_or(function);
+    let starts = ["_bootstrap", "_bootstrap_inner", "run"];
+    code.module == "threading.py" && code.is_script() && starts.contains(&function)
 }
 
 /// A file by its path; a socket by its addresses. The number of a pipe says nothing.
@@ -428,6 +464,14 @@ mod tests {
             ["pause", "main"],
             "without libraries"
         );
+        let script = |function: &str, module: &str| CodeName {
+            file: Some(format!("/lib/{module}")),
+            line: Some(7),
+            ..code(function, module)
+        };
+        let starts = [script("Thread.run", "threading.py"), script("_bootstrap", "threading.py")];
+        let of_script = [&[script("run", "app.py")], &starts[..]].concat();
+        assert_eq!(shown(&of_script), ["run"], "a thread of Python");
         assert!(outside(&[]).is_empty());
     }
 

@@ -79,12 +79,12 @@ const FUNCTIONS: &[(&str, WaitKind)] = &[
     ("omp_set_lock", WaitKind::Lock),
 ];
 
+/// The name of the lock that lets one thread at a time run Python.
+pub const GIL: &str = "GIL (global interpreter lock of Python)";
+
 /// Locks of runtimes, by the function that waits for them. They wait by other means than locks of libraries do.
-const RUNTIME_LOCKS: &[(&str, &str)] = &[
-    ("take_gil", "global interpreter lock of Python"),
-    ("ObjectMonitor::enter", JAVA_MONITOR),
-    ("ObjectMonitor::Enter", JAVA_MONITOR),
-];
+const RUNTIME_LOCKS: &[(&str, &str)] =
+    &[("take_gil", GIL), ("ObjectMonitor::enter", JAVA_MONITOR), ("ObjectMonitor::Enter", JAVA_MONITOR)];
 
 /// A monitor of which nothing else is known.
 pub const JAVA_MONITOR: &str = "monitor of Java";
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(kind(Thread, &["pthread_barrier_wait"]), (Thread, None), "the word has told");
         assert_eq!(kind(OtherThread, &["f", "main"]), (OtherThread, None));
         let python = kind(OtherThread, &["pthread_cond_timedwait", "take_gil", "eval"]);
-        assert_eq!(python, (Lock, Some("global interpreter lock of Python")));
+        assert_eq!(python, (Lock, Some(GIL)));
         let team = CodeName { module: "libgomp.so.1.0.0".to_owned(), ..CodeName::default() };
         assert_eq!(by_code(OtherThread, &[team]), (Barrier, None), "its functions have no names");
     }

@@ -31,6 +31,8 @@ pub enum WaitTarget {
         /// The object that has it.
         object: Option<ObjectId>,
     },
+    /// The global interpreter lock of Python, by its address.
+    Gil(u64),
     /// A thread.
     Thread(u32),
     /// A file, a pipe or a socket.

@@ -11,7 +11,7 @@ use crate::threads::ThreadAccounts;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::syscall::{BlockedPlace, CallKind, ThreadCall, call};
 use numakit_sys::{ReadError, RootFile, SysRoot, clock};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::ErrorKind;
 
 /// Threads are looked at this often, in ns, and looking takes at most one in this many parts of the time: 0.2 %.
@@ -58,6 +58,8 @@ pub struct SeenHolder {
     pub thread: u32,
     /// Where the thread waited itself; `None` if it ran.
     pub chain: Option<u32>,
+    /// The functions of Python in which it was, by the number of their chain, where those are known.
+    pub script: Option<u32>,
 }
 
 /// What is kept of a thread.
@@ -71,6 +73,9 @@ pub struct WatchedThread {
     text: Vec<u8>,
     stopped: bool,
     pub(super) waits: Option<usize>,
+    /// Where it was then in terms of Python: functions of Python call each other on one stack of the interpreter, so that its
+    /// file says the same of waits in several of them.
+    script: u64,
     /// The number of looks at each wait, by its place.
     pub seen: HashMap<usize, u32>,
 }
@@ -184,6 +189,7 @@ impl WaitWatch {
             thread.waits = None;
         }
         self.note_holders(scene.processes);
+        self.note_gils(scene);
         self.find_peers(false);
     }
 
@@ -217,7 +223,10 @@ impl WaitWatch {
                 self.looks += 1;
                 // A thread that waits as it did before costs one read.
                 let stopped = scene.accounts.is_stopped((pid, tid));
-                if thread.waits.is_none() || thread.text != text || thread.stopped != stopped {
+                let script = scene.processes.script_stamp(pid, tid);
+                let is_same = thread.text == text && thread.stopped == stopped && thread.script == script;
+                if thread.waits.is_none() || !is_same {
+                    thread.script = script;
                     thread.waits = ThreadCall::parse(&text).and_then(|call| self.wait(pid, tid, call, scene));
                     thread.stopped = stopped;
                     std::mem::swap(&mut thread.text, &mut text);
@@ -277,7 +286,7 @@ impl WaitWatch {
                 (Some(number), self.stored(found, number, (pid, tid)), place)
             }
         };
-        let chain = chain(pid, place, scene);
+        let chain = chain(pid, tid, place, scene);
         // Nothing but a signal lets it go on, and what it waited for in a call does not matter.
         let (number, found, chain) = match scene.accounts.is_stopped((pid, tid)) {
             true => {
@@ -286,14 +295,17 @@ impl WaitWatch {
             }
             false => (number, found, chain),
         };
-        let target = match found.target {
-            WaitTarget::Futex { address, .. } => {
-                let object = scene.processes.object_at(pid, address, clock::monotonic());
-                WaitTarget::Futex { address, object }
-            }
-            target => target,
+        let (kind, target) = match found.target {
+            WaitTarget::Futex { address, .. } => match scene.processes.gil_at(pid, address) {
+                Some(gil) => (WaitKind::Lock, WaitTarget::Gil(gil)),
+                None => {
+                    let object = scene.processes.object_at(pid, address, clock::monotonic());
+                    (found.kind, WaitTarget::Futex { address, object })
+                }
+            },
+            target => (found.kind, target),
         };
-        let wait = SeenWait { process: pid, kind: found.kind, call: number, target, chain };
+        let wait = SeenWait { process: pid, kind, call: number, target, chain };
         if let Some(known) = self.places.get(&wait) {
             return Some(*known);
         }
@@ -337,7 +349,7 @@ impl WaitWatch {
         let mut held = Vec::new();
         for ((pid, _), thread) in &self.threads {
             let wait = thread.waits.and_then(|place| self.waits.get(place));
-            if let Some(SeenWait { kind: WaitKind::Lock, .. }) = wait
+            if let Some(SeenWait { kind: WaitKind::Lock, target: WaitTarget::Futex { .. }, .. }) = wait
                 && let Some(ThreadCall::Call { arguments, .. }) = ThreadCall::parse(&thread.text)
             {
                 held.push((*pid, arguments));
@@ -356,20 +368,47 @@ impl WaitWatch {
         let Some(thread) = context.owner(arguments) else { return };
         let waits_at = threads.get(&(pid, thread)).and_then(|holder| holder.waits);
         let chain = waits_at.and_then(|place| Some(waits.get(place)?.chain));
-        let seen = SeenHolder { process: pid, address: arguments[0], thread, chain };
+        let seen = SeenHolder { process: pid, address: arguments[0], thread, chain, script: None };
         if chain.is_none() && self.held.len() < MAX_WAITS {
             self.held.push((seen, clock::monotonic()));
         }
-        if holders.len() < MAX_WAITS || holders.contains_key(&seen) {
-            *holders.entry(seen).or_default() += 1;
+        count_holder(holders, seen);
+    }
+
+    /// Notes who holds the global interpreter locks for which threads wait, and what the holders do.
+    fn note_gils(&mut self, scene: &mut WaitScene<'_>) {
+        let Self { threads, waits, holders, .. } = self;
+        let wait = |thread: &WatchedThread| thread.waits.and_then(|place| waits.get(place)).copied();
+        let gil = |((pid, _), thread): (&(u32, u32), &WatchedThread)| match wait(thread)?.target {
+            WaitTarget::Gil(address) => Some((*pid, address)),
+            _ => None,
+        };
+        let wanted: BTreeSet<(u32, u64)> = threads.iter().filter_map(gil).collect();
+        for (pid, address) in wanted {
+            let Some((thread, functions)) = scene.processes.gil(pid).and_then(|gil| gil.holder) else {
+                continue;
+            };
+            // A thread that waited for the lock a moment ago has it now.
+            let is_other = |wait: &SeenWait| wait.target != WaitTarget::Gil(address);
+            let waits_at = threads.get(&(pid, thread)).and_then(wait).filter(is_other);
+            let of = scene.processes.place(pid);
+            let script = (!functions.is_empty()).then(|| scene.collector.calls.number(of, &functions));
+            let chain = waits_at.map(|wait| wait.chain);
+            count_holder(holders, SeenHolder { process: pid, address, thread, chain, script });
         }
     }
 }
 
+fn count_holder(holders: &mut HashMap<SeenHolder, u32>, seen: SeenHolder) {
+    if holders.len() < MAX_WAITS || holders.contains_key(&seen) {
+        *holders.entry(seen).or_default() += 1;
+    }
+}
+
 /// The number of the call chain of a thread that waits at this place.
-fn chain(pid: u32, place: BlockedPlace, scene: &mut WaitScene<'_>) -> u32 {
+fn chain(pid: u32, tid: u32, place: BlockedPlace, scene: &mut WaitScene<'_>) -> u32 {
     let of = scene.processes.place(pid);
-    let chain = scene.processes.blocked_chain(pid, place);
+    let chain = scene.processes.waiting_chain(pid, tid, place);
     scene.collector.calls.number(of, &chain)
 }
 

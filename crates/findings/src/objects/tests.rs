@@ -5,6 +5,7 @@ use numakit_explain::contended::Sharing;
 use numakit_explain::memory_policies::{BoundBy, MemoryBinding};
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::{AllocatingThread, BlockOrigins, ObjectKind};
+use numakit_explain::python::ScriptShares;
 use numakit_explain::runtime::{MallocLibrary, ProgramRuntime};
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::walk::MemoryWalk;
@@ -78,6 +79,8 @@ fn explained(used: &ObjectUse, object: SampledObject) -> ExplainedObject {
         first_touch: Vec::new(),
         members: None,
         used_by: Vec::new(),
+        python_use: ScriptShares::default(),
+        python_allocation: ScriptShares::default(),
         facts,
     }
 }

@@ -13,7 +13,7 @@ pub fn sentence(activity: &ProgramActivity<'_>) -> String {
 }
 
 fn busy(activity: &ProgramActivity<'_>) -> String {
-    let ProgramActivity { threads, busy, part, function, kernel, without_cpu, stored, .. } = activity;
+    let ProgramActivity { threads, busy, part, function, script, kernel, without_cpu, stored, .. } = activity;
     let mut out = match (threads, busy) {
         (0, _) => "of its CPU time".to_owned(),
         (1, 1) => "its one thread is busy; of its CPU time".to_owned(),
@@ -42,6 +42,9 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
         None if kernel.is_some() => {}
         None if part.is_some() => parts.push("no function has much".to_owned()),
         None => parts.push("nothing is known".to_owned()),
+    }
+    if let Some((name, share)) = script {
+        parts.push(format!("{} is in Python's {}", percent(*share), named(name)));
     }
     // Writing to a string cannot fail.
     _ = write!(out, " {}", parts.join(", "));

@@ -4,8 +4,9 @@ use super::{activity, named, percent};
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::members::{ObjectMembers, UsedMember};
 use numakit_explain::object_use::NodeShare;
+use numakit_explain::python::ScriptShares;
 use numakit_explain::share::ShareEstimate;
-use numakit_explain::{ExplainedObject, ObjectTouch, Regime, SeenProcess};
+use numakit_explain::{CodeShare, ExplainedObject, ObjectTouch, Regime, SeenProcess};
 use numakit_findings::explained::{JudgedObject, JudgedReport};
 use numakit_findings::finding::{Finding, FindingSubject, Worth};
 use numakit_model::numbers::{ABSENT, NumberStyle};
@@ -24,6 +25,10 @@ const ALL: f64 = 0.98;
 pub(super) const NAME_WIDTH: usize = 44;
 /// The name of a program has at most 15 letters, the number of a process seven.
 const PROCESS_WIDTH: usize = 23;
+/// Functions of Python that are named of an object; with fewer looks, those that use it and those that allocated it are left out.
+const MAX_SCRIPTS: usize = 3;
+const MIN_USES: u64 = 10;
+const MIN_ALLOCATIONS: u64 = 3;
 /// A program with less of its time at far memory has nothing far.
 const FAR: f64 = 0.02;
 
@@ -145,6 +150,7 @@ pub fn table(objects: &[JudgedObject], processes: &[SeenProcess], part: &str, ro
         );
         object.members.iter().for_each(|members| out.push_str(&members_line(members)));
     }
+    out.push_str(&scripts(&shown));
     shown.iter().for_each(|judged| out.push_str(&verdict(judged)));
     out
 }
@@ -165,6 +171,33 @@ fn members_line(ObjectMembers { r#type, used, .. }: &ObjectMembers) -> String {
     };
     let shown: Vec<String> = shown.into_iter().map(member).collect();
     format!("    {}: {}{more}\n", r#type, shown.join(", "))
+}
+
+/// The functions of Python that allocated and used these objects.
+fn scripts(shown: &[&JudgedObject]) -> String {
+    let words = |shares: &ScriptShares| {
+        let function = |code: &CodeShare| {
+            let line = code.name.line.map_or_else(String::new, |line| format!(":{line}"));
+            let function = code.name.function.as_deref().unwrap_or_default();
+            format!("{function} ({}{line}) {}", code.name.module, percent(code.share))
+        };
+        shares.functions.iter().take(MAX_SCRIPTS).map(function).collect::<Vec<_>>().join(", ")
+    };
+    let mut out = String::new();
+    for ExplainedObject { object, python_use, python_allocation, .. } in
+        shown.iter().map(|judged| &judged.object)
+    {
+        for (what, shares, least) in
+            [("allocated in", python_allocation, MIN_ALLOCATIONS), ("used in", python_use, MIN_USES)]
+        {
+            if shares.looks >= least {
+                let (name, words, looks) = (cut(&object.name), words(shares), shares.looks);
+                // Writing to a string cannot fail.
+                _ = writeln!(out, "  {name:<NAME_WIDTH$} {what:<12} {words} of {looks} looks");
+            }
+        }
+    }
+    if out.is_empty() { out } else { format!("\n  {:<NAME_WIDTH$} PYTHON FUNCTIONS\n{out}", "OBJECT") }
 }
 
 /// `postgres 4711`, `12 x postgres`, or the number of processes of several programs.

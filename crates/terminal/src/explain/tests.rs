@@ -8,6 +8,7 @@ use numakit_explain::flame::ChainValues;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::{BlockOrigins, ObjectKind};
 use numakit_explain::projection::Projection;
+use numakit_explain::python::{PythonTime, ScriptShares};
 use numakit_explain::runtime::NamesReport;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::spins::Spins;
@@ -70,6 +71,8 @@ fn object() -> JudgedObject {
         }],
         used_by: vec![CodeShare { name: code("sum", Some(7), 0, 0).name, share: 1.0 }],
         members: None,
+        python_use: ScriptShares::default(),
+        python_allocation: ScriptShares::default(),
         facts: ObjectFacts::default(),
     };
     JudgedObject { object, finding: Some(finding()) }
@@ -166,6 +169,7 @@ fn report() -> JudgedReport {
         waits: waits(),
         kernel: Vec::new(),
         spins: Spins::default(),
+        python: PythonTime::default(),
         caches: numakit_explain::caches::CacheSizes::default(),
         uses: Vec::new(),
     };
@@ -471,4 +475,42 @@ fn the_call_for_which_the_kernel_works_is_named() {
         first.ends_with("; for 40.0 % of the time a thread waits for storage, read of /data (in worker)."),
         "{first}"
     );
+}
+
+#[test]
+fn objects_have_the_functions_of_python_that_allocate_and_use_them() {
+    let shares = |function: &str, looks| ScriptShares {
+        looks,
+        functions: vec![CodeShare {
+            name: CodeName {
+                function: Some(function.to_owned()),
+                module: "app.py".to_owned(),
+                file: Some("/srv/app.py".to_owned()),
+                line: Some(3),
+            },
+            share: 1.0,
+        }],
+    };
+    let mut judged = [object()];
+    judged[0].object.python_allocation = shares("<module>", 3);
+    judged[0].object.python_use = shares("lookup", 9);
+    let text = objects::table(&judged, &[], "MEM%", 10);
+    let line = text.lines().find(|line| line.contains("allocated in")).unwrap();
+    assert!(line.ends_with("allocated in <module> (app.py:3) 100.0 % of 3 looks"), "{line}");
+    assert!(!text.contains("used in"), "too few looks: {text}");
+    judged[0].object.python_use.looks = 10;
+    let text = objects::table(&judged, &[], "MEM%", 10);
+    assert!(text.contains("used in      lookup (app.py:3) 100.0 % of 10 looks"), "{text}");
+}
+
+#[test]
+fn names_of_scripts_keep_their_brackets() {
+    let name = |module: &str| CodeName {
+        function: Some("f.<locals>.<lambda>".to_owned()),
+        module: module.to_owned(),
+        file: Some("/srv/app.py".to_owned()),
+        line: Some(3),
+    };
+    assert_eq!(named(&name("app.py")), "/srv/app.py:3 (f.<locals>.<lambda>)");
+    assert_eq!(named(&name("app")), "/srv/app.py:3 (f..)");
 }

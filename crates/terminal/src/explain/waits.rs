@@ -109,9 +109,10 @@ fn place(row: &WaitTime) -> String {
 
 /// The innermost functions of a chain.
 fn chain(chain: &[CodeName], functions: usize) -> String {
-    let name = |code: &CodeName| match &code.function {
-        Some(function) => super::shortened(function),
-        None => format!("[{}]", code.module),
+    let name = |code: &CodeName| match (super::function(code), code.line) {
+        (Some(function), Some(line)) if code.is_script() => format!("{function} ({}:{line})", code.module),
+        (Some(function), _) => function,
+        (None, _) => format!("[{}]", code.module),
     };
     let mut names: Vec<String> = chain.iter().map(name).collect();
     // Code without names may be many functions.
@@ -226,6 +227,7 @@ mod tests {
             LockHolder { thread: 7, name: "w".to_owned(), share: 0.5, runs: true, chain: vec![code("grow")] };
         let lock = LockTime {
             what: "total_lock".to_owned(),
+            is_gil: false,
             time: 75,
             worked: 25,
             threads: 3,

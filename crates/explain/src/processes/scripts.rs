@@ -1,0 +1,108 @@
+//! Functions of Python in the processes that run it.
+
+use super::{LARGE, Processes, root_of};
+use crate::code::CodeName;
+use crate::objects::{ObjectId, ObjectOrigin};
+use crate::python::{GilLook, ScriptLook, ScriptShares, UnreadPython};
+use numakit_sys::allocation_log::AllocationRecord;
+use numakit_sys::clock;
+use numakit_sys::proc::syscall::BlockedPlace;
+
+/// A look within this time after an allocation, in ns, tells what the thread did then; and the time between two such looks, which
+/// bounds their cost. Large blocks, which are few, do not wait that long behind small ones.
+const ALLOCATING: u64 = 6_000_000;
+const EACH_ALLOCATING: u64 = 25_000_000;
+const EACH_LARGE: u64 = 5_000_000;
+
+impl Processes {
+    /// Whether a process runs Python that can be read.
+    pub(crate) fn runs_python(&mut self, pid: u32) -> bool {
+        self.process(pid);
+        let Self { open, pythons, .. } = self;
+        let process = open.get(&pid).and_then(Option::as_ref);
+        process.is_some_and(|process| pythons.runs(process, root_of))
+    }
+
+    /// Looks at what a thread that has just allocated does in terms of Python, for the code that allocates in it: `after` is
+    /// the address to which its call returned.
+    pub(super) fn note_allocating(&mut self, record: &AllocationRecord, after: u64) {
+        let AllocationRecord { process: pid, thread, time, .. } = *record;
+        let now = clock::monotonic();
+        let pause = if record.event.allocated_bytes() >= LARGE { EACH_LARGE } else { EACH_ALLOCATING };
+        let is_due = now.saturating_sub(self.looked_at_allocating) >= pause;
+        if !is_due || now.saturating_sub(time) > ALLOCATING || !self.runs_python(pid) {
+            return;
+        }
+        self.looked_at_allocating = now;
+        let ScriptLook::Functions(functions) = self.script(pid, thread) else { return };
+        if let Some(innermost) = functions.first() {
+            *self.allocating.entry((pid, after)).or_default().entry(*innermost).or_default() += 1;
+        }
+    }
+
+    /// In which functions of Python an object was allocated, where looks tell that.
+    pub(crate) fn allocated_by(&self, pid: u32, object: ObjectId) -> Option<ScriptShares> {
+        let ObjectOrigin::Allocated { site, .. } = &self.objects.get(&pid)?.row(object)?.origin else {
+            return None;
+        };
+        let looks = self.allocating.get(&(pid, *site))?;
+        Some(ScriptShares::of(looks, |number| self.script_name(number)))
+    }
+
+    /// The functions of Python in which a thread is now.
+    pub(crate) fn script(&mut self, pid: u32, thread: u32) -> ScriptLook {
+        self.process(pid);
+        let Self { open, pythons, .. } = self;
+        match open.get(&pid) {
+            Some(Some(process)) => pythons.look(process, root_of, thread),
+            _ => ScriptLook::NotPython,
+        }
+    }
+
+    /// A number that is another one when a thread is elsewhere in its functions of Python; 0 if it runs none.
+    pub(crate) fn script_stamp(&mut self, pid: u32, thread: u32) -> u64 {
+        self.process(pid);
+        let Self { open, pythons, .. } = self;
+        let process = open.get(&pid).and_then(Option::as_ref);
+        process.map_or(0, |process| pythons.stamp(process, root_of, thread))
+    }
+
+    /// The address of the global interpreter lock if threads that wait at `address` wait for it.
+    pub(crate) fn gil_at(&mut self, pid: u32, address: u64) -> Option<u64> {
+        self.process(pid);
+        let Self { open, pythons, .. } = self;
+        pythons.gil_at(open.get(&pid)?.as_ref()?, root_of, address)
+    }
+
+    /// The global interpreter lock of a process.
+    pub(crate) fn gil(&mut self, pid: u32) -> Option<GilLook> {
+        self.process(pid);
+        let Self { open, pythons, .. } = self;
+        pythons.gil(open.get(&pid)?.as_ref()?, root_of)
+    }
+
+    /// The function of Python that has a number.
+    pub(crate) fn script_name(&self, number: u64) -> Option<&CodeName> {
+        self.pythons.name(number)
+    }
+
+    /// Why functions of Python have no names, with the number of processes.
+    pub(crate) fn unread_python(&self) -> Vec<(UnreadPython, usize)> {
+        self.pythons.unread()
+    }
+
+    /// The call chain of a thread that waits: functions of Python instead of those of the interpreter that run them.
+    pub(crate) fn waiting_chain(&mut self, pid: u32, thread: u32, place: BlockedPlace) -> Vec<u64> {
+        let native = self.blocked_chain(pid, place);
+        let ScriptLook::Functions(functions) = self.script(pid, thread) else { return native.to_vec() };
+        if functions.is_empty() {
+            return native.to_vec();
+        }
+        let (path, process) = (self.pythons.path(pid), self.open.get(&pid).and_then(Option::as_ref));
+        let is_interpreter = |address: &u64| {
+            let mapping = process.and_then(|process| process.mapping(*address));
+            mapping.is_some_and(|mapping| Some(&*mapping.name) == path)
+        };
+        native.iter().copied().take_while(|address| !is_interpreter(address)).chain(functions).collect()
+    }
+}
