@@ -484,6 +484,8 @@ mod tests {
             end: OtherEnd::default(),
             call: Some("read".to_owned()),
             address: None,
+            is_gil: false,
+            java: None,
             chain: Vec::new(),
             threads: BTreeMap::from([((7, file), SeenTime { time, looks: 1 })]),
         };
