@@ -19,6 +19,7 @@ mod explain_fields;
 mod explain_flame;
 mod explain_methods;
 mod explain_objects;
+mod explain_python;
 mod explain_runtimes;
 mod explain_shared;
 mod explain_sites;
