@@ -69,12 +69,14 @@ pub fn annotate(
     all
 }
 
+/// The time of lines by file.
+type FileLines<'a> = BTreeMap<&'a str, BTreeMap<u32, u64>>;
 /// A function with its module, and the time of its lines by file.
 type FunctionLines<'a> = ((Option<&'a str>, &'a str), Vec<(&'a str, BTreeMap<u32, u64>)>);
 
 /// The functions with most time, each with the files that have most of it.
 fn largest(source_lines: &[CodeTime]) -> Vec<FunctionLines<'_>> {
-    let mut functions: BTreeMap<(Option<&str>, &str), BTreeMap<&str, BTreeMap<u32, u64>>> = BTreeMap::new();
+    let mut functions: BTreeMap<(Option<&str>, &str), FileLines<'_>> = BTreeMap::new();
     for CodeTime { name, time } in source_lines {
         if let (Some(file), Some(line)) = (&name.file, name.line) {
             let files = functions.entry((name.function.as_deref(), &name.module)).or_default();
@@ -89,7 +91,7 @@ fn largest(source_lines: &[CodeTime]) -> Vec<FunctionLines<'_>> {
 }
 
 /// The files with most time in their lines.
-fn files_by_time(files: BTreeMap<&str, BTreeMap<u32, u64>>) -> Vec<(&str, BTreeMap<u32, u64>)> {
+fn files_by_time(files: FileLines<'_>) -> Vec<(&str, BTreeMap<u32, u64>)> {
     let mut files: Vec<_> = files.into_iter().collect();
     files.sort_by_key(|(file, lines)| (Reverse(time(lines)), *file));
     files.truncate(MAX_FILES);
