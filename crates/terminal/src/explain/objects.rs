@@ -82,12 +82,10 @@ pub fn activity(judged: &JudgedReport) -> String {
     }
 }
 
-/// What is wrong with the object that costs most, unless something is wrong with the whole program.
+/// What is wrong with the object that costs most, unless what is wrong with the whole program costs more.
 fn cause(judged: &JudgedReport) -> Option<String> {
-    let is_of_program = |finding: &Finding| finding.subject == FindingSubject::Program;
-    if judged.findings.iter().any(is_of_program) {
-        return None;
-    }
+    // What is wrong with the whole program stands before this if it costs more, else further down.
+    judged.findings.first().filter(|finding| finding.subject != FindingSubject::Program)?;
     let bound = |finding: &Finding| finding.remedy.worth.as_ref().and_then(|worth| worth.at_most);
     let found = judged.objects.iter().filter_map(|judged| Some((judged, judged.finding.as_ref()?)));
     // Of equal ones the first costs most.
