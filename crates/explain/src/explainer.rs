@@ -270,13 +270,7 @@ impl Explainer {
         python.iter_mut().for_each(|watch| watch.visit(processes));
         self.collector.locate(&mut self.processes);
         self.take_hint_faults();
-        for (process, thread) in ended {
-            if !self.keeps_ended {
-                self.forget_thread(process, thread);
-            } else if process == thread {
-                self.ended.insert(process);
-            }
-        }
+        self.note_ended(&ended);
         let end = clock::monotonic();
         self.pace.worked(from, end).into_iter().for_each(|each| self.collector.set_pace(each));
         if end.saturating_sub(self.visited) >= self.pause {
@@ -291,6 +285,17 @@ impl Explainer {
     fn look_at_waits(&mut self) {
         let Self { waits: Some(waits), accounts, collector, processes, java, .. } = self else { return };
         waits.visit(&mut WaitScene { accounts, collector, processes, java });
+    }
+
+    /// Keeps what these processes and threads had, or forgets it.
+    fn note_ended(&mut self, ended: &[(u32, u32)]) {
+        for &(process, thread) in ended {
+            if !self.keeps_ended {
+                self.forget_thread(process, thread);
+            } else if process == thread {
+                self.ended.insert(process);
+            }
+        }
     }
 
     /// Forgets a thread that has ended, and with the first one its process.

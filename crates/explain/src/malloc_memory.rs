@@ -74,7 +74,7 @@ mod tests {
         }
         assert!(!is_of(&two, AT..AT + 0x2000, AT + 0x10), "longer than its mapping");
         // Data of a program: no flag, no whole pages, the size of nothing, unreadable memory.
-        for size in [0x3000, 0x3012, 2, u64::MAX & !5] {
+        for size in [0x3000, 0x3012, 2, !5] {
             assert!(!is_of(&[(AT, 0), (AT + 8, size)], AT..AT + 0x9000, AT + 0x10), "{size:x}");
         }
         assert!(!is_of(&[], AT..AT + 0x9000, AT + 0x10));

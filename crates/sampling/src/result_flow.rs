@@ -97,7 +97,8 @@ fn number(register: Register) -> Option<u16> {
     (0..).zip(all).find(|(_, known)| *known == register).map(|(number, _)| number)
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
 

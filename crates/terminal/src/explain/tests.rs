@@ -132,8 +132,8 @@ fn waits() -> ThreadWaits {
     ThreadWaits { threads: 9, busy: 2, rows, looks: 40, cost: 1_000_000, ..ThreadWaits::default() }
 }
 
-fn report() -> JudgedReport {
-    let explanation = Explanation {
+fn explanation() -> Explanation {
+    Explanation {
         chains: ChainValues::new(),
         samples: SampleCounts {
             total: 8201,
@@ -172,7 +172,10 @@ fn report() -> JudgedReport {
         python: PythonTime::default(),
         caches: numakit_explain::caches::CacheSizes::default(),
         uses: Vec::new(),
-    };
+    }
+}
+
+fn report() -> JudgedReport {
     let report = ExplainReport {
         flame: FlameGraphs::default(),
         sources: Vec::new(),
@@ -189,7 +192,7 @@ fn report() -> JudgedReport {
         complete: true,
         exit_status: Some(0),
         missing: MissingSamples { lost: 3, ..MissingSamples::default() },
-        explanation,
+        explanation: explanation(),
         processes: vec![seen(11, "app")],
         threads_sampled: [11, 12]
             .map(|tid| SampledThread { pid: 11, tid, name: "worker".to_owned() })
