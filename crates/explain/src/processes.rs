@@ -16,6 +16,7 @@ use crate::perf_map::PerfMap;
 use crate::process_objects::{ProcessObjects, inside};
 use crate::python::Pythons;
 use crate::runtime::{MallocLibrary, ProgramRuntime};
+use crate::sources::SourceError;
 use crate::symbols::Symbols;
 use crate::variables::VariableFiles;
 use allocation_sites::KnownCalls;
@@ -294,21 +295,19 @@ impl Processes {
 
     /// The text of a source file that debug information of a program names, or why there is none: as the first of the
     /// processes sees it that can.
-    pub fn source(&self, file: &str) -> Result<String, String> {
+    pub fn source(&self, file: &str) -> Result<String, SourceError> {
         if !file.starts_with('/') {
-            return Err(
-                "its path is relative, and the folder in which it was compiled is not known".to_owned()
-            );
+            return Err(SourceError::Relative);
         }
-        let mut why = None;
+        let mut why = SourceError::Ended;
         let mut tried = BTreeSet::new();
         for (root, user) in self.views.values().filter(|view| tried.insert(*view)) {
             match text_named_by_program(&inside(root, file), *user, MAX_SOURCE) {
                 Ok(text) => return Ok(text),
-                Err(error) => _ = why.get_or_insert_with(|| error.to_string()),
+                Err(error) => why = error.into(),
             }
         }
-        Err(why.unwrap_or_else(|| "its process had ended before it was looked at".to_owned()))
+        Err(why)
     }
 
     /// Whether the name of an object only says in which memory it is.

@@ -5,6 +5,7 @@ use crate::code::{CodeTime, PlaceTimes};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::ops::RangeInclusive;
 
 /// Functions whose lines are shown, those with most time first, and files of a function.
@@ -15,6 +16,20 @@ const AROUND: u32 = 3;
 /// Lines of a function in one file, and letters of a line.
 const MAX_LINES: usize = 300;
 const MAX_LETTERS: usize = 400;
+
+/// Why a source file has no text.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// Debug information names it from the folder of the compiler.
+    #[error("its path is relative, and the folder in which it was compiled is not known")]
+    Relative,
+    /// Nothing was left to see the file by.
+    #[error("its process had ended before it was looked at")]
+    Ended,
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+}
 
 /// A line of a source file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,9 +62,9 @@ pub struct AnnotatedSource {
 /// The annotated sources of these lines; `read` gives the text of a file, or why there is none.
 pub fn annotate(
     source_lines: &[CodeTime],
-    read: &mut dyn FnMut(&str) -> Result<String, String>,
+    read: &mut dyn FnMut(&str) -> Result<String, SourceError>,
 ) -> Vec<AnnotatedSource> {
-    let mut texts: HashMap<&str, Result<Vec<String>, String>> = HashMap::new();
+    let mut texts: HashMap<&str, Result<Vec<String>, SourceError>> = HashMap::new();
     let mut all = Vec::new();
     for ((function, module), files) in largest(source_lines) {
         for (file, times) in files {
@@ -59,7 +74,7 @@ pub fn annotate(
             });
             let (lines, why_not) = match text {
                 Ok(text) => lines(text, &times),
-                Err(why) => (Vec::new(), Some(why.clone())),
+                Err(why) => (Vec::new(), Some(why.to_string())),
             };
             let (function, module) = (function.map(ToOwned::to_owned), module.to_owned());
             let time = time(&times);
@@ -146,7 +161,7 @@ mod tests {
         let mut asked = Vec::new();
         let found = annotate(&all, &mut |file| {
             asked.push(file.to_owned());
-            if file == "/a.c" { Ok(text.clone()) } else { Err("no such file".to_owned()) }
+            if file == "/a.c" { Ok(text.clone()) } else { Err(SourceError::Ended) }
         });
         assert_eq!(asked, ["/a.c", "/gone.c"], "each file is read once");
         let [sum, main] = found.as_slice() else { panic!("{found:?}") };
@@ -154,7 +169,10 @@ mod tests {
         assert_eq!(numbers, [2, 3, 4, 5, 6, 7, 8, 17, 18, 19, 20, 21, 22, 23]);
         assert_eq!((sum.lines[3].text.as_str(), sum.lines[3].time, sum.lines[4].time), ("line 5", 70, 0));
         assert_eq!((sum.time, &sum.why_not), (90, &None));
-        assert_eq!((main.lines.len(), main.why_not.as_deref()), (0, Some("no such file")));
+        assert_eq!(
+            (main.lines.len(), main.why_not.as_deref()),
+            (0, Some("its process had ended before it was looked at"))
+        );
     }
 
     #[test]

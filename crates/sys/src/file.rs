@@ -57,7 +57,7 @@ pub fn text_of_process(path: &Path, process: u32, most: u64) -> io::Result<Strin
 }
 
 /// Reads a text that a program names which a user of this number runs, such as one of its source files, of at most `most`
-/// bytes. Everybody may read the file, or it belongs to that user: else the program would make whoever observes it show what
+/// bytes. Everybody may read the file, or it belongs to that user: else the program would make any user who observes it show what
 /// its user may not read. This never waits, as [`open_to_read`] does not.
 pub fn text_named_by_program(path: &Path, user: u32, most: u64) -> io::Result<String> {
     const OTHERS: u32 = 0o004;

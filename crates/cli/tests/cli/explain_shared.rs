@@ -49,7 +49,7 @@ fn measuring_processes_that_write_one_line_are_named_and_nothing_is_said_of_thei
         return numakit_skips::MACHINE.skip("two CPUs are needed for contention");
     }
     let (folder, file) = (Folder::new("shared-line"), SharedFile::new("line"));
-    let Some(program) = program(&folder, "cc", "shared.c") else { return };
+    let Some(program) = program(&folder, "cc", "neighbours.c") else { return };
     let explain = |bytes: u32| {
         explained_with(&folder, "", &format!("{} {} {bytes}", program.display(), file.0.display()))
     };

@@ -16,7 +16,7 @@ use numakit_sys::proc::syscall;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Of more files than this, those with less than one in this many parts of the time of all waits are not told apart: a file that
+/// Of more files than this, those with less than one in this many parts of the time of all waits are not distinguished: a file that
 /// one look saw is chance.
 const MANY_FILES: usize = 8;
 const SMALL_FILE: u64 = 4;

@@ -320,7 +320,7 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
         judged(&near, ObjectKind::Allocated, change).unwrap()
     };
     for (walk, at_most, expect) in [
-        // Whoever has no source of a chain on small pages can change its pages.
+        // Without its source, the pages of a chain can be changed.
         (walk(0, RecoveryRule::Chain), Some(0.8), Some("gives huge pages to what malloc allocates")),
         // The command reaches other memory too.
         (walk(5 << 20, RecoveryRule::Direct), Some(0.544), Some("gives huge pages to what malloc allocates")),
