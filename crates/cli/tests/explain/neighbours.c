@@ -1,5 +1,5 @@
-// Processes that count in a file which they map, this many bytes from each other: shared FILE BYTES starts two of them, and
-// shared FILE BYTES PLACE is one.
+// Processes that count in a file which they map, this many bytes from each other: neighbours FILE BYTES starts two of them,
+// and neighbours FILE BYTES PLACE is one.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int count_at(const char *path, long place, long bytes) {
 }
 
 int main(int words, char **word) {
-    if (words < 3) return fprintf(stderr, "shared FILE BYTES [PLACE]\n"), 2;
+    if (words < 3) return fprintf(stderr, "neighbours FILE BYTES [PLACE]\n"), 2;
     long bytes = atol(word[2]);
     if (words > 3) return count_at(word[1], atol(word[3]), bytes);
     for (int place = 0; place < 2; place++)
