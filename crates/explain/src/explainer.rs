@@ -2,6 +2,7 @@
 
 mod answer;
 mod names;
+mod objects;
 
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};
