@@ -4,29 +4,62 @@ use crate::debug_file;
 use crate::observation::PAGE;
 use crate::symbols::demangled;
 use numakit_sys::file::open_to_read;
-use object::elf::PT_TLS;
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache, SymbolIndex, SymbolKind};
+use object::elf::{PT_TLS, SHN_UNDEF, STT_COMMON, STT_OBJECT, STT_TLS};
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{Object, ObjectSegment, ReadCache};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
 use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// A longer name is cut.
+const MAX_NAME: usize = 4096;
 
 /// A variable. Its name is read when it is asked for: a program has thousands, of which few are used much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElfVariable {
     /// Its addresses in the file's own terms; of a thread-local one, its place in the file's block.
     pub addresses: Range<u64>,
-    symbol: SymbolIndex,
+    /// Where in the file its name begins.
+    name: u64,
     is_dynamic: bool,
+}
+
+/// A file with names, as it was when its symbols were read.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct NameFile {
+    path: PathBuf,
+    /// Device, inode, length and time of the last change.
+    state: [u64; 4],
+}
+
+impl NameFile {
+    fn open(path: &Path) -> io::Result<(Self, File)> {
+        let file = open_to_read(path)?;
+        let data = file.metadata()?;
+        let state = [data.dev(), data.ino(), data.len(), data.mtime_nsec().cast_unsigned()];
+        Ok((Self { path: path.to_owned(), state }, file))
+    }
+
+    /// The text at an offset, up to its zero; `None` if the file was replaced.
+    fn text(&self, offset: u64) -> Option<String> {
+        let (now, file) = Self::open(&self.path).ok()?;
+        let mut bytes = vec![0; MAX_NAME];
+        let count = file.read_at(&mut bytes, offset).ok().filter(|_| now == *self)?;
+        let name = bytes[..count].split(|byte| *byte == 0).next()?;
+        String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty())
+    }
 }
 
 /// The variables of one file.
 #[derive(Debug, Default)]
 pub struct ElfVariables {
-    path: PathBuf,
+    file: NameFile,
     /// The file that has the table of symbols: the file itself, or that of its debug information.
-    symbols: PathBuf,
+    symbols: Option<NameFile>,
     /// The addresses of all that is loaded, from the start of the first page on.
     loaded: Range<u64>,
     /// Variables by address.
@@ -39,22 +72,22 @@ pub struct ElfVariables {
 
 impl ElfVariables {
     fn load(path: &Path) -> Option<Self> {
-        let cache = ReadCache::new(open_to_read(path).ok()?);
+        let (file, opened) = NameFile::open(path).ok()?;
+        let cache = ReadCache::new(opened);
         let elf = object::File::parse(&cache).ok()?;
         let start = elf.segments().map(|segment| segment.address()).min()?;
         let end = elf.segments().map(|segment| segment.address().saturating_add(segment.size())).max()?;
-        let loaded = start / PAGE * PAGE..end;
-        let (path, symbols) = (path.to_owned(), path.to_owned());
-        let mut all = Self { path, symbols, loaded, ..Self::default() };
-        let has_table = elf.symbols().next().is_some();
-        all.add(elf.symbols(), false);
-        if !has_table && let Some(debug) = debug_file::of(&all.path) {
-            let cache = ReadCache::new(open_to_read(&debug).ok()?);
-            let elf = object::File::parse(&cache).ok()?;
-            all.add(elf.symbols(), false);
-            all.symbols = debug;
+        let mut all = Self { file, loaded: start / PAGE * PAGE..end, ..Self::default() };
+        all.add(&elf, false);
+        if elf.symbols().next().is_none()
+            && let Some(debug) = debug_file::of(path)
+        {
+            let (file, opened) = NameFile::open(&debug).ok()?;
+            let cache = ReadCache::new(opened);
+            all.add(&object::File::parse(&cache).ok()?, false);
+            all.symbols = Some(file);
         }
-        all.add(elf.dynamic_symbols(), true);
+        all.add(&elf, true);
         for list in [&mut all.data, &mut all.thread_local] {
             list.sort_by_key(|variable| variable.addresses.start);
             list.dedup_by_key(|variable| variable.addresses.start);
@@ -65,29 +98,41 @@ impl ElfVariables {
         Some(all)
     }
 
-    fn add<'a>(&mut self, symbols: impl Iterator<Item = impl ObjectSymbol<'a>>, is_dynamic: bool) {
-        for symbol in symbols.filter(|symbol| symbol.size() > 0 && !symbol.is_undefined()) {
-            let list = match symbol.kind() {
-                SymbolKind::Tls => &mut self.thread_local,
-                SymbolKind::Data => &mut self.data,
+    fn add<'a, R: object::ReadRef<'a>>(&mut self, elf: &object::File<'a, R>, is_dynamic: bool) {
+        match elf {
+            object::File::Elf64(elf) => self.add_symbols(elf, is_dynamic),
+            object::File::Elf32(elf) => self.add_symbols(elf, is_dynamic),
+            _ => {}
+        }
+    }
+
+    fn add_symbols<'a, E, R>(&mut self, elf: &ElfFile<'a, E, R>, is_dynamic: bool)
+    where
+        E: FileHeader,
+        R: object::ReadRef<'a>,
+    {
+        let endian = elf.endian();
+        let table = if is_dynamic { elf.elf_dynamic_symbol_table() } else { elf.elf_symbol_table() };
+        let Ok(strings) = elf.elf_section_table().section(table.string_section()) else { return };
+        let strings: u64 = strings.sh_offset(endian).into();
+        for symbol in table.symbols() {
+            let (start, size): (u64, u64) = (symbol.st_value(endian).into(), symbol.st_size(endian).into());
+            let list = match symbol.st_type() {
+                STT_TLS => &mut self.thread_local,
+                STT_OBJECT | STT_COMMON => &mut self.data,
                 _ => continue,
             };
-            let addresses = symbol.address()..symbol.address().saturating_add(symbol.size());
-            list.push(ElfVariable { addresses, symbol: symbol.index(), is_dynamic });
+            if size > 0 && symbol.st_shndx(endian) != SHN_UNDEF {
+                let name = strings.saturating_add(symbol.st_name(endian).into());
+                list.push(ElfVariable { addresses: start..start.saturating_add(size), name, is_dynamic });
+            }
         }
     }
 
     /// The name of one of the file's variables; `None` if the file was replaced since it was read.
     pub fn name(&self, variable: &ElfVariable) -> Option<String> {
-        let path = if variable.is_dynamic { &self.path } else { &self.symbols };
-        let cache = ReadCache::new(open_to_read(path).ok()?);
-        let elf = object::File::parse(&cache).ok()?;
-        let symbol = match variable.is_dynamic {
-            true => elf.dynamic_symbol_table()?.symbol_by_index(variable.symbol),
-            false => elf.symbol_by_index(variable.symbol),
-        };
-        let symbol = symbol.ok().filter(|symbol| symbol.address() == variable.addresses.start)?;
-        Some(demangled(symbol.name().ok()?))
+        let file = self.symbols.as_ref().filter(|_| !variable.is_dynamic).unwrap_or(&self.file);
+        Some(demangled(&file.text(variable.name)?))
     }
 
     /// The address in the file's own terms, of the byte at a distance from where the file was loaded; `None` beyond its end.
@@ -117,7 +162,7 @@ fn find(variables: &[ElfVariable], address: u64) -> Option<&ElfVariable> {
 }
 
 /// The size of the file's block of thread-local storage, rounded up to its alignment, as it lies before the thread's base.
-fn thread_local_block<'a, E, R>(elf: &object::read::elf::ElfFile<'a, E, R>) -> u64
+fn thread_local_block<'a, E, R>(elf: &ElfFile<'a, E, R>) -> u64
 where
     E: FileHeader,
     R: object::ReadRef<'a>,
@@ -180,11 +225,10 @@ mod tests {
 
     #[test]
     fn the_last_byte_of_the_block_is_next_to_the_base() {
-        let variable =
-            |addresses, symbol| ElfVariable { addresses, symbol: SymbolIndex(symbol), is_dynamic: false };
+        let variable = |addresses, name| ElfVariable { addresses, name, is_dynamic: false };
         let thread_local = vec![variable(0..8, 1), variable(8..64, 2)];
         let variables = ElfVariables { thread_local, block: 64, ..ElfVariables::default() };
-        let symbol = |distance| variables.below_base(distance).map(|variable| variable.symbol.0);
+        let symbol = |distance| variables.below_base(distance).map(|variable| variable.name);
         assert_eq!([1, 56, 57, 64].map(symbol), [Some(2), Some(2), Some(1), Some(1)]);
         assert_eq!([0, 65].map(symbol), [None, None]);
         assert_eq!(variables.distance(variables.below_base(3).unwrap()), 56);
