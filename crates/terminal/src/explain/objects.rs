@@ -20,6 +20,8 @@ const MIN_NODE: f64 = 0.02;
 const MAX_NODES: usize = 4;
 /// Members that are shown below an object.
 const MAX_MEMBERS: usize = 4;
+/// What saves a smaller part of the CPU time at most is not the cause.
+const MIN_CAUSE: f64 = 0.05;
 /// Nearly all.
 const ALL: f64 = 0.98;
 pub(super) const NAME_WIDTH: usize = 44;
@@ -91,6 +93,9 @@ fn cause(judged: &JudgedReport) -> Option<String> {
     // Of equal ones the first costs most.
     let (JudgedObject { object, .. }, finding) =
         found.rev().max_by(|(_, a), (_, b)| bound(a).unwrap_or(0.0).total_cmp(&bound(b).unwrap_or(0.0)))?;
+    if bound(finding).is_some_and(|share| share < MIN_CAUSE) {
+        return None;
+    }
     let worth = bound(finding).map_or_else(String::new, |share| {
         format!(" (a cure saves at most {} of the CPU time)", percent(share))
     });

@@ -347,6 +347,10 @@ fn it_is_said_first_if_nothing_is_wrong() {
         "{said}"
     );
     assert!(lines.next().unwrap().starts_with("2 of 9 threads are busy; "), "{said}");
+    let mut small = report();
+    let remedy = &mut small.objects[0].finding.as_mut().unwrap().remedy;
+    remedy.worth.as_mut().unwrap().at_most = Some(0.02);
+    assert!(text(&small, 10).starts_with("2 of 9 threads are busy; "));
 }
 
 #[test]
