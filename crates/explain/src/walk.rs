@@ -1,7 +1,7 @@
 //! How instructions walk through memory: in steps, at random, along a chain, or not at all; and how much of each step they
 //! use. From what a thread is about to do next.
 
-use numakit_sampling::operand::{MemoryAccess, RecoveryRule};
+use numakit_sampling::operand::{AccessKind, MemoryAccess, RecoveryRule};
 use std::collections::BTreeMap;
 
 /// Larger steps are jumps: neither lines nor pages follow one another.
@@ -18,7 +18,7 @@ const MIN_LOOKS: u64 = 8;
 pub struct MemoryWalk {
     /// Looks that found the instruction's next execution.
     pub looks: u64,
-    /// Looks that found the same address again, as when a thread waits for another thread's write.
+    /// Looks that found the same address again, unchanged by this thread, as when it waits for another thread's write.
     pub same: u64,
     /// Looks that found the next address at most a page away.
     pub steps: u64,
@@ -70,8 +70,13 @@ impl MemoryWalk {
             (false, None) => return,
         };
         let step = next.address.abs_diff(from);
+        // A thread that changes it, as a count of references, waits for nobody. Locks are taken by atomic instructions.
+        let changes = |access: &MemoryAccess| {
+            access.address == from && matches!(access.kind, AccessKind::Store | AccessKind::Update)
+        };
         self.looks += 1;
         match step {
+            0 if changes(next) || ahead[..end].iter().any(changes) => {}
             0 => self.same += 1,
             step if step <= MAX_STEP => {
                 self.steps += 1;
@@ -160,7 +165,6 @@ impl LineUse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sampling::operand::AccessKind;
 
     fn access(instruction: u64, address: u64, size: u32) -> MemoryAccess {
         MemoryAccess { instruction, address, size, kind: AccessKind::Load, rule: RecoveryRule::Direct }
@@ -207,6 +211,15 @@ mod tests {
         assert_eq!((chain.scattered(), far.scattered()), (Some(1.0), Some(1.0)));
         let spin = walked(|at| vec![access(0x400, at, 4)], RecoveryRule::Fused);
         assert_eq!(spin.waiting(), Some(1.0));
+        let count =
+            |kind| walked(|at| vec![MemoryAccess { kind, ..access(0x400, at, 8) }], RecoveryRule::Direct);
+        assert_eq!(
+            [AccessKind::Update, AccessKind::Atomic].map(|kind| count(kind).waiting()),
+            [Some(0.0), Some(1.0)]
+        );
+        let stores =
+            |at| vec![MemoryAccess { kind: AccessKind::Store, ..access(0x404, at, 8) }, access(0x400, at, 8)];
+        assert_eq!(walked(stores, RecoveryRule::Direct).waiting(), Some(0.0), "a count in two instructions");
         // Where no next execution is found, nothing is known.
         assert_eq!(walked(|_| Vec::new(), RecoveryRule::Direct).random(), None);
     }
