@@ -19,7 +19,7 @@ until numa export --to csv --raw spilled.arrows | awk -F, -v mapped=$mapped -v b
     NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
     END {
         pages = $at["task.alloc_local@node0"] + $at["task.alloc_spilled@node0"]
-        exit !($at["task.alloc_mapped@node0"] == mapped && pages > blocks * 1000000)
+        exit !($at["task.alloc_mapped@node0"] == mapped && pages > blocks * 1042000)
     }'
 do sleep 1; done
 "#;
