@@ -10,7 +10,7 @@ const MOST = 0.5;
 const WITHOUT_CPU = 0.2;
 
 const PARTS: Record<string, string> = {
-  computing: "computing", caches: "waiting for memory that fits the caches", memory: "waiting for memory outside of the caches",
+  computing: "computing", caches: "use of memory that fits the caches", memory: "waiting for memory outside of the caches",
   contended: "waiting for lines that other threads use", spinning: "waiting for other threads in loops", kernel: "in the kernel",
 };
 

@@ -10,8 +10,8 @@ const ROWS = 20;
 
 const KINDS: Record<string, string> = {
   lock: "a lock", condition: "a condition", semaphore: "a semaphore", barrier: "a barrier", thread: "the end of a thread",
-  "other-thread": "another thread", file: "a file", pipe: "a pipe", socket: "a socket", terminal: "a terminal", events: "events",
-  timer: "a timer", child: "a child process", signal: "a signal", "page-fault": "a page on disk", stopped: "a signal to go on",
+  "other-thread": "another thread", file: "a file", storage: "storage", pipe: "a pipe", socket: "a socket", connections: "connections", terminal: "a terminal", events: "events",
+  timer: "a timer", child: "a child process", signal: "a signal", "page-fault": "a page on disk", stopped: "SIGCONT",
   kernel: "the kernel",
 };
 
