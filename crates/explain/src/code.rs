@@ -39,6 +39,12 @@ impl CodeName {
         let file = self.file.as_deref().and_then(|file| file.rsplit('/').next());
         file == Some(self.module.as_str())
     }
+
+    /// A function of a script with its line, as in `lookup (app.py:8)`; `None` for other code, and where the line is not known.
+    pub fn in_script(&self) -> Option<String> {
+        let (function, line) = (self.function.as_deref()?, self.line?);
+        self.is_script().then(|| format!("{function} ({}:{line})", self.module))
+    }
 }
 
 /// Finds names for code.

@@ -222,11 +222,9 @@ fn named_by_script(object: &SampledObject, allocation: Option<&ScriptShares>) ->
     const LOOKS: u64 = 3;
     const NEARLY_ALL: f64 = 0.95;
     let first = allocation.filter(|looks| looks.looks >= LOOKS).and_then(|looks| looks.functions.first());
-    match first.filter(|first| first.share >= NEARLY_ALL).map(|first| &first.name) {
-        Some(CodeName { function: Some(function), module, line: Some(line), .. }) => {
-            format!("{function} ({module}:{line}), {}", object.name)
-        }
-        _ => object.name.clone(),
+    match first.filter(|first| first.share >= NEARLY_ALL).and_then(|first| first.name.in_script()) {
+        Some(function) => format!("{function}, {}", object.name),
+        None => object.name.clone(),
     }
 }
 

@@ -123,7 +123,7 @@ impl JavaWatch {
             return;
         }
         for pid in processes.numbers() {
-            if !self.machines.contains_key(&pid) && processes.has_loaded(pid, LIBRARY) {
+            if !self.machines.contains_key(&pid) && processes.has_loaded(pid, |name| name == LIBRARY) {
                 let next_look = now + FIRST_LOOK;
                 let machine = WatchedMachine { since: now, next_look, ..WatchedMachine::default() };
                 self.machines.insert(pid, machine);
@@ -177,7 +177,7 @@ impl JavaWatch {
                 of.longest = of.longest.max(took);
                 let shortest = *of.shortest.insert(of.shortest.map_or(took, |shortest| shortest.min(took)));
                 let is_locked =
-                    dump.is_ok_and(|text| of.waits.note(&dump::threads(&text), &host_numbers(process)));
+                    dump.is_ok_and(|text| of.waits.note(&dump::threads(&text), &numbers_here(process)));
                 // Where no thread waits for a lock, one may do so later.
                 let part = if is_locked { DUMP_PART } else { 1 };
                 let is_free = of.waits.dumps < FIRST_DUMPS && shortest < SHORT_DUMP;
@@ -268,13 +268,7 @@ fn start(to: &Sender<Answer>, process: u32, work: impl FnOnce() -> Told + Send +
     thread.is_ok()
 }
 
-/// The numbers of threads here by their numbers in the process's PID namespace; empty where they are the same.
-fn host_numbers(process: u32) -> HashMap<u32, u32> {
-    let root = SysRoot::host();
-    let dir = TaskDir::of(&root, process);
-    if dir.status().ok().and_then(|status| status.inner_number()).is_none_or(|inner| inner == process) {
-        return HashMap::new();
-    }
-    let threads = dir.threads().unwrap_or_default().into_iter();
-    threads.filter_map(|tid| Some((dir.thread(tid).status().ok()?.inner_number()?, tid))).collect()
+/// The numbers of threads here by the numbers in their process.
+fn numbers_here(process: u32) -> HashMap<u32, u32> {
+    TaskDir::of(&SysRoot::host(), process).threads_by_inner_number()
 }

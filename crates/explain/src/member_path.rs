@@ -5,8 +5,8 @@ pub mod pointee;
 
 use crate::debug_file;
 use addr2line::gimli::{
-    self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, Operation, RunTimeEndian, SectionId,
-    Unit, UnitOffset,
+    self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, Expression, Operation,
+    RunTimeEndian, SectionId, Unit, UnitOffset,
 };
 use numakit_sys::file::open_to_read;
 use object::{Object, ObjectSection, ReadCache, ReadRef};
@@ -133,13 +133,18 @@ impl<'a> Types<'a, '_> {
             return None;
         }
         let location = entry.attr_value(gimli::DW_AT_location)?.exprloc_value()?;
-        let mut operations = location.operations(self.unit.encoding());
-        let address = match operations.next().ok()?? {
-            Operation::Address { address } => address,
-            Operation::AddressIndex { index } => self.dwarf.address(self.unit, index).ok()?,
-            _ => return None,
-        };
-        operations.next().ok()?.is_none().then_some(address)
+        match self.only_operation(location)? {
+            Operation::Address { address } => Some(address),
+            Operation::AddressIndex { index } => self.dwarf.address(self.unit, index).ok(),
+            _ => None,
+        }
+    }
+
+    /// The operation of an expression that has one.
+    fn only_operation(&self, expression: Expression<Slice<'a>>) -> Option<Operation<Slice<'a>>> {
+        let mut operations = expression.operations(self.unit.encoding());
+        let first = operations.next().ok()??;
+        operations.next().ok()?.is_none().then_some(first)
     }
 
     /// The member of a variable.

@@ -373,9 +373,9 @@ impl Processes {
         self.maps.contains_key(&pid)
     }
 
-    /// Whether a process has loaded a program or library of this name.
-    pub(crate) fn has_loaded(&self, pid: u32, name: &str) -> bool {
-        self.code.get(&pid).is_some_and(|pieces| pieces.iter().any(|piece| piece.module == name))
+    /// Whether a process has loaded a program or library with such a name.
+    pub(crate) fn has_loaded(&self, pid: u32, is_it: impl Fn(&str) -> bool) -> bool {
+        self.code.get(&pid).is_some_and(|pieces| pieces.iter().any(|piece| is_it(&piece.module)))
     }
 
     /// The file of an address that has no name, of those that were asked for: `Some(None)` is code that was compiled meanwhile.
@@ -425,7 +425,6 @@ fn root_of(pid: u32) -> PathBuf {
     PathBuf::from(if is_other { inside } else { "/".to_owned() })
 }
 
-/// The last part of a path; what the kernel calls memory that has none.
 /// Tells the objects of a process what it has mapped.
 fn update(objects: &mut ProcessObjects, process: &ObservedProcess) {
     if process.is_go() {
@@ -434,6 +433,7 @@ fn update(objects: &mut ProcessObjects, process: &ObservedProcess) {
     objects.update(process.mappings(), process.refreshed());
 }
 
+/// The last part of a path; what the kernel calls memory that has none.
 fn module(mapping: &ProcessMapping) -> String {
     match mapping.name.rsplit('/').next() {
         Some(name) if !name.is_empty() => name.to_owned(),

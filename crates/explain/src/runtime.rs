@@ -56,12 +56,10 @@ impl MallocLibrary {
 }
 
 /// Names of libraries and programs start with this.
-const LIBRARIES: [(&str, ProgramRuntime); 11] = [
+const LIBRARIES: [(&str, ProgramRuntime); 9] = [
     ("libjvm.", ProgramRuntime::Java),
     ("libpython", ProgramRuntime::Python),
     ("python", ProgramRuntime::Python),
-    ("node", ProgramRuntime::Node),
-    ("libnode.", ProgramRuntime::Node),
     ("libmpi", ProgramRuntime::Mpi),
     ("libpmi", ProgramRuntime::Mpi),
     ("libgomp.", ProgramRuntime::OpenMp),
@@ -82,6 +80,9 @@ impl ProgramRuntime {
     /// By the names of the files that a program has loaded. Go's library is a part of each program, which tells nothing.
     pub fn of<'a>(files: impl Iterator<Item = &'a str> + Clone) -> Self {
         let has = |start: &str| files.clone().any(|file| file.starts_with(start));
+        if files.clone().any(is_node) {
+            return Self::Node;
+        }
         LIBRARIES.iter().find(|(start, _)| has(start)).map_or(Self::Threads, |(_, runtime)| *runtime)
     }
 
@@ -95,6 +96,11 @@ impl ProgramRuntime {
             _ => None,
         }
     }
+}
+
+/// Whether this is the name of the program of Node.js, or of its library.
+pub fn is_node(name: &str) -> bool {
+    ["node", "nodejs"].contains(&name) || name.starts_with("libnode.")
 }
 
 /// A runtime that compiles code while it runs.
@@ -201,6 +207,7 @@ mod tests {
         assert_eq!(of(&["app", "libmpi.so.40", "libgomp.so.1"]), ProgramRuntime::Mpi);
         assert_eq!(of(&["app"]), ProgramRuntime::Threads);
         assert_eq!(of(&["node", "libc.so.6"]), ProgramRuntime::Node);
+        assert_eq!(of(&["node_exporter", "libc.so.6"]), ProgramRuntime::Threads, "another program");
         let malloc = |files: &[&'static str]| MallocLibrary::of(files.iter().copied());
         assert_eq!(malloc(&["app", "libjemalloc.so.2", "libc.so.6"]), MallocLibrary::Jemalloc);
         assert_eq!(malloc(&["app", "libc.so.6"]), MallocLibrary::C);

@@ -167,12 +167,7 @@ fn evident(says: String, cost: FindingCost, remedy: FindingRemedy, seen: (&str, 
 
 /// The innermost functions of a chain, with how they were called.
 fn functions(chain: &[CodeName]) -> String {
-    let name = |code: &CodeName| match (&code.function, code.line) {
-        (Some(function), Some(line)) if code.is_script() => {
-            Some(format!("{function} ({}:{line})", code.module))
-        }
-        (function, _) => function.clone(),
-    };
+    let name = |code: &CodeName| code.in_script().or_else(|| code.function.clone());
     let names: Vec<String> = chain.iter().filter_map(name).take(FUNCTIONS).collect();
     match (names.as_slice(), chain.first()) {
         ([], Some(code)) => code.to_string(),

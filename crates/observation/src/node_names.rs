@@ -1,5 +1,6 @@
 //! Names of JavaScript functions, which Node.js writes only if it is asked at its start.
 
+use numakit_explain::runtime::is_node;
 use numakit_launch::Program;
 use std::ffi::{OsStr, OsString};
 
@@ -8,15 +9,13 @@ const VARIABLE: &str = "NODE_OPTIONS";
 const OPTION: &str = "--perf-basic-prof";
 /// What makes Node.js write names; one of these in its command is the user's wish.
 const ASKED: [&str; 2] = ["--perf-basic-prof", "--perf_basic_prof"];
-/// The names of the program.
-const PROGRAMS: [&str; 2] = ["node", "nodejs"];
 
 /// The variable with which a command writes `/tmp/perf-PID.map`; `None` if it is another program, or writes it already.
 pub(crate) fn variable(words: &[OsString]) -> Option<(OsString, OsString)> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let program = Program::find(words.first()?, &path).ok()?.code;
     let program = program.canonicalize().ok()?;
-    let is_node = PROGRAMS.iter().any(|name| program.file_name() == Some(OsStr::new(name)));
+    let is_node = program.file_name().and_then(OsStr::to_str).is_some_and(is_node);
     let set = std::env::var_os(VARIABLE);
     if is_node { options(words, set.as_deref()) } else { None }.map(|options| (VARIABLE.into(), options))
 }

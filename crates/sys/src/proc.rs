@@ -21,6 +21,7 @@ pub use stat::{Counts, TaskStat};
 pub use status::TaskStatus;
 
 use crate::{ReadError, RootFile, SysRoot};
+use std::collections::HashMap;
 
 /// The directory of all processes.
 const FOLDER: &str = "/proc";
@@ -101,6 +102,16 @@ impl<'a> TaskDir<'a> {
         let mut threads = numbers_in(self.root, &self.path("task"))?;
         threads.sort_by_key(|tid| (Some(*tid) != self.pid, *tid));
         Ok(threads)
+    }
+
+    /// Its threads by the numbers that it knows them by, which are others in a PID namespace.
+    pub fn threads_by_inner_number(&self) -> HashMap<u32, u32> {
+        let inner = |dir: &Self| dir.status().ok().filter(TaskStatus::is_in_namespace)?.inner_number();
+        // Outside of namespaces, no thread needs a look.
+        let is_inside = inner(self).is_some();
+        let number = |tid: u32| if is_inside { inner(&self.thread(tid)) } else { Some(tid) };
+        let threads = self.threads().unwrap_or_default();
+        threads.into_iter().filter_map(|tid| Some((number(tid)?, tid))).collect()
     }
 
     /// The threads of the process. If it has only one, the list is not read; empty if the process has ended.

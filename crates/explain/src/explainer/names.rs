@@ -2,14 +2,11 @@
 
 use super::Explainer;
 use crate::processes::{Processes, map_paths};
-use crate::runtime::{NamelessCode, NamesReport, NamesSource, RuntimeNames, RuntimeProgram};
+use crate::runtime::{self, NamelessCode, NamesReport, NamesSource, RuntimeNames, RuntimeProgram};
 use numakit_sys::file::remove_own;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
-
-/// The names of the program of Node.js.
-const NODE: [&str; 2] = ["node", "nodejs"];
 
 impl Explainer {
     /// Takes the names that runtimes tell; asks those that run for the last time if this is the `complete` answer.
@@ -51,10 +48,10 @@ impl Explainer {
         let numbers = processes.numbers().into_iter();
         let of_node: Vec<RuntimeNames> = numbers.filter(|pid| is_node(processes, *pid)).map(node).collect();
         let mut runtimes: Vec<RuntimeNames> = java.names().chain(of_node).collect();
-        for runtime in &mut runtimes {
-            runtime.nameless = of_process.get(&runtime.process).copied().unwrap_or(0);
-            if !matches!(runtime.source, NamesSource::Asked { .. }) && processes.has_names(runtime.process) {
-                runtime.source = NamesSource::Map;
+        for names in &mut runtimes {
+            names.nameless = of_process.get(&names.process).copied().unwrap_or(0);
+            if !matches!(names.source, NamesSource::Asked { .. }) && processes.has_names(names.process) {
+                names.source = NamesSource::Map;
             }
         }
         if complete && self.writes_maps {
@@ -84,7 +81,7 @@ impl Explainer {
 }
 
 fn is_node(processes: &Processes, pid: u32) -> bool {
-    NODE.iter().any(|name| processes.has_loaded(pid, name))
+    processes.has_loaded(pid, runtime::is_node)
 }
 
 /// A path as its process sees it, without `/proc/PID/root`.

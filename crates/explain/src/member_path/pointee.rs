@@ -4,7 +4,7 @@
 use super::layout::VariableLayout;
 use super::{Entry, MAX_DEPTH, Types, unit_offset, with_debug};
 use crate::debug_file;
-use addr2line::gimli::{self, Expression, Operation, UnitOffset};
+use addr2line::gimli::{self, Operation, UnitOffset};
 use numakit_sampling::result_flow::ResultPlace;
 use numakit_sys::file::open_to_read;
 use object::{Object, ObjectSegment, ReadCache, ReadRef};
@@ -136,7 +136,7 @@ fn function<'a>(types: &Types<'a, '_>, entry: &Entry<'a>, depth: isize) -> gimli
         ranges.push(range);
     }
     let base = entry.attr_value(gimli::DW_AT_frame_base).and_then(|value| value.exprloc_value());
-    let base = match base.and_then(|base| only(types, base)) {
+    let base = match base.and_then(|base| types.only_operation(base)) {
         // Behind the return address and the frame pointer of the caller.
         Some(Operation::CallFrameCFA) => Some(16),
         Some(Operation::Register { register }) if register == FRAME_POINTER => Some(0),
@@ -145,21 +145,11 @@ fn function<'a>(types: &Types<'a, '_>, entry: &Entry<'a>, depth: isize) -> gimli
     Ok(Around { depth, ranges, base })
 }
 
-/// The operation of an expression that has one.
-fn only<'a>(
-    types: &Types<'a, '_>,
-    expression: Expression<super::Slice<'a>>,
-) -> Option<Operation<super::Slice<'a>>> {
-    let mut operations = expression.operations(types.unit.encoding());
-    let first = operations.next().ok()??;
-    operations.next().ok()?.is_none().then_some(first)
-}
-
 /// Whether a variable has the result of a call.
 fn has<'a>(types: &Types<'a, '_>, entry: &Entry<'a>, call: &CallResult, function: Option<&Around>) -> bool {
     let Some(location) = entry.attr_value(gimli::DW_AT_location) else { return false };
     if let Some(expression) = location.exprloc_value() {
-        let operation = only(types, expression);
+        let operation = types.only_operation(expression);
         return call.places.iter().any(|place| match (place, &operation) {
             (ResultPlace::Memory { address }, Some(Operation::Address { address: at })) => address == at,
             (ResultPlace::Frame { offset, at }, Some(Operation::FrameOffset { offset: own })) => {
@@ -179,7 +169,7 @@ fn has_in_list<'a>(
 ) -> Option<bool> {
     let mut list = types.dwarf.attr_locations(types.unit, location).ok()??;
     while let Some(part) = list.next().ok()? {
-        let Some(Operation::Register { register }) = only(types, part.data) else { continue };
+        let Some(Operation::Register { register }) = types.only_operation(part.data) else { continue };
         let is_it = |place: &ResultPlace| match *place {
             ResultPlace::Register { number, at } => number == register.0 && contains(&part.range, at),
             ResultPlace::Frame { .. } | ResultPlace::Memory { .. } => false,

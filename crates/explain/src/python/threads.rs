@@ -58,23 +58,9 @@ impl KnownThreads {
             return;
         }
         self.listed = now;
-        let here = by_inner_number(&SysRoot::host(), pid);
+        let here = TaskDir::of(&SysRoot::host(), pid).threads_by_inner_number();
         self.states = matched(&reader.threads(memory), &here);
     }
-}
-
-/// The threads of this process by the numbers that it knows them by, which are others in a PID namespace.
-fn by_inner_number(root: &SysRoot, pid: u32) -> HashMap<u32, u32> {
-    let process = TaskDir::of(root, pid);
-    let inner = |dir: &TaskDir<'_>| {
-        let status = dir.status().ok()?;
-        let numbers = status.field("NSpid")?.split_ascii_whitespace().skip(1);
-        numbers.last()?.parse::<u32>().ok()
-    };
-    let is_inside = inner(&process).is_some();
-    let number = |tid: u32| if is_inside { inner(&process.thread(tid)) } else { Some(tid) };
-    let threads = process.threads().unwrap_or_default();
-    threads.into_iter().filter_map(|tid| Some((number(tid)?, tid))).collect()
 }
 
 fn matched(threads: &[PythonThread], here: &HashMap<u32, u32>) -> HashMap<u32, (u64, u32)> {

@@ -191,7 +191,7 @@ impl WaitWatch {
             }
             WaitTarget::Futex { address, .. } => {
                 let known = locks.get(&(wait.process, address));
-                // A lock is told from others by its address; of what else has no name, the code says more.
+                // The address distinguishes a lock from others; of what else has no name, the code says more.
                 let name = match (known, kind) {
                     (Some(LockName { name, is_vague }), _) if !is_vague || kind == WaitKind::Lock => {
                         Some(name.clone())

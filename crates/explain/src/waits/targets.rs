@@ -127,14 +127,7 @@ impl CallContext<'_> {
         if process.thread(number).exists() {
             return Some(number);
         }
-        let inner = |dir: &TaskDir<'_>| {
-            let status = dir.status().ok()?;
-            let numbers = status.field("NSpid")?.split_ascii_whitespace().skip(1);
-            numbers.last()?.parse::<u32>().ok()
-        };
-        inner(&process)?;
-        let threads = process.threads().ok()?;
-        threads.into_iter().find(|tid| inner(&process.thread(*tid)) == Some(number))
+        process.threads_by_inner_number().get(&number).copied()
     }
 
     fn descriptor(&mut self, descriptor: u64) -> FoundWait {

@@ -73,6 +73,8 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
         command: Some(format!("{before} {}", e.command)),
         expect: Some(expect),
     };
+    let by_program =
+        "Align it to 2 MiB and ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)";
     let by_malloc = "Ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)";
     match (e.object.kind, e.facts.runtime, e.facts.malloc) {
         (ObjectKind::SharedMemory, ..) => remedy(
@@ -103,16 +105,12 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
             if matches!(e.facts.huge_page_setting, Some(Setting::Advised | Setting::Never)) =>
         {
             remedy(
-                "Align it to 2 MiB and ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)",
+                by_program,
                 "echo always >/sys/kernel/mm/transparent_hugepage/enabled &&",
                 "gives huge pages to the new memory of all programs, as root, until the file says what it said before",
             )
         }
-        _ => HugePagesRemedy {
-            change: "Align it to 2 MiB and ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)".to_owned(),
-            command: None,
-            expect: None,
-        },
+        _ => HugePagesRemedy { change: by_program.to_owned(), command: None, expect: None },
     }
 }
 

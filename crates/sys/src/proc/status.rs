@@ -30,14 +30,27 @@ impl TaskStatus {
 
     /// Whether it has a capability, by its number.
     pub fn is_capable(&self, capability: u32) -> bool {
-        let set = self.field("CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        set.is_some_and(|set| set >> capability & 1 == 1)
+        self.has_bit("CapEff", capability)
     }
 
     /// Whether it handles a signal, by its number.
     pub fn catches(&self, signal: i32) -> bool {
-        let set = self.field("SigCgt").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        set.is_some_and(|set| (1..=64).contains(&signal) && set >> (signal - 1) & 1 == 1)
+        // The lowest bit is that of signal 1.
+        u32::try_from(signal)
+            .ok()
+            .and_then(|signal| signal.checked_sub(1))
+            .is_some_and(|bit| self.has_bit("SigCgt", bit))
+    }
+
+    /// Whether a field that is a set has a bit.
+    fn has_bit(&self, field: &str, bit: u32) -> bool {
+        let set = self.field(field).and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        set.and_then(|set| set.checked_shr(bit)).is_some_and(|set| set & 1 == 1)
+    }
+
+    /// Whether it has another number in a PID namespace of its own.
+    pub fn is_in_namespace(&self) -> bool {
+        self.field("NSpid").is_some_and(|numbers| numbers.split_ascii_whitespace().count() > 1)
     }
 
     /// Its number in its own PID namespace.
@@ -82,7 +95,7 @@ mod tests {
         assert_eq!((status.users(), status.user()), (vec![1000, 0, 7, 8], Some(0)));
         assert!(status.is_capable(19) && !status.is_capable(18));
         assert!(status.catches(3) && !status.catches(2) && !status.catches(0) && !status.catches(99));
-        assert_eq!(status.inner_number(), Some(7));
+        assert!(status.inner_number() == Some(7) && status.is_in_namespace());
         assert_eq!(
             (status.bytes("VmRSS"), status.bytes("VmSize"), status.bytes("Name")),
             (Some(12288), None, None)

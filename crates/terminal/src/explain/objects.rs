@@ -65,7 +65,7 @@ pub fn activity(judged: &JudgedReport) -> String {
     let activity = judged.activity();
     let sentence = activity::sentence(&activity);
     if let Some(why) = judged.too_few_samples() {
-        // What only waits is told first: a program that sleeps has no samples.
+        // What it waits for stands first: a program that sleeps has no samples.
         return match activity.is_busy {
             true => format!("{why}.\n"),
             false => format!("{}.\n{why}.\n", capital(&sentence)),

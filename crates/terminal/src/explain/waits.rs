@@ -109,10 +109,9 @@ fn place(row: &WaitTime) -> String {
 
 /// The innermost functions of a chain.
 fn chain(chain: &[CodeName], functions: usize) -> String {
-    let name = |code: &CodeName| match (super::function(code), code.line) {
-        (Some(function), Some(line)) if code.is_script() => format!("{function} ({}:{line})", code.module),
-        (Some(function), _) => function,
-        (None, _) => format!("[{}]", code.module),
+    let name = |code: &CodeName| {
+        let function = code.in_script().or_else(|| super::function(code));
+        function.unwrap_or_else(|| format!("[{}]", code.module))
     };
     let mut names: Vec<String> = chain.iter().map(name).collect();
     // Code without names may be many functions.
