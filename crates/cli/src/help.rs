@@ -1,7 +1,8 @@
 //! The help and the man page of `numa`, with its verbs by group.
 
-use crate::{Group, VERBS};
+use crate::{Examples, Group, VERBS};
 use clap::Command;
+use clap::builder::StyledStr;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::fmt::Write;
@@ -26,22 +27,50 @@ pub fn verbs(numa: &Command, group: Group) -> Vec<(&'static str, String)> {
     verbs.map(|verb| (verb.name, about(verb.name).unwrap_or_default())).collect()
 }
 
-/// The template of the help, with verbs by group: clap has one heading for all subcommands.
+/// The template of the help, with the verbs that most users need: clap has one heading for all subcommands.
 pub fn template(numa: &Command) -> String {
+    let heading = numa.get_styles().get_header();
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n       numa CMD [ARGS]\n{}\n{heading}Global options:{heading:#}\n{{options}}\n\n\
+         'numa help VERB' describes a verb, 'numa help more' lists the other ones.",
+        listed(numa, &[Group::Front])
+    )
+}
+
+/// The verbs of groups, by group.
+pub fn listed(numa: &Command, groups: &[Group]) -> String {
     let (heading, literal) = (numa.get_styles().get_header(), numa.get_styles().get_literal());
-    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
-    for group in Group::LISTED {
+    let mut text = String::new();
+    for group in groups {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n{heading}{}:{heading:#}", group.heading());
-        for (name, about) in verbs(numa, group) {
-            let _ = writeln!(text, "  {literal}{name:<11}{literal:#} {about}");
+        for (name, about) in verbs(numa, *group) {
+            let _ = writeln!(text, "  {literal}{name:<13}{literal:#} {about}");
         }
     }
-    let _ = write!(
-        text,
-        "\n{heading}Global options:{heading:#}\n{{options}}\n\n'numa VERB --help' describes a verb."
-    );
     text
+}
+
+/// The definition of a verb whose help begins with its first line and two examples; what else there is to say of it follows.
+pub fn with_examples(verb: Command, examples: &Examples) -> Command {
+    let heading = verb.get_styles().get_header();
+    let text = |text: Option<&StyledStr>| text.map(ToString::to_string).unwrap_or_default();
+    let (about, long) = (text(verb.get_about()), text(verb.get_long_about()));
+    let mut template = format!("{about}\n\n{heading}Examples:{heading:#}\n");
+    let width = examples.iter().map(|(line, _)| line.len()).max().unwrap_or(0);
+    for (line, purpose) in examples {
+        // Writing to a string cannot fail.
+        let _ = writeln!(template, "  {line:<width$}  {purpose}");
+    }
+    template.push_str("\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}");
+    let rest = long.strip_prefix(&about).unwrap_or(&long).trim_start().to_owned();
+    let verb = verb.help_template(template);
+    if rest.is_empty() { verb } else { verb.before_long_help(rest) }
+}
+
+/// The help of a verb.
+pub fn of_verb(numa: &mut Command, name: &str) -> StyledStr {
+    numa.find_subcommand_mut(name).map(Command::render_long_help).unwrap_or_default()
 }
 
 /// Renders a man page as [`Man::render`] does, but with the verbs of `numa` by group.

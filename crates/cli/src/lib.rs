@@ -11,6 +11,7 @@ mod formulas;
 mod global;
 pub mod help;
 pub mod manual;
+mod mistakes;
 mod numaplace;
 mod numascope;
 mod observe;
@@ -24,6 +25,7 @@ mod projection;
 mod registry;
 mod to_file;
 pub mod verbs;
+mod words;
 
 pub use global::GlobalArgs;
 
@@ -37,6 +39,8 @@ use std::process::ExitCode;
 /// A group of verbs. Help, man page and guide list the verbs by group, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
+    /// What most users need. The first help lists only these.
+    Front,
     /// The machine and its processes, now.
     See,
     /// Recordings: writing, reading and converting them.
@@ -50,12 +54,13 @@ pub enum Group {
 }
 
 impl Group {
-    /// The groups that help lists.
-    pub const LISTED: [Self; 4] = [Self::See, Self::Record, Self::Place, Self::Setup];
+    /// The groups that 'numa help more' and the man page list.
+    pub const LISTED: [Self; 5] = [Self::Front, Self::See, Self::Record, Self::Place, Self::Setup];
 
     /// The heading of the group.
     pub fn heading(self) -> &'static str {
         match self {
+            Self::Front => "Verbs",
             Self::See => "See what the machine does",
             Self::Record => "Record and analyse",
             Self::Place => "Place programs",
@@ -71,6 +76,8 @@ pub struct Verb {
     pub name: &'static str,
     /// Its group.
     pub group: Group,
+    /// The first lines of its help.
+    pub examples: &'static Examples,
     define: fn(Command) -> Command,
     run: fn(&ArgMatches, &GlobalArgs) -> anyhow::Result<ExitCode>,
 }
@@ -78,9 +85,13 @@ pub struct Verb {
 impl Verb {
     /// The definition.
     fn command(&self) -> Command {
-        (self.define)(Command::new(self.name)).hide(self.group == Group::Hidden)
+        let defined = (self.define)(Command::new(self.name)).hide(self.group == Group::Hidden);
+        help::with_examples(defined, self.examples)
     }
 }
+
+/// Two command lines, and what each is for.
+pub type Examples = [(&'static str, &'static str); 2];
 
 /// The name of a verb: that of its file, unless it has another one.
 macro_rules! shown_name {
@@ -98,6 +109,7 @@ macro_rules! verbs {
         pub const VERBS: &[Verb] = &[$($(Verb {
             name: shown_name!($name $($shown)?),
             group: Group::$Group,
+            examples: &verbs::$name::$Verb::EXAMPLES,
             define: verbs::$name::$Verb::augment_args,
             run: |matches, global| verbs::$name::$Verb::from_arg_matches(matches)?.run(global),
         }),*),*];
@@ -105,11 +117,13 @@ macro_rules! verbs {
 }
 
 verbs! {
-    See: topo::TopoArgs, bench::BenchArgs, top::TopArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, file::FileArgs, explain::ExplainArgs,
+    Front: explain::ExplainArgs, run::RunArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, report::ReportArgs, topo::TopoArgs,
+        bench::BenchArgs, doctor::DoctorArgs;
+    See: stat::StatArgs, live::LiveArgs, tasks::TasksArgs, file::FileArgs,
         alloc_stats::AllocStatsArgs as "alloc-stats", alloc_profile::AllocProfileArgs as "alloc-profile", list::ListArgs;
-    Record: record::RecordArgs, ctl::CtlArgs, report::ReportArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
-    Place: run::RunArgs, ps::PsArgs, plan::PlanArgs;
-    Setup: doctor::DoctorArgs, capture::CaptureArgs, man::Man, completions::Completions;
+    Record: ctl::CtlArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
+    Place: ps::PsArgs;
+    Setup: help::HelpArgs, capture::CaptureArgs, man::Man, completions::Completions;
     Hidden: mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";
 }
 
@@ -133,8 +147,8 @@ pub fn programs() -> Vec<Command> {
 fn definition(with: impl Fn(&Verb) -> bool) -> Command {
     let numa = Command::new("numa")
         .version(env!("CARGO_PKG_VERSION"))
-        .arg_required_else_help(true)
         .subcommand_required(true)
+        .disable_help_subcommand(true)
         .subcommand_value_name("VERB")
         .disable_help_flag(true)
         .disable_version_flag(true)
@@ -146,19 +160,20 @@ fn definition(with: impl Fn(&Verb) -> bool) -> Command {
 /// Runs a command line; its first word is the name of the program. An error means an invalid request
 /// or environment (exit code 2); otherwise the verb determines the exit code.
 pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
+    let words = words::with_verb(words);
     // Defining all verbs takes longer than most of the work of `numa run`.
     let named = words.get(1).filter(|word| VERBS.iter().any(|verb| *word == verb.name));
     let definition = named.map_or_else(command, |name| definition(|verb| name == verb.name));
-    let matches = match definition.try_get_matches_from(words) {
+    let matches = match definition.try_get_matches_from(&words) {
         Ok(matches) => matches,
-        Err(other) => return answer(other),
+        Err(other) => return answer(mistakes::with_advice(other, &words)),
     };
     let global = GlobalArgs::from_arg_matches(&matches)?;
     stdio::let_styles_pass(global.color());
     let (name, matches) = matches.subcommand().unwrap_or(("", &matches));
     match VERBS.iter().find(|verb| verb.name == name) {
         Some(verb) => (verb.run)(matches, &global),
-        None => anyhow::bail!("there is no verb '{name}'; 'numa --help' lists the verbs"),
+        None => anyhow::bail!("there is no verb '{name}'; 'numa help more' lists the verbs"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `numa alloc-profile`.
 
-use crate::GlobalArgs;
 use crate::to_file::{self, Existing};
+use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
@@ -64,7 +64,7 @@ pub struct AllocProfileArgs {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// The command to run, with its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -87,6 +87,12 @@ fn every(text: &str) -> Result<u64, String> {
 }
 
 impl AllocProfileArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa alloc-profile ./app", "what it allocates, with each allocator"),
+        ("numa alloc-profile --profile none,numa ./app", "with its own and with ours"),
+    ];
+
     /// Runs the program, and prints what was counted.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("programs run on this machine only")?;

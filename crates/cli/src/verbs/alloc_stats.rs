@@ -1,6 +1,6 @@
 //! `numa alloc-stats`.
 
-use crate::{GlobalArgs, observe};
+use crate::{Examples, GlobalArgs, observe};
 use clap::Args;
 use numakit_processes::{AllocatorError, AllocatorReader};
 use numakit_sys::clock::{self, Alarm};
@@ -41,6 +41,12 @@ pub struct AllocStatsArgs {
 }
 
 impl AllocStatsArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa alloc-stats 4711", "memory of its allocator by node"),
+        ("numa alloc-stats -i 1s 4711", "the same every second"),
+    ];
+
     /// Reads and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("the counts are in the memory of a process of this machine")?;

@@ -1,6 +1,6 @@
 //! `numa alloc-work`.
 
-use crate::GlobalArgs;
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_bench::WorkRequest;
@@ -18,6 +18,12 @@ pub struct AllocWorkArgs {
 }
 
 impl AllocWorkArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa alloc-work REQUEST", "does what a line of JSON asks for"),
+        ("numa bench alloc", "starts numa alloc-work with each allocator"),
+    ];
+
     /// Does it and prints what was done.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("it uses the allocator of this process")?;

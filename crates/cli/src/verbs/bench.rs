@@ -6,7 +6,7 @@ mod overhead;
 mod show;
 mod weights;
 
-use crate::{GlobalArgs, observe};
+use crate::{Examples, GlobalArgs, observe};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
@@ -102,6 +102,12 @@ fn numbers(
 }
 
 impl BenchArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa bench", "latency and bandwidth between nodes"),
+        ("numa bench all --runs 5 --json > before.json", "everything, kept for a comparison"),
+    ];
+
     /// Measures and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         match self.task {

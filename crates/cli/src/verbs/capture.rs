@@ -1,7 +1,7 @@
 //! `numa capture`.
 
-use crate::GlobalArgs;
 use crate::to_file::{self, Existing, is_standard_output, no_terminal};
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::{Probe, Scene};
@@ -27,6 +27,12 @@ pub struct CaptureArgs {
 }
 
 impl CaptureArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa capture", "writes this machine to a file"),
+        ("numa topo --sysroot capture.tar.zst", "reads such a file"),
+    ];
+
     /// Copies the files and lists them.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;

@@ -1,6 +1,6 @@
 //! `numa completions`.
 
-use crate::{GlobalArgs, completion};
+use crate::{Examples, GlobalArgs, completion};
 use clap::Args;
 use clap_complete::Shell;
 use numakit_sys::stdio::print;
@@ -25,6 +25,12 @@ pub struct Completions {
 }
 
 impl Completions {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa completions bash > ~/.local/share/bash-completion/completions/numa", "for bash"),
+        ("numa completions fish > ~/.config/fish/completions/numa.fish", "for fish"),
+    ];
+
     /// Prints the script.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("completions are part of this program")?;

@@ -1,6 +1,6 @@
 //! `numa ctl`.
 
-use crate::GlobalArgs;
+use crate::{Examples, GlobalArgs};
 use clap::Args;
 use numakit_observation::{ControlCommand, client};
 use numakit_sys::stdio::print;
@@ -27,6 +27,12 @@ fn orders_help() -> String {
 }
 
 impl CtlArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa ctl status", "what the running recorder does"),
+        ("numa ctl label 'second phase'", "a label in the recording"),
+    ];
+
     /// Sends the command and prints the answer.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("commands go to a numa that runs on this machine")?;

@@ -1,6 +1,6 @@
 //! `numa doctor`.
 
-use crate::GlobalArgs;
+use crate::{Examples, GlobalArgs};
 use crate::{calibrations, files, peaks};
 use anyhow::Context;
 use clap::Args;
@@ -43,6 +43,12 @@ pub struct DoctorArgs {
 }
 
 impl DoctorArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa doctor", "what can be measured here, and how to get the rest"),
+        ("numa doctor --json", "the same for programs"),
+    ];
+
     /// Checks and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;

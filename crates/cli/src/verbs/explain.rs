@@ -1,12 +1,12 @@
 //! `numa explain`.
 
-use crate::GlobalArgs;
 use crate::choose::ProcessArgs;
 use crate::flame_files;
 use crate::observe;
 use crate::peaks;
 use crate::projection;
 use crate::to_file::{self, Existing};
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -115,7 +115,7 @@ pub struct ExplainArgs {
     #[arg(long)]
     hint_faults: bool,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD", group = "observed")]
+    #[arg(trailing_var_arg = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
@@ -143,6 +143,12 @@ const SAVE: Duration = Duration::from_secs(2);
 const SAVE_SHARE: u32 = 20;
 
 impl ExplainArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa explain ./app", "runs it and says what costs, and what to do"),
+        ("numa explain --pid 4711 --for 10s", "the same of a running program and all that it starts"),
+    ];
+
     /// Observes, and prints the explanation.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         if let [before, after] = self.results.as_slice() {

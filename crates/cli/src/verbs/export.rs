@@ -1,10 +1,10 @@
 //! `numa export`.
 
-use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use crate::peaks;
 use crate::to_file::{self, Existing, is_standard_output, no_terminal};
+use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -46,6 +46,12 @@ fn formats() -> impl TypedValueParser<Value = &'static ExportFormat> {
 }
 
 impl ExportArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa export numa-1.arrows --to csv", "comma-separated values"),
+        ("numa export numa-1.arrows --to perfetto -o trace.pftrace", "for ui.perfetto.dev"),
+    ];
+
     /// Converts the recording.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;

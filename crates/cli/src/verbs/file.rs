@@ -1,11 +1,11 @@
 //! `numa file`.
 
-use crate::GlobalArgs;
 use crate::by_use::{self, SampledUse};
 use crate::choose::ProcessArgs;
 use crate::files::Found;
 use crate::to_file::{self, Existing};
 use crate::verbs::explain::method;
+use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args, ValueEnum};
 use numakit_observation::interval;
@@ -113,6 +113,12 @@ enum Action {
 }
 
 impl FileArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa file show /data/model.gguf", "on which nodes its page cache is"),
+        ("numa file spread /data/model.gguf", "spreads it over all nodes"),
+    ];
+
     /// Does it and prints what is there.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("the page cache is that of this machine")?;

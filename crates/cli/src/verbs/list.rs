@@ -1,7 +1,7 @@
 //! `numa list`.
 
-use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::select::where_to_look;
@@ -39,6 +39,10 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples =
+        [("numa list", "all that can be measured here"), ("numa list 'node.*'", "the events of one sensor")];
+
     /// Prints the list.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         if let Some(pattern) = &self.pattern {

@@ -1,10 +1,10 @@
 //! `numa live`.
 
-use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::observe::{self, ObserveArgs};
 use crate::page::{self, ServeArgs};
 use crate::peaks;
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_observation::Folder;
@@ -39,7 +39,7 @@ pub struct LiveArgs {
     #[command(flatten)]
     observe: ObserveArgs,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD", group = "observed")]
+    #[arg(trailing_var_arg = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
@@ -47,6 +47,12 @@ pub struct LiveArgs {
 const STATUS_PERIOD: Duration = Duration::from_millis(250);
 
 impl LiveArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa live", "opens the page of this machine"),
+        ("numa live --no-open ./app", "prints its address, while ./app runs"),
+    ];
+
     /// Serves the page.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let formulas = Arc::new(self.formulas.load()?);

@@ -1,6 +1,6 @@
 //! `numa man`.
 
-use crate::{GlobalArgs, manual, programs};
+use crate::{Examples, GlobalArgs, manual, programs};
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_sys::stdio::print;
@@ -26,6 +26,12 @@ pub struct Man {
 }
 
 impl Man {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa man run", "the page of numa run"),
+        ("numa man --dir ~/.local/share/man/man1", "writes all pages"),
+    ];
+
     /// Shows a page or writes all pages.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("man pages are part of this program")?;

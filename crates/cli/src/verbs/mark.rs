@@ -1,6 +1,6 @@
 //! `numa mark`.
 
-use crate::GlobalArgs;
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use numakit_sys::clock::{self, Alarm};
@@ -31,6 +31,12 @@ enum What {
 const UNTIL_IT_COUNTS: u64 = 20_000_000;
 
 impl MarkArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa mark begin", "an instruction that the simulated machine counts from"),
+        ("numa mark end", "and up to"),
+    ];
+
     /// Executes the instruction.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("a mark is an instruction of this processor")?;

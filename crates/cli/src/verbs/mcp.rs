@@ -1,7 +1,7 @@
 //! `numa mcp`.
 
-use crate::GlobalArgs;
 use crate::global::OF_A_RECORDING;
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_mcp::{SharedDirectory, serve};
@@ -22,6 +22,12 @@ pub struct McpArgs {
 }
 
 impl McpArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa mcp", "answers on standard input and output"),
+        ("claude mcp add numakit -- numa mcp", "lets an assistant ask it"),
+    ];
+
     /// Serves until standard input is closed.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;

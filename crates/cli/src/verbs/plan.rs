@@ -1,9 +1,9 @@
 //! `numa plan`.
 
 use super::topo::{described, write_drawing};
-use crate::GlobalArgs;
 use crate::peaks;
 use crate::placement::PlacementArgs;
+use crate::{Examples, GlobalArgs};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use numakit_launch::{CheckReport, CoreSelector, check};
@@ -38,7 +38,7 @@ use std::process::ExitCode;
 #[command(after_long_help = launchers_help())]
 pub struct PlanArgs {
     /// The program and its arguments, for --for [default: ./app]
-    #[arg(last = true, value_name = "COMMAND", requires = "launcher")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", requires = "launcher")]
     command: Vec<String>,
     #[command(flatten)]
     place: PlacementArgs,
@@ -71,6 +71,12 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa plan -c 64 --policy balanced", "where 64 threads would be"),
+        ("numa plan -c 64 --for gomp ./app", "the same as variables of OpenMP"),
+    ];
+
     /// Prints the plan.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         // A wrong name is reported before a plan that takes long or fails.

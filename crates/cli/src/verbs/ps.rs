@@ -1,7 +1,7 @@
 //! `numa ps`.
 
 use crate::registry::RegistryArgs;
-use crate::{GlobalArgs, observe};
+use crate::{Examples, GlobalArgs, observe};
 use anyhow::Context;
 use clap::Args;
 use numakit_model::Topology;
@@ -37,6 +37,10 @@ pub struct PsArgs {
 }
 
 impl PsArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples =
+        [("numa ps", "who holds which cores"), ("numa ps --json", "the same for programs")];
+
     /// Prints the holders.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;

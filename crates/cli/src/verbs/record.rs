@@ -1,8 +1,8 @@
 //! `numa record`.
 
-use crate::GlobalArgs;
 use crate::observe::{self, ObserveArgs};
 use crate::to_file::{self, Existing, is_standard_output, no_terminal};
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use numakit_export::{ExportOptions, ExportSource, ExportedValues};
@@ -45,7 +45,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     observe: ObserveArgs,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD", group = "observed")]
+    #[arg(trailing_var_arg = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
@@ -58,6 +58,12 @@ enum Per {
 }
 
 impl RecordArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa record ./app", "records while ./app runs"),
+        ("numa record -o db.arrows --pid 4711", "records a running program until Ctrl-C"),
+    ];
+
     /// Records until the observation ends.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let mut prepared = self.observe.prepare(global, self.interval, &Default::default(), &self.command)?;

@@ -1,7 +1,7 @@
 //! `numa recover`.
 
-use crate::GlobalArgs;
 use crate::global::OF_A_RECORDING;
+use crate::{Examples, GlobalArgs};
 use clap::Args;
 use numakit_recording::recover;
 use numakit_sys::stdio::print;
@@ -20,6 +20,12 @@ pub struct RecoverArgs {
 }
 
 impl RecoverArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa recover numa-1.arrows", "adds the last samples of a killed recorder"),
+        ("numa recover *.arrows", "the same of several"),
+    ];
+
     /// Repairs the recording.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;

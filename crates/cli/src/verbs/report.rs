@@ -1,10 +1,10 @@
 //! `numa report`.
 
-use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use crate::peaks;
 use crate::to_file::{self, Existing};
+use crate::{Examples, GlobalArgs};
 use clap::Args;
 use numakit_findings::comparison::compare;
 use numakit_findings::{UnknownPhase, analyse, json, profile};
@@ -48,6 +48,12 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa report numa-1.arrows", "what is wrong, what it costs, what to do"),
+        ("numa report before.arrows after.arrows", "whether the second one is better"),
+    ];
+
     /// Prints the report.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;

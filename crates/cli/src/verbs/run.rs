@@ -1,11 +1,11 @@
 //! `numa run`.
 
 use super::topo::named;
-use crate::GlobalArgs;
 use crate::files;
 use crate::peaks;
 use crate::placement::PlacementArgs;
 use crate::registry::RegistryArgs;
+use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_launch::blacklist::Blacklists;
@@ -177,6 +177,12 @@ fn seconds(word: &str) -> Result<Duration, String> {
 }
 
 impl RunArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa run -c 8 ./app", "eight cores, each with its memory on its node"),
+        ("numa run --thp on ./app", "huge pages for what malloc allocates"),
+    ];
+
     /// Places and runs.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;

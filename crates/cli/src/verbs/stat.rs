@@ -1,8 +1,8 @@
 //! `numa stat`.
 
-use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::observe::{self, ObserveArgs};
+use crate::{Examples, GlobalArgs};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use numakit_formulas::Catalog;
@@ -52,7 +52,7 @@ pub struct StatArgs {
     #[arg(long, hide = true, conflicts_with_all = ["csv", "json"])]
     numascope_table: bool,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD", group = "observed")]
+    #[arg(trailing_var_arg = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
@@ -86,6 +86,12 @@ impl PerChoice {
 const WAITING: usize = 1000;
 
 impl StatArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa stat", "a line every 100 ms"),
+        ("numa stat --per node -i 1s ./app", "a line for each node, every second, while ./app runs"),
+    ];
+
     /// Prints samples until the observation ends.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let formulas = self.formulas.load()?;

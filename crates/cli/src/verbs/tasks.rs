@@ -1,8 +1,8 @@
 //! `numa tasks`.
 
-use crate::GlobalArgs;
 use crate::files;
 use crate::observe;
+use crate::{Examples, GlobalArgs};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use numakit_model::Topology;
@@ -98,6 +98,12 @@ const TOP: usize = 20;
 const MIN_WALK: u64 = 1_000_000_000;
 
 impl TasksArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa tasks", "processes with the most remote memory"),
+        ("numa tasks -p 4711", "the memory of one of them by kind and node"),
+    ];
+
     /// Measures and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;

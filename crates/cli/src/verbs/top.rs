@@ -1,9 +1,9 @@
 //! `numa top`.
 
-use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use crate::observe::{self, ObserveArgs};
+use crate::{Examples, GlobalArgs};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use numakit_formulas::Catalog;
@@ -61,7 +61,7 @@ pub struct TopArgs {
     #[command(flatten)]
     observe: ObserveArgs,
     /// The command to run and observe, with its arguments
-    #[arg(last = true, value_name = "CMD", group = "observed")]
+    #[arg(trailing_var_arg = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
@@ -110,6 +110,12 @@ const LEVELS: usize = 256 << 20;
 type Shown = JoinHandle<Result<(), ScreenError>>;
 
 impl TopArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa top", "what is wrong, nodes, CPUs and processes, live"),
+        ("numa top --sort remote", "processes with the most remote memory first"),
+    ];
+
     /// Draws until the user ends it.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         // What the options say is wrong before the terminal is.

@@ -1,7 +1,7 @@
 //! `numa topo`.
 
-use crate::GlobalArgs;
 use crate::to_file::{self, Existing};
+use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_bench::distances::measured_distances;
@@ -53,6 +53,12 @@ pub struct TopoArgs {
 }
 
 impl TopoArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa topo", "nodes, packages, caches, cores and distances of this machine"),
+        ("numa topo --machine 'EPYC 9755 x2'", "the same of another machine"),
+    ];
+
     /// Prints the topology.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         if self.machine.as_deref() == Some("list") {

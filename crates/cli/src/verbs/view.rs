@@ -1,10 +1,10 @@
 //! `numa view`.
 
-use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use crate::page::{self, ServeArgs};
 use crate::peaks;
+use crate::{Examples, GlobalArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
@@ -59,6 +59,12 @@ const STATUS_PERIOD: Duration = Duration::from_secs(1);
 const SMALL: u64 = 1 << 20;
 
 impl ViewArgs {
+    /// The first lines of its help.
+    pub const EXAMPLES: Examples = [
+        ("numa view numa-1.arrows", "shows it in a browser"),
+        ("numa view numa-1.arrows --html page.html", "writes a page that needs no server"),
+    ];
+
     /// Serves the page, or writes it to a file.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;

@@ -32,7 +32,7 @@ pub struct BenchOverheadArgs {
     #[command(flatten)]
     output: BenchOutputArgs,
     /// The command to run, with its arguments
-    #[arg(last = true, value_name = "CMD", required = true)]
+    #[arg(trailing_var_arg = true, value_name = "CMD", required = true)]
     command: Vec<OsString>,
 }
 

@@ -1,0 +1,92 @@
+//! The words of a command line before the verb reads them: which verb is meant where none is named, and names that verbs had.
+
+use crate::VERBS;
+use numakit_sys::executable;
+use std::ffi::{OsStr, OsString};
+
+/// What `numa` without words runs.
+const WITHOUT_WORDS: &str = "help";
+/// What `numa ./app` runs.
+const OF_PROGRAMS: &str = "explain";
+
+/// Names that verbs had, and what replaces them.
+pub const FORMER_NAMES: [(&str, &[&str]); 0] = [];
+
+/// Global options with a value.
+const WITH_VALUE: [&str; 2] = ["--sysroot", "--color"];
+
+/// The words with a verb, where they name a program or a verb by a former name; otherwise as they are.
+pub fn with_verb(words: &[OsString]) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    if words.len() <= 1 {
+        words.push(WITHOUT_WORDS.into());
+        return words;
+    }
+    let Some(at) = first_of_command(&words) else { return words };
+    let former = FORMER_NAMES.iter().find(|(former, _)| words[at] == *former);
+    if let Some((_, now)) = former {
+        words.splice(at..=at, now.iter().map(OsString::from));
+    } else if !is_verb(&words[at]) && is_program(&words[at]) {
+        words.insert(at, OF_PROGRAMS.into());
+    }
+    words
+}
+
+/// The place of the first word that is neither a global option nor its value.
+pub fn first_of_command(words: &[OsString]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        if WITH_VALUE.iter().any(|option| word == option) {
+            at += 2;
+        } else if word == "--" {
+            return words.get(at + 1).map(|_| at + 1);
+        } else if word.as_encoded_bytes().starts_with(b"-") {
+            at += 1;
+        } else {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn is_verb(word: &OsStr) -> bool {
+    VERBS.iter().any(|verb| word == verb.name)
+}
+
+fn is_program(word: &OsStr) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    // A path is meant as a program; if it is none, the message should say so.
+    word.as_encoded_bytes().contains(&b'/') || executable::find(word, &path).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> String {
+        let words: Vec<OsString> = text.split(' ').map(OsString::from).collect();
+        with_verb(&words).join(OsStr::new(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn a_program_is_explained_and_a_verb_stays_a_verb() {
+        assert_eq!(line("numa /bin/sh -c true"), "numa explain /bin/sh -c true");
+        assert_eq!(line("numa sh -c top"), "numa explain sh -c top");
+        assert_eq!(line("numa --color never sh"), "numa --color never explain sh");
+        assert_eq!(line("numa --color=never sh"), "numa --color=never explain sh");
+        assert_eq!(line("numa -- sh"), "numa -- explain sh");
+        for verb in
+            ["numa top", "numa run sh", "numa --color never stat", "numa --help", "numa no-such-program-here"]
+        {
+            assert_eq!(line(verb), verb);
+        }
+    }
+
+    #[test]
+    fn former_names_are_no_verbs_and_lead_to_verbs() {
+        for (former, now) in FORMER_NAMES {
+            assert!(!is_verb(OsStr::new(former)) && is_verb(OsStr::new(now[0])), "{former}");
+            assert_eq!(line(&format!("numa {former} x")), format!("numa {} x", now.join(" ")));
+        }
+    }
+}
