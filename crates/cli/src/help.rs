@@ -115,17 +115,23 @@ mod tests {
     #[test]
     fn the_first_line_of_every_verb_says_what_it_does() {
         let mut numa = command();
-        let long = numa.render_long_help().to_string();
+        let first = numa.render_long_help().to_string();
+        let all = StyledStr::from(listed(&numa, &Group::LISTED)).to_string();
         for group in Group::LISTED.into_iter().chain([Group::Hidden]) {
             for (name, about) in verbs(&numa, group) {
-                let first = about.split(' ').next().unwrap();
+                let imperative = about.split(' ').next().unwrap();
                 assert!(
-                    IMPERATIVES.contains(&first),
+                    IMPERATIVES.contains(&imperative),
                     "{name}: '{about}' does not begin with a known imperative"
                 );
                 assert!(about.len() <= 80 && !about.ends_with('.'), "{name}: '{about}'");
-                let line = format!("\n  {name:<11} {about}\n");
-                assert_eq!(long.contains(&line), group != Group::Hidden, "{name} in\n{long}");
+                let of = |text: &str| {
+                    let lines =
+                        text.lines().filter(|line| line.trim_start().starts_with(&format!("{name} ")));
+                    lines.filter(|line| line.ends_with(&format!(" {about}"))).count()
+                };
+                assert_eq!(of(&first), usize::from(group == Group::Front), "{name} in\n{first}");
+                assert_eq!(of(&all), usize::from(group != Group::Hidden), "{name} in\n{all}");
                 numa.build();
                 let verb = numa.find_subcommand_mut(name).unwrap();
                 for help in [verb.render_help(), verb.render_long_help()] {
@@ -136,16 +142,27 @@ mod tests {
     }
 
     #[test]
-    fn help_lists_every_verb_once() {
-        let help = command().render_help().to_string();
+    fn help_of_every_verb_begins_with_two_examples_of_it() {
+        let mut numa = command();
+        numa.build();
         for verb in VERBS {
-            let lines = help.lines().filter(|line| line.starts_with(&format!("  {} ", verb.name)));
-            assert_eq!(lines.count(), usize::from(verb.group != Group::Hidden), "{}:\n{help}", verb.name);
+            let defined = numa.find_subcommand_mut(verb.name).unwrap();
+            let about = defined.get_about().unwrap().to_string();
+            for help in [defined.render_help().to_string(), defined.render_long_help().to_string()] {
+                let start = format!("{about}\n\nExamples:\n  {}", verb.examples[0].0);
+                assert!(help.starts_with(&start), "{help}");
+            }
+            let names = |line: &str| line.contains(verb.name) || line == "numa";
+            assert!(verb.examples.iter().any(|(line, _)| names(line)), "{}", verb.name);
         }
-        assert!(help.starts_with(&format!("{ABOUT}\n")), "{help}");
-        for (before, after) in [("See what", "Record and"), ("Set up", "Global options")] {
-            assert!(help.find(before).unwrap() < help.find(after).unwrap(), "{help}");
-        }
+    }
+
+    #[test]
+    fn the_first_screen_of_help_has_nine_verbs() {
+        let front = VERBS.iter().filter(|verb| verb.group == Group::Front);
+        assert_eq!(front.count(), 9);
+        let help = command().render_help().to_string();
+        assert!(help.starts_with(&format!("{ABOUT}\n")) && help.lines().count() <= 24, "{help}");
     }
 
     #[test]

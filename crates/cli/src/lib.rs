@@ -124,7 +124,7 @@ verbs! {
     Record: ctl::CtlArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: ps::PsArgs;
     Setup: help::HelpArgs, capture::CaptureArgs, man::Man, completions::Completions;
-    Hidden: mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";
+    Hidden: overview::OverviewArgs, mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";
 }
 
 /// The complete definition of `numa`.

@@ -5,7 +5,7 @@ use numakit_sys::executable;
 use std::ffi::{OsStr, OsString};
 
 /// What `numa` without words runs.
-const WITHOUT_WORDS: &str = "help";
+const WITHOUT_WORDS: &str = "overview";
 /// What `numa ./app` runs.
 const OF_PROGRAMS: &str = "explain";
 

@@ -15,6 +15,7 @@ mod access;
 mod account;
 mod affinity;
 mod allocator;
+mod busy;
 mod cards;
 mod chosen;
 mod limit;
@@ -42,6 +43,7 @@ pub use allocator::{
     AllocatorCounts, AllocatorError, AllocatorReader, AllocatorSpace, AllocatorWatch, CountTableError,
     NodeAllocations, PagesUnknown, RegionCounts, RegionPages, may_be_loaded,
 };
+pub use busy::BusyProgram;
 pub use cards::{CardElsewhere, cards_elsewhere};
 pub use chosen::{ChoiceError, ChosenProcesses, NamePattern, NamePatternError, ProcessChoice};
 pub use limit::LimitWatch;

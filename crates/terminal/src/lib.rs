@@ -14,6 +14,7 @@ pub mod formulas;
 pub mod holders;
 mod html;
 pub mod list;
+pub mod overview;
 pub mod permissions;
 pub mod plan;
 pub mod rebind;

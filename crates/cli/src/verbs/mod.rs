@@ -17,6 +17,7 @@ pub mod live;
 pub mod man;
 pub mod mark;
 pub mod mcp;
+pub mod overview;
 pub mod plan;
 pub mod ps;
 pub mod record;
