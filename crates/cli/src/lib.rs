@@ -166,7 +166,12 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let definition = named.map_or_else(command, |name| definition(|verb| name == verb.name));
     let matches = match definition.try_get_matches_from(&words) {
         Ok(matches) => matches,
-        Err(other) => return answer(mistakes::with_advice(other, &words)),
+        Err(other) => {
+            if let Some(mistake) = mistakes::no_verb(&other) {
+                anyhow::bail!(mistake);
+            }
+            return answer(mistakes::with_advice(other, &words));
+        }
     };
     let global = GlobalArgs::from_arg_matches(&matches)?;
     stdio::let_styles_pass(global.color());

@@ -11,15 +11,12 @@ const MOST_VERBS: usize = 3;
 
 /// The same error with advice, where there is any.
 pub fn with_advice(mut error: clap::Error, words: &[OsString]) -> clap::Error {
-    let advice =
-        match (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidSubcommand)) {
-            (ErrorKind::UnknownArgument, Some(ContextValue::String(option)), _) => {
-                option_of_another(option, words)
-            }
-            (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(word))) => Some(no_verb(word)),
-            _ => None,
-        };
-    if let Some(advice) = advice {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return error;
+    };
+    if let Some(advice) = option_of_another(option, words) {
         let mut all = match error.get(ContextKind::Suggested) {
             Some(ContextValue::StyledStrs(suggested)) => suggested.clone(),
             _ => Vec::new(),
@@ -28,6 +25,30 @@ pub fn with_advice(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(all));
     }
     error
+}
+
+/// What is wrong with a first word that is neither a verb nor a program, and what was meant; `None` of other mistakes.
+pub fn no_verb(error: &clap::Error) -> Option<String> {
+    let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) =
+        (error.kind(), error.get(ContextKind::InvalidSubcommand))
+    else {
+        return None;
+    };
+    let meant = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(near)) => {
+            near.iter().map(|verb| format!("did you mean 'numa {verb}'? ")).next_back()
+        }
+        _ => None,
+    };
+    Some(match Path::new(word).is_file() {
+        true => format!(
+            "'{word}' is a file: 'numa show {word}' shows a recording or a result, 'numa ./{word}' runs a program"
+        ),
+        false => format!(
+            "'{word}' is neither a verb nor a program in PATH; {}'numa help more' lists the verbs",
+            meant.unwrap_or_default()
+        ),
+    })
 }
 
 /// The verbs that have this option.
@@ -55,11 +76,4 @@ fn option_of_another(option: &str, words: &[OsString]) -> Option<String> {
         _ => String::new(),
     };
     Some(format!("'{name}' is an option of {}{moved}", shown.join(", ")))
-}
-
-fn no_verb(word: &str) -> String {
-    match Path::new(word).is_file() {
-        true => format!("'numa show {word}' shows a recording or a result; 'numa ./{word}' runs a program"),
-        false => "no program has this name either; 'numa help more' lists the verbs".to_owned(),
-    }
 }

@@ -57,6 +57,62 @@ fn arguments_after_the_program_belong_to_it() {
 }
 
 #[test]
+fn a_command_needs_no_dashes_before_it() {
+    let folder = Folder::new("no-dashes");
+    folder.script("app", "#!/bin/sh\necho \"got $*\"\n");
+    for (line, expected) in [
+        ("stat -n 2 -i 10ms ./app -n 9 -- --json", "got -n 9 -- --json\n"),
+        ("record -o a.arrows ./app --force", "got --force\n"),
+        ("explain ./app --all -x", "got --all -x\n"),
+        ("./app -F 1 stat", "got -F 1 stat\n"),
+        ("--color never ./app top", "got top\n"),
+        ("-- ./app --version", "got --version\n"),
+        ("alloc-profile --profile none ./app --rows 3", "got --rows 3\n"),
+    ] {
+        let done = folder.run(line);
+        done.says(0, "");
+        assert!(done.out.contains(expected), "{line}: {}", done.out);
+    }
+    folder.run("./no-such-app -x").says(127, "./no-such-app");
+    std::fs::write(folder.path("notes"), "text").unwrap();
+    folder.run("./notes").says(126, "./notes");
+}
+
+#[test]
+fn a_mistake_gets_the_right_command() {
+    let folder = Folder::new("mistakes");
+    std::fs::write(folder.path("notes"), "text").unwrap();
+    for (line, advice) in [
+        ("tpo", "did you mean 'numa topo'?"),
+        ("no-such-program", "neither a verb nor a program in PATH; "),
+        ("notes", "'numa show notes' shows a recording or a result, 'numa ./notes' runs a program"),
+        ("run --rate 5 true", "unexpected argument '--rate'"),
+        ("stat -F 99 true", "'-F' is an option of 'numa explain'"),
+        ("topo --thp=on", "'--thp' is an option of 'numa run'"),
+        ("-F 99 ./app -x", "'-F' is an option of 'numa explain', 'numa file': numa explain -F 99 ./app -x"),
+    ] {
+        folder.run(line).says(2, advice);
+    }
+}
+
+#[test]
+fn without_words_numa_shows_one_screen() {
+    let folder = Folder::new("alone");
+    let done = folder.run("");
+    done.says(0, "");
+    let lines: Vec<&str> = done.out.lines().collect();
+    assert!(lines.len() <= 24, "{}", done.out);
+    assert!(lines[0].starts_with("machine  ") && lines[1].starts_with("now      "), "{}", done.out);
+    assert!(!lines[1].contains("cannot be told"), "{}", done.out);
+    for verb in ["explain", "run", "top", "plan", "record", "doctor"] {
+        let example = format!("\n  numa {verb}");
+        assert!(done.out.contains(&example), "{verb}: {}", done.out);
+    }
+    // Without words there is nothing to select.
+    folder.run("--sysroot /").says(2, "");
+}
+
+#[test]
 fn a_program_inherits_signals_and_streams() {
     let folder = Folder::new("given");
     let block = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, 64])\n\
@@ -121,6 +177,7 @@ fn no_verb_ignores_sysroot() {
             "alloc-profile" => "alloc-profile -- true".to_owned(),
             "bench" => "bench latency".to_owned(),
             "completions" => "completions bash".to_owned(),
+            "help" => continue,
             name => name.to_owned(),
         };
         let done = folder.run(
