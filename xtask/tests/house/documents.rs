@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders and files that the tree in README.md shows.
+/// The folders and files that the tree in ARCHITECTURE.md shows.
 fn tree() -> BTreeSet<PathBuf> {
-    let readme = read("README.md");
+    let architecture = read("ARCHITECTURE.md");
     let mut stack: Vec<(usize, PathBuf)> = Vec::new();
     let mut shown = BTreeSet::new();
-    for line in between(&readme, "<!-- tree -->", "<!-- /tree -->").lines() {
+    for line in between(&architecture, "<!-- tree -->", "<!-- /tree -->").lines() {
         let depth = line.len() - line.trim_start().len();
         let Some(name) = line.split_whitespace().next().filter(|n| !n.starts_with("```")) else { continue };
         stack.retain(|(above, _)| *above < depth);
@@ -35,10 +35,10 @@ fn folders(dir: &str) -> BTreeSet<PathBuf> {
 fn the_tree_in_the_readme_is_the_real_one() {
     let shown = tree();
     for path in &shown {
-        assert!(root().join(path).exists(), "README.md shows {}, which does not exist", path.display());
+        assert!(root().join(path).exists(), "ARCHITECTURE.md shows {}, which does not exist", path.display());
     }
     for folder in folders("").union(&folders("crates")) {
-        assert!(shown.contains(folder), "README.md does not show {}", folder.display());
+        assert!(shown.contains(folder), "ARCHITECTURE.md does not show {}", folder.display());
     }
 }
 
