@@ -2,6 +2,7 @@
 
 use crate::sample::ProcessSample;
 use crate::tree::descendants;
+use numakit_sys::SysRoot;
 use std::collections::{HashMap, HashSet};
 
 /// A program, and what it used.
@@ -15,11 +16,13 @@ pub struct BusyProgram {
     pub processes: usize,
     /// Their CPU time between two scans, ns.
     pub ran: u64,
+    /// Whether this process may observe it.
+    pub is_readable: bool,
 }
 
 impl BusyProgram {
     /// The program of the process that ran most in a scan, without this process itself; `None` if none ran.
-    pub fn find(samples: &[ProcessSample]) -> Option<Self> {
+    pub fn find(root: &SysRoot, samples: &[ProcessSample]) -> Option<Self> {
         let by_pid: HashMap<u32, &ProcessSample> = samples.iter().map(|one| (one.pid, one)).collect();
         let own = std::process::id();
         let most = samples.iter().filter(|one| one.ran > 0 && one.pid != own).max_by_key(|one| one.ran)?;
@@ -31,13 +34,16 @@ impl BusyProgram {
         let tree = samples.iter().map(|one| (one.parent, one.pid));
         let all: HashSet<u32> = descendants(tree, &[first.pid]);
         let ran = samples.iter().filter(|one| all.contains(&one.pid)).map(|one| one.ran).sum();
-        Some(Self { pid: first.pid, command: first.command.clone(), processes: all.len(), ran })
+        // What the kernel allows to read, it allows to observe.
+        let is_readable = root.text(&format!("/proc/{}/maps", first.pid)).is_ok();
+        Some(Self { pid: first.pid, command: first.command.clone(), processes: all.len(), ran, is_readable })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_sys::root::FileTree;
 
     fn process(pid: u32, parent: u32, command: &str, ran: u64) -> ProcessSample {
         ProcessSample { pid, parent, command: command.into(), ran, ..ProcessSample::default() }
@@ -53,10 +59,15 @@ mod tests {
             process(20, 1, "bash", 0),
             process(21, 20, "stress", 100),
         ];
-        let busy = BusyProgram::find(&all);
-        assert_eq!(busy, Some(BusyProgram { pid: 21, command: "stress".into(), processes: 1, ran: 100 }));
-        let busy = BusyProgram::find(&all[..4]);
-        assert_eq!(busy, Some(BusyProgram { pid: 10, command: "postgres".into(), processes: 3, ran: 130 }));
-        assert_eq!(BusyProgram::find(&[process(1, 0, "init", 0)]), None);
+        let found = |samples: &[ProcessSample]| {
+            let busy = BusyProgram::find(&SysRoot::of_tree(FileTree::new()), samples)?;
+            assert!(!busy.is_readable);
+            Some((busy.pid, busy.command, busy.processes, busy.ran))
+        };
+        assert_eq!(found(&all), Some((21, "stress".into(), 1, 100)));
+        assert_eq!(found(&all[..4]), Some((10, "postgres".into(), 3, 130)));
+        assert_eq!(found(&[process(1, 0, "init", 0)]), None);
+        let own = BusyProgram::find(&SysRoot::host(), &[process(std::process::id(), 1, "self", 5)]);
+        assert_eq!(own, None);
     }
 }

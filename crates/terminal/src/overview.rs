@@ -79,7 +79,8 @@ fn now(out: &mut String, MachineLook { findings, seconds, busy }: &MachineLook, 
         };
         let text = format!("{} ({}{processes}) uses {:.1} CPUs", busy.command, busy.pid, cpus(busy));
         said(out, "busiest", &text, width);
-        said(out, "next", &format!("numa explain --pid {} --for 10s", busy.pid), width);
+        let sudo = if busy.is_readable { "" } else { "sudo " };
+        said(out, "next", &format!("{sudo}numa explain --pid {} --for 10s", busy.pid), width);
     }
 }
 
@@ -107,7 +108,13 @@ mod tests {
     const EXAMPLES: [(&str, &str); 6] = [("numa ./app", "says what costs"); 6];
 
     fn busy() -> BusyProgram {
-        BusyProgram { pid: 4711, command: "postgres".into(), processes: 12, ran: 3_200_000_000 }
+        BusyProgram {
+            pid: 4711,
+            command: "postgres".into(),
+            processes: 12,
+            ran: 3_200_000_000,
+            is_readable: true,
+        }
     }
 
     #[test]
@@ -122,6 +129,10 @@ mod tests {
         );
         assert!(text.contains("\nbusiest  postgres (4711 with 12 processes) uses 3.2 CPUs\n"), "{text}");
         assert!(text.contains("\nnext     numa explain --pid 4711 --for 10s\n"), "{text}");
+        let foreign = BusyProgram { is_readable: false, ..busy() };
+        let look = MachineLook { findings: Findings::default(), seconds: 1.0, busy: Some(foreign) };
+        let shown = super::text(&Topology::default(), &Ok(look), &EXAMPLES, None);
+        assert!(shown.contains("\nnext     sudo numa explain --pid 4711 --for 10s\n"), "{shown}");
         let idle = BusyProgram { ran: 1_000_000, ..busy() };
         let look = MachineLook { findings: Findings::default(), seconds: 1.0, busy: Some(idle) };
         assert!(!super::text(&Topology::default(), &Ok(look), &EXAMPLES, None).contains("busiest"));

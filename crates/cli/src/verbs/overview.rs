@@ -88,7 +88,7 @@ fn look(root: &SysRoot, topology: &Topology) -> anyhow::Result<MachineLook> {
     let (findings, _) = found.context("the observation ended before it had seen anything")?;
     let samples = survey.as_mut().map(|survey| survey.measure(&|| false)).unwrap_or_default();
     let seconds = (clock::monotonic() - before) as f64 / 1e9;
-    Ok(MachineLook { findings, seconds, busy: BusyProgram::find(&samples) })
+    Ok(MachineLook { findings, seconds, busy: BusyProgram::find(root, &samples) })
 }
 
 /// The first findings; `None` if the observation ends before.
