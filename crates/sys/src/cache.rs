@@ -1,9 +1,9 @@
-//! Where files of a user are kept that can be made again.
+//! Where files of a user are kept: those that can be made again, and results.
 
 use crate::user;
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The variable with the directory for such files. If it is set, no other directory is used.
@@ -27,6 +27,20 @@ pub fn folders(purpose: &str) -> Vec<PathBuf> {
     first.into_iter().chain([std::env::temp_dir().join(format!("numakit-{user}-{purpose}"))]).collect()
 }
 
+/// The directory of root's results.
+pub const SYSTEM_STATE: &str = "/var/lib/numakit";
+
+/// The directory for results: numakit in XDG_STATE_HOME, of root in /var/lib, of others in .local/state of their home.
+pub fn state_folder() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let of = |folder: PathBuf| Some(folder.join("numakit"));
+    let system = || (user::id() == 0).then(|| PathBuf::from(SYSTEM_STATE));
+    variable("XDG_STATE_HOME")
+        .and_then(of)
+        .or_else(system)
+        .or_else(|| of(variable("HOME")?.join(".local/state")))
+}
+
 /// The content of a small file in a directory; `None` if there is none, or if a user other than root could have written it.
 pub fn load(folder: &Path, name: &str) -> Option<String> {
     user::is_trusted(folder).ok().filter(|trusted| *trusted)?;
@@ -35,6 +49,16 @@ pub fn load(folder: &Path, name: &str) -> Option<String> {
 
 /// Replaces a small file in a directory, which is created if necessary: a reader sees the old content or the new one.
 pub fn store(folder: &Path, name: &str, content: &str) -> io::Result<()> {
+    store_with(folder, name, content, 0o666)
+}
+
+/// The same of a file that only this user may read.
+pub fn store_privately(folder: &Path, name: &str, content: &str) -> io::Result<()> {
+    store_with(folder, name, content, 0o600)
+}
+
+/// `file_mode` is that of the new file, less the umask.
+fn store_with(folder: &Path, name: &str, content: &str, file_mode: u32) -> io::Result<()> {
     let mode = if user::id() == 0 { 0o755 } else { 0o700 };
     DirBuilder::new().recursive(true).mode(mode).create(folder)?;
     if !user::owns_privately(folder)? {
@@ -42,7 +66,13 @@ pub fn store(folder: &Path, name: &str, content: &str) -> io::Result<()> {
         return Err(io::Error::other(problem));
     }
     let temporary = folder.join(format!("{name}.new-{}", std::process::id()));
-    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, folder.join(name)));
+    let write = || {
+        let mut file =
+            File::options().write(true).create(true).truncate(true).mode(file_mode).open(&temporary)?;
+        file.write_all(content.as_bytes())?;
+        fs::rename(&temporary, folder.join(name))
+    };
+    let written = write();
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
@@ -61,6 +91,8 @@ mod tests {
         store(&folder, "one", "second").unwrap();
         assert_eq!(load(&folder, "one").as_deref(), Some("second"));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        store_privately(&folder, "own", "third").unwrap();
+        assert_eq!(fs::metadata(folder.join("own")).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!((load(&folder, "two"), load(Path::new("/nowhere"), "one")), (None, None));
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(load(&folder, "one"), None);

@@ -5,16 +5,15 @@ use crate::results::conditions::BenchConditions;
 use crate::results::read::BenchReadError;
 use numakit_model::Topology;
 use numakit_sys::proc::Processor;
-use numakit_sys::{SysRoot, cache, user};
+use numakit_sys::{SysRoot, cache};
 use std::fmt::Write;
 use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The state of programs of root, and the folder in it or in a user's.
-const SYSTEM: &str = "/var/lib";
-const BELOW: &str = "numakit/bench";
+/// The folder in that of results.
+const BELOW: &str = "bench";
 
 /// The start and the factor of FNV-1a.
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
@@ -34,13 +33,9 @@ pub(crate) fn machine_key(processor: &str, topology: &Topology) -> String {
     format!("{hash:016x}")
 }
 
-/// The folder of results: `numakit/bench` in XDG_STATE_HOME, of root /var/lib, of others .local/state in their home.
+/// The folder of results.
 fn folder() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let system = || (user::id() == 0).then(|| PathBuf::from(SYSTEM));
-    let home = || Some(variable("HOME")?.join(".local/state"));
-    let state = variable("XDG_STATE_HOME").or_else(system).or_else(home)?;
-    Some(state.join(BELOW))
+    Some(cache::state_folder()?.join(BELOW))
 }
 
 /// Keeps results of a machine, as JSON, and replaces its earlier ones. Returns the file.
@@ -64,7 +59,7 @@ pub fn key_of(root: &SysRoot, topology: &Topology) -> String {
 /// XDG_STATE_HOME is set, only folders below it are searched.
 pub fn find(topology: &Topology) -> Result<BenchResults, NoPeak> {
     let is_chosen = std::env::var_os("XDG_STATE_HOME").is_some();
-    let system = Some(Path::new(SYSTEM).join(BELOW)).filter(|_| !is_chosen);
+    let system = Some(Path::new(cache::SYSTEM_STATE).join(BELOW)).filter(|_| !is_chosen);
     let folders: Vec<PathBuf> = folder().into_iter().chain(system).collect();
     find_in(&folders, &key_of(&SysRoot::host(), topology))
 }

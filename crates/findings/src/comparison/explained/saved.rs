@@ -1,16 +1,19 @@
-//! A result of `numa explain --json`, read from a file.
+//! A result of `numa explain --json`, read from a file, and the file where the newest one is kept.
 
 use numakit_explain::code::CodeTime;
 use numakit_explain::contended::Sharing;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::{ExplainReport, Regime};
 use numakit_explain::{TimeShares, account::ThreadTimes, caches::CacheSizes};
+use numakit_sys::cache;
 use numakit_sys::file::open_to_read;
 use serde::Deserialize;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// The file with the newest result.
+const NEWEST: &str = "last-explain.json";
 /// Larger files are refused: a result has a few MB.
 const MAX_BYTES: u64 = 256 << 20;
 
@@ -145,4 +148,18 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SavedResultError> {
         true => Err(SavedResultError::Large(path.to_owned())),
         false => Ok(text),
     }
+}
+
+/// The file with the newest result of this user: `last-explain.json` in the directory for results. `None` if there is no such
+/// directory, since neither XDG_STATE_HOME nor HOME is set.
+pub fn kept_path() -> Option<PathBuf> {
+    Some(cache::state_folder()?.join(NEWEST))
+}
+
+/// Keeps a result, as JSON, in place of the one before. Only this user can read it: it names what a program does. Returns the file.
+pub fn keep(json: &str) -> io::Result<PathBuf> {
+    let folder = cache::state_folder()
+        .ok_or_else(|| io::Error::other("there is no folder for it; set XDG_STATE_HOME"))?;
+    cache::store_privately(&folder, NEWEST, json)?;
+    Ok(folder.join(NEWEST))
 }
