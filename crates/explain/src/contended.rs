@@ -4,7 +4,8 @@
 use crate::fields::UsedField;
 use crate::observation::{LINE, Observation, ObservedAccess, SharedLine, Waited};
 use numakit_sampling::operand::AccessKind;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Two threads use a line at the same time if their samples of it are less than this time apart, in ns.
@@ -31,6 +32,11 @@ pub enum LineKey {
 }
 
 impl LineKey {
+    /// No line of any process.
+    fn nowhere() -> Self {
+        Self::Own { process: u32::MAX, line: u64::MAX }
+    }
+
     /// The line of an access of a process; `None` if the accessed line is not known.
     pub fn of(process: u32, access: &ObservedAccess) -> Option<Self> {
         let line = access.line()?;
@@ -51,7 +57,7 @@ pub enum Sharing {
 }
 
 /// How one thread uses a line.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LineUser {
     /// Place of the thread in the list of threads.
     pub thread: u32,
@@ -62,6 +68,7 @@ pub struct LineUser {
     /// The nodes of its CPUs.
     pub nodes: BTreeSet<u32>,
     /// Offsets in the line, with the number of samples.
+    #[serde(deserialize_with = "offsets")]
     pub offsets: BTreeMap<u64, u64>,
     /// Samples that only read.
     pub loads: u64,
@@ -160,11 +167,17 @@ impl LineUser {
     }
 }
 
+/// Numbers that are names in JSON, which serde does not read as numbers in a structure that is flattened.
+fn offsets<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u64, u64>, D::Error> {
+    let named = BTreeMap::<String, u64>::deserialize(from)?;
+    named.into_iter().map(|(at, time)| Ok((at.parse().map_err(D::Error::custom)?, time))).collect()
+}
+
 /// A contended line.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContendedLine {
-    /// Which one it is.
-    #[serde(skip)]
+    /// Which one it is; nowhere in a result that was read from a file.
+    #[serde(skip, default = "LineKey::nowhere")]
     pub key: LineKey,
     /// The process of the thread with most samples.
     pub process: u32,

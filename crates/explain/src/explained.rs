@@ -15,11 +15,11 @@ use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::share::ShareEstimate;
 use crate::walk::MemoryWalk;
 use numakit_sys::huge_pages::Setting;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Code that uses an object.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CodeShare {
     /// What it is.
     #[serde(flatten)]
@@ -29,7 +29,7 @@ pub struct CodeShare {
 }
 
 /// A thread that touched pages of an object first.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectTouch {
     /// The kernel's number of the thread.
     pub thread: u32,
@@ -44,7 +44,7 @@ pub struct ObjectTouch {
 }
 
 /// An object that was accessed, with all that is known of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExplainedObject {
     /// What it is.
     #[serde(flatten)]
@@ -73,10 +73,10 @@ pub struct ExplainedObject {
     /// The members of a structure that samples accessed, where the object's type is known.
     pub members: Option<ObjectMembers>,
     /// The functions of Python that use it, by looks at the time of samples.
-    #[serde(skip_serializing_if = "ScriptShares::is_empty")]
+    #[serde(default, skip_serializing_if = "ScriptShares::is_empty")]
     pub python_use: ScriptShares,
     /// The functions of Python that allocated it, by looks right after allocations.
-    #[serde(skip_serializing_if = "ScriptShares::is_empty")]
+    #[serde(default, skip_serializing_if = "ScriptShares::is_empty")]
     pub python_allocation: ScriptShares,
     /// What rules need to judge the object, beside all that.
     #[serde(skip)]

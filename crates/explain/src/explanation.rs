@@ -16,6 +16,7 @@ use crate::traffic::Traffic;
 use crate::waits::ThreadWaits;
 use numakit_sampling::operand::RecoveryRule;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// What is known beside the samples.
@@ -36,7 +37,7 @@ pub struct Surveyed {
 }
 
 /// Numbers of samples.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleCounts {
     /// All.
     pub total: u64,
@@ -47,7 +48,7 @@ pub struct SampleCounts {
     /// Samples of `recovered` at objects that fit a cache.
     pub in_cache: u64,
     /// Samples of `recovered` by the rule that recovered them.
-    pub by_rule: BTreeMap<&'static str, u64>,
+    pub by_rule: BTreeMap<Cow<'static, str>, u64>,
 }
 
 /// The first line: shares of the time of all threads, between 0 and 1.
@@ -74,7 +75,7 @@ pub struct TimeShares {
 }
 
 /// Time at memory outside of the caches, from one node to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeTime {
     /// The node of the CPUs.
     pub cpu_node: u32,
@@ -85,7 +86,7 @@ pub struct NodeTime {
 }
 
 /// Where the time went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// Numbers of samples.
     pub samples: SampleCounts,
@@ -164,13 +165,13 @@ impl Explanation {
 
 fn counts(placed: &[(&Observation, TimePlace)]) -> SampleCounts {
     let mut counts = SampleCounts { total: placed.len() as u64, ..SampleCounts::default() };
-    counts.by_rule = RecoveryRule::ALL.iter().map(|rule| (rule.word(), 0)).collect();
+    counts.by_rule = RecoveryRule::ALL.iter().map(|rule| (Cow::Borrowed(rule.word()), 0)).collect();
     for (at, place) in placed {
         counts.memory += u64::from(place.is_memory());
         counts.in_cache += u64::from(matches!(place, TimePlace::PrivateCache | TimePlace::SharedCache));
         if let Some(access) = at.access() {
             counts.recovered += 1;
-            *counts.by_rule.entry(access.rule.word()).or_default() += 1;
+            *counts.by_rule.entry(Cow::Borrowed(access.rule.word())).or_default() += 1;
         }
     }
     counts

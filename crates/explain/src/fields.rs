@@ -3,7 +3,7 @@
 
 use crate::contended::{ContendedLine, LineUser};
 use crate::member_path::{self, VariableByte};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const MAX_LINES: usize = 64;
 
 /// What a thread uses of an object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsedField {
     /// Bytes from the begin of the line.
     pub at: u64,

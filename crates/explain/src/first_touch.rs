@@ -1,7 +1,7 @@
 //! Who touched the pages of each object first, from page faults.
 
 use crate::call_tree::NO_CHAIN;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 const MAX_TOUCHERS: usize = 1 << 14;
 
 /// By what a first touch is known, the most certain first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TouchEvidence {
     /// Page faults with their addresses.

@@ -9,7 +9,7 @@ use crate::share::ShareEstimate;
 use crate::traffic::NodePair;
 use numakit_model::thresholds::MIN_SAMPLES;
 use numakit_sampling::faults::PageTouch;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Pages that are kept.
@@ -18,7 +18,7 @@ const MAX_PAGES: usize = 1 << 20;
 const WHOLE: f64 = 1000.0;
 
 /// What hint faults tell of an object.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectHintFaults {
     /// Its pages that had faults.
     pub pages: u64,
@@ -32,7 +32,7 @@ pub struct ObjectHintFaults {
 }
 
 /// What hint faults tell of all objects together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct HintFaultCounts {
     /// Pages that had faults.
     pub pages: u64,

@@ -4,7 +4,7 @@
 use crate::member_path::layout::{self, LayoutMember, VariableLayout};
 use crate::member_path::pointee::{self, CallResult};
 use crate::observation::Observation;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ const MAX_OBJECTS: usize = 32;
 const MAX_MEMBERS: usize = 16;
 
 /// A member that samples accessed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UsedMember {
     /// Its name as it follows that of the object: `.x`, or `.start.x`.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct UsedMember {
 }
 
 /// The members of an object.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectMembers {
     /// The type of the object, such as `struct point[100]`.
     pub r#type: String,

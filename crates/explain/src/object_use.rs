@@ -7,7 +7,7 @@ use crate::partition::partition;
 use crate::place::TimePlace;
 use crate::share::{Clusters, ShareEstimate};
 use crate::traffic::{ObjectPages, TrafficCell};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,7 +17,7 @@ const MAX_CODE: usize = 5;
 const MIN_PAGES: usize = 16;
 
 /// A part of something that belongs to a node.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NodeShare {
     /// The node.
     pub node: u32,

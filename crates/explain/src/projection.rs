@@ -8,7 +8,7 @@ use crate::report::SampledThread;
 use crate::share::ShareEstimate;
 use crate::touched_pages::TouchedPages;
 use numakit_model::topology::Topology;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl fmt::Debug for ProjectedMachine {
 }
 
 /// The answer, or why there is none.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Projection {
     /// The machine.
     pub machine: String,

@@ -26,7 +26,7 @@ pub enum Regime {
 }
 
 /// Samples and threads that are missing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingSamples {
     /// Samples that were lost, since nobody took them from the ring buffer in time.
     pub lost: u64,
@@ -45,7 +45,7 @@ pub struct MissingSamples {
 }
 
 /// A thread that was sampled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledThread {
     /// The process.
     pub pid: u32,
@@ -56,7 +56,7 @@ pub struct SampledThread {
 }
 
 /// A process that was observed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenProcess {
     /// Its number.
     pub pid: u32,
@@ -69,7 +69,7 @@ pub struct SeenProcess {
 }
 
 /// An object that was accessed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledObject {
     /// The first process that was seen to use it.
     pub pid: u32,
@@ -89,7 +89,7 @@ pub struct SampledObject {
 }
 
 /// The content of a result file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExplainReport {
     /// The version of this form.
     pub version: u32,

@@ -1,6 +1,6 @@
 //! What a program is written with, and where the names of code come from that a runtime compiles while it runs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use std::ops::Range;
 
@@ -104,7 +104,7 @@ pub fn is_node(name: &str) -> bool {
 }
 
 /// A runtime that compiles code while it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuntimeProgram {
     /// A Java virtual machine.
@@ -114,7 +114,7 @@ pub enum RuntimeProgram {
 }
 
 /// Where the names of compiled code come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "from")]
 pub enum NamesSource {
     /// The runtime writes `/tmp/perf-PID.map`.
@@ -139,7 +139,7 @@ pub enum NamesSource {
 }
 
 /// The names of the code that a process compiled while it ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeNames {
     /// The process.
     pub process: u32,
@@ -158,7 +158,7 @@ pub struct RuntimeNames {
 }
 
 /// Code of a file whose functions have no names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamelessCode {
     /// The file, as its process sees it.
     pub path: String,
@@ -167,7 +167,7 @@ pub struct NamelessCode {
 }
 
 /// How names of code came about, and where they are missing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamesReport {
     /// Processes that compile code while they run.
     pub runtimes: Vec<RuntimeNames>,

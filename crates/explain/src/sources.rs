@@ -2,7 +2,7 @@
 //! are those that the debug information of the observed programs names, which may name anything.
 
 use crate::code::{CodeTime, PlaceTimes};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -32,7 +32,7 @@ pub enum SourceError {
 }
 
 /// A line of a source file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceText {
     /// Its number, from 1 on.
     pub line: u32,
@@ -43,7 +43,7 @@ pub struct SourceText {
 }
 
 /// The lines of a function in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnnotatedSource {
     /// The function; what is inlined in it belongs to it.
     pub function: Option<String>,

@@ -28,7 +28,7 @@ pub struct SpinningThread {
 }
 
 /// A function in which threads wait.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinFunction {
     /// What it is.
     #[serde(flatten)]
@@ -38,7 +38,7 @@ pub struct SpinFunction {
 }
 
 /// CPU time of threads that wait for others.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spins {
     /// All of it, in ns.
     pub time: u64,

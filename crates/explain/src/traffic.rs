@@ -7,7 +7,7 @@
 
 use crate::caches::CacheSizes;
 use crate::observation::{LINE, PAGE};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A page counts again after this time, in ns: memory that is used all the time causes more traffic than memory that is used
@@ -96,7 +96,7 @@ struct ThreadUse {
 }
 
 /// An estimate of where the lines came from that threads read and wrote.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Distinct pages that do not stay in caches, summed over windows, by node pair; threads that are busy count alike.
     pub pages: Vec<TrafficCell>,
@@ -157,7 +157,7 @@ struct SharedPage {
 }
 
 /// One pair of nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TrafficCell {
     /// The node of the CPUs.
     pub cpu_node: u32,

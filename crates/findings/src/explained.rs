@@ -1,5 +1,7 @@
 //! The answer of an observation, judged: each object with the finding about it, and all findings in one list.
 
+mod saved;
+
 use crate::activity::ProgramActivity;
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::objects;
@@ -91,7 +93,7 @@ impl Serialize for JudgedObject {
             verdict: finding.map(|Finding { rule, says, .. }| Verdict { rule, says }),
             r#do: remedy.map(|remedy| remedy.words.as_str()),
             r#try: remedy.and_then(|remedy| remedy.commands.first()),
-            expect: remedy.and_then(|remedy| remedy.expect),
+            expect: remedy.and_then(|remedy| remedy.expect.as_deref()),
             worth: remedy.and_then(|remedy| remedy.worth.as_ref()),
         };
         keys.serialize(serializer)

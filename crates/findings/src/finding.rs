@@ -1,7 +1,9 @@
 //! Findings, of recordings and of samples: what is wrong, how much it costs, since when, who causes it, and what to do.
 
+use crate::rules;
 use numakit_model::numbers::NumberStyle;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
 /// What a recording shows, the most important first.
@@ -28,11 +30,15 @@ pub struct Headline {
     pub action: String,
 }
 
+/// The name of a rule. serde takes a reference for a part of the text that it reads.
+pub type RuleName = &'static str;
+
 /// One thing that was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// The name of the rule.
-    pub rule: &'static str,
+    #[serde(deserialize_with = "rule_name")]
+    pub rule: RuleName,
     /// Who causes it.
     pub subject: FindingSubject,
     /// What was found, in one sentence.
@@ -51,8 +57,14 @@ pub struct Finding {
     pub remedy: FindingRemedy,
 }
 
+/// The name of a rule in a saved finding.
+pub(crate) fn rule_name<'de, D: Deserializer<'de>>(from: D) -> Result<RuleName, D::Error> {
+    let name = String::deserialize(from)?;
+    rules::name(&name).ok_or_else(|| serde::de::Error::custom(format!("unknown rule '{name}'")))
+}
+
 /// Who causes what a finding says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "number", rename_all = "kebab-case")]
 pub enum FindingSubject {
     /// The observed program with its descendants.
@@ -90,7 +102,7 @@ impl fmt::Display for FindingSubject {
 }
 
 /// What a cost is a share of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostBasis {
     /// The CPU time of the subject.
@@ -113,7 +125,7 @@ impl CostBasis {
 }
 
 /// What a finding costs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FindingCost {
     /// A share that is lost.
@@ -188,7 +200,7 @@ impl FindingCost {
 }
 
 /// How sure a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
     /// The observation may have a different cause.
@@ -211,7 +223,7 @@ impl Certainty {
 }
 
 /// A number that supports a finding.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FindingEvidence {
     /// The formula or series.
     pub series: String,
@@ -224,7 +236,7 @@ pub struct FindingEvidence {
 }
 
 /// What to do.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FindingRemedy {
     /// In words.
     pub words: String,
@@ -232,14 +244,14 @@ pub struct FindingRemedy {
     pub commands: Vec<String>,
     /// What the first command does, if the words do not say that.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expect: Option<&'static str>,
+    pub expect: Option<Cow<'static, str>>,
     /// What the remedy can be worth, if that differs from what the finding costs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worth: Option<Worth>,
 }
 
 /// An upper bound of what a remedy gains.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Worth {
     /// The gain as a part of all CPU time, between 0 and 1; `None` if it cannot be told.
     pub at_most: Option<f64>,

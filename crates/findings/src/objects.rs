@@ -15,6 +15,7 @@ use numakit_explain::object_use::ObjectUse;
 use numakit_explain::remote_costs::{RemoteCosts, Slowdown};
 use numakit_explain::{ExplainedObject, ObjectFacts, SampledObject};
 use numakit_model::thresholds::MIN_SAMPLES;
+use std::borrow::Cow;
 
 /// Objects with less of the time at memory are not worth a finding.
 const MIN_SHARE: f64 = 0.02;
@@ -183,7 +184,7 @@ impl Draft {
     /// Adds a command to try now, and what it does where that is not what the words say.
     fn trying(mut self, command: impl Into<Option<String>>, expect: impl Into<Option<&'static str>>) -> Self {
         self.remedy.commands.extend(command.into());
-        self.remedy.expect = expect.into().filter(|_| !self.remedy.commands.is_empty());
+        self.remedy.expect = expect.into().map(Cow::Borrowed).filter(|_| !self.remedy.commands.is_empty());
         self
     }
 }

@@ -165,6 +165,11 @@ pub(crate) static RULES: &[&Rule] = &[
     &thread_waits::SPINNING,
 ];
 
+/// The name of a rule in the table; `None` if no rule has this name.
+pub(crate) fn name(name: &str) -> Option<&'static str> {
+    RULES.iter().find(|rule| rule.name == name).map(|rule| rule.name)
+}
+
 /// The rules that can be evaluated on rows of a recording.
 pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<Rule>> {
     let limits = RULES.iter().filter_map(|&rule| Some((rule, rule.limit()?)));

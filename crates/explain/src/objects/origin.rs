@@ -2,7 +2,7 @@
 
 use crate::code::CodeName;
 use crate::identity::FileId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const MMAP: &str = "mmap";
@@ -64,7 +64,7 @@ pub enum ObjectOrigin {
 }
 
 /// The kind of an object, by which rules and the page choose what to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
     /// Allocated by the program, by functions such as `malloc`.

@@ -2,14 +2,14 @@
 
 use crate::code::CodeName;
 use crate::explained::CodeShare;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// Functions that are kept.
 const MAX_FUNCTIONS: usize = 5;
 
 /// The functions of Python that looks found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScriptShares {
     /// The number of looks.
     pub looks: u64,

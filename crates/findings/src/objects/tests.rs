@@ -183,7 +183,7 @@ fn pages_of_a_file_are_moved_to_its_users() {
         assert_eq!(command(&finding), Some(expected));
     }
     let finding = judged(&used, ObjectKind::File, |_| {}).unwrap();
-    assert_eq!((command(&finding), finding.remedy.expect), (None, None), "without its path");
+    assert_eq!((command(&finding), finding.remedy.expect.as_deref()), (None, None), "without its path");
 }
 
 #[test]
@@ -330,11 +330,11 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
     ] {
         let finding = finding(&walk);
         let found = worth(&finding).at_most.map(|share| (share * 1000.0).round() / 1000.0);
-        assert_eq!((found, finding.remedy.expect), (at_most, expect), "{finding:?}");
+        assert_eq!((found, finding.remedy.expect.as_deref()), (at_most, expect), "{finding:?}");
     }
     let used = far(&[(0, 1.0)], &ALL, 0.9);
     let remedy = judged(&used, ObjectKind::Allocated, |_| {}).unwrap().remedy;
-    assert!(remedy.expect.unwrap().contains("makes nothing local"), "{remedy:?}");
+    assert!(remedy.expect.as_deref().unwrap().contains("makes nothing local"), "{remedy:?}");
 }
 
 /// Each kind of memory has a switch of its own: that of the C library's malloc reaches no other.

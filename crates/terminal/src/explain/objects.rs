@@ -228,7 +228,7 @@ fn verdict(JudgedObject { object, finding }: &JudgedObject) -> String {
         ("used by", (!users.is_empty()).then(|| users.join(", "))),
         ("do", Some(remedy.words.clone())),
         ("try now", remedy.commands.first().cloned()),
-        ("", remedy.expect.map(|expect| format!("it {expect}"))),
+        ("", remedy.expect.as_ref().map(|expect| format!("it {expect}"))),
         ("worth", worth),
     ] {
         if let Some(text) = text {

@@ -1,5 +1,6 @@
 //! A result of `numa explain --json`, read from a file, and the file where the newest one is kept.
 
+use crate::explained::JudgedReport;
 use numakit_explain::code::CodeTime;
 use numakit_explain::contended::Sharing;
 use numakit_explain::share::ShareEstimate;
@@ -37,6 +38,17 @@ pub enum SavedResultError {
         /// The file.
         path: PathBuf,
         /// What is wrong, and where.
+        why: String,
+    },
+    /// Another version of numa wrote the file, with which it can be compared, but not printed.
+    #[error(
+        "{path} is a result of another version of numa, which this one cannot print ({why}); 'numa show --page {path}' shows \
+        what it has"
+    )]
+    Partial {
+        /// The file.
+        path: PathBuf,
+        /// What is missing or unknown, and where.
         why: String,
     },
     /// A newer version of numa wrote the file.
@@ -135,6 +147,16 @@ impl SavedResult {
             return Err(SavedResultError::Newer { path, found: version });
         }
         serde_json::from_slice(text).map_err(damaged)
+    }
+}
+
+impl JudgedReport {
+    /// Reads a whole result from its text; `path` is for errors.
+    pub fn parse(path: &Path, text: &[u8]) -> Result<Self, SavedResultError> {
+        // What no version wrote is damaged; what this version does not print may be compared.
+        SavedResult::parse(path, text)?;
+        serde_json::from_slice(text)
+            .map_err(|error| SavedResultError::Partial { path: path.to_owned(), why: error.to_string() })
     }
 }
 
