@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The counts of the library, in one table that `numa alloc-stats` reads in the memory of a running process: another layout is
+/* The counts of the library, in one table that `numa alloc --pid` reads in the memory of a running process: another layout is
  * another version. A count is written under the lock of its pool or inbox, where it changes. A reader without the lock gets
  * each count whole, but several may be from different moments. */
 #ifndef ALLOC_COUNTS_H

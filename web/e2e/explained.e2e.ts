@@ -1,4 +1,4 @@
-// `numa view RESULT`: the page of results of `numa explain`, from a server and as one file. The results are made up.
+// `numa show --page RESULT`: the page of results of `numa explain`, from a server and as one file. The results are made up.
 
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";

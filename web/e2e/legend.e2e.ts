@@ -46,7 +46,7 @@ async function without(client: Client): Promise<string[] | null> {
 
 const every = (client: Client) => until("a value of each drawn line", async () => (await without(client))?.length === 0);
 
-test("numa view", async () => {
+test("numa show --page", async () => {
   const client = await Client.open(numa.controller);
   await every(client);
   // Drawing again, and time, change nothing.
@@ -64,7 +64,7 @@ test("a value that is not the newest says so", async () => {
   await client.close();
 });
 
-test("numa view --html", async () => {
+test("numa show --html", async () => {
   const { code, err } = await runNuma(folder, ["view", "a.arrows", "--html", "out.html", "--force"]);
   assert.equal(code, 0, err);
   const client = await Client.open(pathToFileURL(join(folder, "out.html")).href);

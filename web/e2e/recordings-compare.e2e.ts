@@ -77,7 +77,7 @@ describe("two recordings", () => {
     await rows().press("Table");
   });
 
-  test("say of all of both what numa report says of them, row by row", async () => {
+  test("say of all of both what numa show says of them, row by row", async () => {
     const all = await Client.open(`${numa.controller}`);
     await pick(all, "Compare with").selectOption({ label: second.path });
     const said = all.page.getByRole("region", { name: "Comparison", exact: true });

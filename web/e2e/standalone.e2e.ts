@@ -1,4 +1,4 @@
-// `numa view --html`: page and recordings in one file, opened from the disk.
+// `numa show --html`: page and recordings in one file, opened from the disk.
 
 import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
@@ -110,7 +110,7 @@ describe("every sample", () => {
     await until("no difference", async () => /\(B \+0\)/.test((await panel.legend())[0]?.value ?? ""));
   });
 
-  test("the comparison of both recordings is the one of numa report, whatever is on screen", async () => {
+  test("the comparison of both recordings is the one of numa show, whatever is on screen", async () => {
     const client = await open(`#from=${known.timeMs(0)}&to=${known.timeMs(200)}&${panels}&beside=1`);
     const { out } = await runNuma(folder, ["report", "--json", "a.arrows", "b.arrows"]);
     const { headline } = JSON.parse(out) as { headline: { verdict: string } };

@@ -33,7 +33,7 @@ export class Files {
   /** Uploads a recording and shows it. */
   async load(file: File): Promise<void> {
     const limit = this.page.limits?.recording_bytes ?? Infinity;
-    if (file.size > limit) return notify(`${file.name} is ${format(file.size, "bytes")}; the limit is ${format(limit, "bytes")}. Use: numa view FILE`, true);
+    if (file.size > limit) return notify(`${file.name} is ${format(file.size, "bytes")}; the limit is ${format(limit, "bytes")}. Use: numa show --page FILE`, true);
     notify(`Uploading ${file.name} …`);
     try {
       const answer = await fetch(`recordings?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });

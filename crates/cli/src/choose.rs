@@ -40,6 +40,11 @@ impl ProcessArgs {
         Ok(Some(chosen))
     }
 
+    /// The processes that were given by their numbers, whether there are any such or not.
+    pub fn numbers(&self) -> &[u32] {
+        &self.pids
+    }
+
     /// Refuses a call that names nothing to observe.
     pub fn check(&self, has_command: bool) -> anyhow::Result<()> {
         if self.choice().is_none() && !has_command {

@@ -117,14 +117,13 @@ macro_rules! verbs {
 }
 
 verbs! {
-    Front: explain::ExplainArgs, run::RunArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, report::ReportArgs, topo::TopoArgs,
+    Front: explain::ExplainArgs, run::RunArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, show::ShowArgs, topo::TopoArgs,
         bench::BenchArgs, doctor::DoctorArgs;
-    See: stat::StatArgs, live::LiveArgs, tasks::TasksArgs, file::FileArgs,
-        alloc_stats::AllocStatsArgs as "alloc-stats", alloc_profile::AllocProfileArgs as "alloc-profile", list::ListArgs;
-    Record: ctl::CtlArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
+    See: stat::StatArgs, live::LiveArgs, file::FileArgs, alloc::AllocArgs, list::ListArgs;
+    Record: ctl::CtlArgs, export::ExportArgs, mcp::McpArgs;
     Place: ps::PsArgs;
     Setup: help::HelpArgs, capture::CaptureArgs, man::Man, completions::Completions;
-    Hidden: overview::OverviewArgs, mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";
+    Hidden: overview::OverviewArgs, mark::MarkArgs, recover::RecoverArgs, alloc_work::AllocWorkArgs as "alloc-work";
 }
 
 /// The complete definition of `numa`.

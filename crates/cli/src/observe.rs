@@ -21,7 +21,7 @@ pub struct ObserveArgs {
     #[arg(short, long, value_name = "LIST")]
     pub events: Option<Selection>,
     #[command(flatten)]
-    processes: ProcessArgs,
+    pub processes: ProcessArgs,
     /// Samples of instructions in a second of CPU time of a thread, for the sensor 'access'; 0: none
     #[arg(long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(..=10_000))]
     sample_rate: u32,

@@ -9,8 +9,47 @@ const WITHOUT_WORDS: &str = "overview";
 /// What `numa ./app` runs.
 const OF_PROGRAMS: &str = "explain";
 
-/// Names that verbs had, and what replaces them.
-pub const FORMER_NAMES: [(&str, &[&str]); 0] = [];
+/// A name that a verb had.
+#[derive(Debug)]
+pub struct FormerName {
+    /// The name.
+    pub name: &'static str,
+    /// What replaces it.
+    pub now: &'static [&'static str],
+    /// What becomes of the words after it.
+    rest: fn(&[OsString]) -> Vec<OsString>,
+}
+
+/// Names that verbs had.
+pub const FORMER_NAMES: [FormerName; 5] = [
+    former("report", &["show"]),
+    former("view", &["show", "--page"]),
+    former("tasks", &["top", "--once"]),
+    former("alloc-profile", &["alloc"]),
+    FormerName { name: "alloc-stats", now: &["alloc"], rest: of_alloc_stats },
+];
+
+const fn former(name: &'static str, now: &'static [&'static str]) -> FormerName {
+    FormerName { name, now, rest: <[OsString]>::to_vec }
+}
+
+/// The process had no option, and the option for JSON no file.
+fn of_alloc_stats(rest: &[OsString]) -> Vec<OsString> {
+    let mut words = Vec::with_capacity(rest.len() + 1);
+    let mut is_value = false;
+    for word in rest {
+        if word == "--json" {
+            words.push("--json=-".into());
+            continue;
+        }
+        if !is_value && word.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
+            words.push("--pid".into());
+        }
+        is_value = word == "-i" || word == "--interval" || WITH_VALUE.iter().any(|option| word == option);
+        words.push(word.clone());
+    }
+    words
+}
 
 /// Global options with a value.
 const WITH_VALUE: [&str; 2] = ["--sysroot", "--color"];
@@ -23,9 +62,9 @@ pub fn with_verb(words: &[OsString]) -> Vec<OsString> {
         return words;
     }
     let Some(at) = first_of_command(&words) else { return words };
-    let former = FORMER_NAMES.iter().find(|(former, _)| words[at] == *former);
-    if let Some((_, now)) = former {
-        words.splice(at..=at, now.iter().map(OsString::from));
+    if let Some(former) = FORMER_NAMES.iter().find(|former| words[at] == former.name) {
+        let rest = (former.rest)(&words[at + 1..]);
+        words.splice(at.., former.now.iter().map(OsString::from).chain(rest));
     } else if !is_verb(&words[at]) && is_program(&words[at]) {
         words.insert(at, OF_PROGRAMS.into());
     }
@@ -84,9 +123,17 @@ mod tests {
 
     #[test]
     fn former_names_are_no_verbs_and_lead_to_verbs() {
-        for (former, now) in FORMER_NAMES {
-            assert!(!is_verb(OsStr::new(former)) && is_verb(OsStr::new(now[0])), "{former}");
-            assert_eq!(line(&format!("numa {former} x")), format!("numa {} x", now.join(" ")));
+        for FormerName { name, now, .. } in FORMER_NAMES {
+            assert!(!is_verb(OsStr::new(name)) && is_verb(OsStr::new(now[0])), "{name}");
+            assert_eq!(line(&format!("numa {name} x")), format!("numa {} x", now.join(" ")));
+        }
+        for (former, now) in [
+            ("alloc-stats 4711", "alloc --pid 4711"),
+            ("alloc-stats -i 1s 4711 --json", "alloc -i 1s --pid 4711 --json=-"),
+            ("alloc-stats --json 4711 --interval 2s", "alloc --json=- --pid 4711 --interval 2s"),
+            ("--color never alloc-stats -i100ms 4711", "--color never alloc -i100ms --pid 4711"),
+        ] {
+            assert_eq!(line(&format!("numa {former}")), format!("numa {now}"));
         }
     }
 }

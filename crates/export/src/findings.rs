@@ -1,4 +1,4 @@
-//! What is wrong in a recording, as `numa report --json` has it.
+//! What is wrong in a recording, as `numa show --json` has it.
 
 use crate::{ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues};
 use numakit_findings::analyse;
@@ -7,7 +7,7 @@ use numakit_findings::json::{self, ReportedFindings};
 /// Line of the table of formats.
 pub const FORMAT: ExportFormat = ExportFormat {
     name: "findings",
-    help: "what is wrong, its cost and what to do, as JSON: a part of that of 'numa report --json'",
+    help: "what is wrong, its cost and what to do, as JSON: a part of that of 'numa show --json'",
     extension: "findings.json",
     binary: false,
     judges: true,

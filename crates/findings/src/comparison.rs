@@ -19,7 +19,7 @@ const RECORDINGS_VARY: f64 = 0.1;
 /// Two differences are shown as one line if their values are equal within this share.
 const ALIKE: f64 = 0.05;
 
-/// What changed from one recording (A) to another (B): the JSON of `numa report --json A B`.
+/// What changed from one recording (A) to another (B): the JSON of `numa show --json A B`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The answer in three lines.

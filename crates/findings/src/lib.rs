@@ -21,6 +21,7 @@ mod course;
 mod criteria;
 pub mod explained;
 mod facts;
+pub mod file_kind;
 pub mod finding;
 mod guide;
 mod headline;

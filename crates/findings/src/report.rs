@@ -1,4 +1,4 @@
-//! The values of a report: the JSON of `numa report --json`. `null` is not measured.
+//! The values of a report: the JSON of `numa show --json`. `null` is not measured.
 
 use crate::finding::Findings;
 use numakit_model::Unavailable;

@@ -15,7 +15,7 @@ const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLUR
 #[derive(Debug, Error)]
 pub enum CheckError {
     /// There is no process with this PID.
-    #[error("there is no process {pid} in {root}; 'numa tasks' lists them")]
+    #[error("there is no process {pid} in {root}; 'numa top --once' lists them")]
     NoProcess {
         /// The PID.
         pid: u32,
@@ -216,7 +216,7 @@ mod tests {
         tree.file("/proc/45/environ", "").failing("/proc/46/environ", std::io::ErrorKind::PermissionDenied);
         let why =
             |pid, processes| checked(tree.clone(), &request(2, processes), pid).unwrap_err().to_string();
-        assert_eq!(why(99, 1), "there is no process 99 in memory; 'numa tasks' lists them");
+        assert_eq!(why(99, 1), "there is no process 99 in memory; 'numa top --once' lists them");
         assert_eq!(why(45, 1), "process 45 has ended");
         assert!(why(46, 1).starts_with("the environment of process 46 cannot be read"));
         assert!(why(43, 1).starts_with("/proc/43/task/43/status has no line Cpus_allowed_list"));

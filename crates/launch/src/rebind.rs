@@ -26,7 +26,7 @@ const ESRCH: i32 = 3;
 #[derive(Debug, Error)]
 pub enum RebindError {
     /// There is no such process.
-    #[error("there is no process {0}; 'numa tasks' lists processes")]
+    #[error("there is no process {0}; 'numa top --once' lists processes")]
     NoProcess(u32),
     /// The process belongs to another user.
     #[error("process {pid} cannot be bound: {error}; run as its user or as root")]

@@ -18,7 +18,7 @@
 //! other CPUs than those on which observed threads run, while there are some. If the writer falls behind and the ring buffer is
 //! full, the sampler drops rows and counts them, and a label in the recording says how many.
 //!
-//! `numa report` decodes batches in a thread `decoder`, two ahead of the thread that tallies them column by column; most
+//! `numa show` decodes batches in a thread `decoder`, two ahead of the thread that tallies them column by column; most
 //! columns have one value in a whole batch. `numa mcp` has one thread for the protocol, and one more for each question
 //! that is being answered.
 //!

@@ -26,7 +26,7 @@ const TABLE: &str = "numalloc_counts";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllocatorError {
     /// There is no such process.
-    #[error("there is no process {0}; 'numa ps' and 'numa tasks' list processes")]
+    #[error("there is no process {0}; 'numa ps' and 'numa top --once' list processes")]
     NoProcess(u32),
     /// The process has ended meanwhile.
     #[error("process {0} has ended")]

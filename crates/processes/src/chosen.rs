@@ -214,7 +214,7 @@ fn is_of_kernel(root: &SysRoot, pid: u32) -> bool {
     TaskDir::of(root, pid).stat().is_ok_and(|stat| stat.kernel)
 }
 
-const LISTS: &str = "'numa tasks' lists the processes";
+const LISTS: &str = "'numa top --once' lists the processes";
 
 /// `process 7`, `processes 7, 9`; or with names, `nginx 812, 813, sh 901`.
 fn listed(root: &SysRoot, pids: &[u32], with_names: bool) -> String {

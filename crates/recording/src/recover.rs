@@ -123,8 +123,7 @@ fn survey(path: &Path) -> Result<Found, RecoverError> {
     let mut reader = BufReader::new(file);
     if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
         return Err(foreign(
-            "it is JSON, which has no tail file; 'numa export' and 'numa report' read its complete rows"
-                .into(),
+            "it is JSON, which has no tail file; 'numa export' and 'numa show' read its complete rows".into(),
         )
         .into());
     }

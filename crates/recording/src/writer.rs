@@ -163,7 +163,7 @@ impl Recorder {
 
 fn kept_in_tail(path: &Path) -> String {
     format!(
-        "all samples are in it and in {}; after fixing the cause, 'numa recover {}' joins them",
+        "all samples are in it and in {}, which 'numa show {}' reads together; keep both",
         tail_of(path).display(),
         path.display()
     )

@@ -1,4 +1,4 @@
-//! Two sources compared. Of whole recordings it is what `numa report A B` says, from the same rows; of live samples and of
+//! Two sources compared. Of whole recordings it is what `numa show A B` says, from the same rows; of live samples and of
 //! parts it is computed from the means of the history, by the same rules.
 
 use crate::client_request_error::ClientRequestError;

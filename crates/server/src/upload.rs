@@ -91,7 +91,7 @@ pub async fn take(
     let name = name(request.uri().query().unwrap_or_default());
     let too_large = || {
         let why = format!(
-            "the limit for uploads is {} MiB; use 'numa view FILE' for a larger recording",
+            "the limit for uploads is {} MiB; use 'numa show --page FILE' for a larger recording",
             RECORDING_BYTES >> 20
         );
         HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, why)

@@ -1,4 +1,4 @@
-//! `numa tasks --affinity`: where a process may run and allocate memory, and what that means.
+//! `numa top --affinity`: where a process may run and allocate memory, and what that means.
 
 use crate::table::page_table;
 use numakit_model::numbers::ABSENT;

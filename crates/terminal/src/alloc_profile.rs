@@ -1,4 +1,4 @@
-//! `numa alloc-profile`: what a program allocates, and what that costs with each allocator.
+//! `numa alloc`: what a program allocates, and what that costs with each allocator.
 
 mod conclusion;
 mod page;

@@ -1,4 +1,4 @@
-//! `numa alloc-stats`: what the allocator of a program keeps on each node.
+//! `numa alloc --pid`: what the allocator of a program keeps on each node.
 
 use crate::table::page_table;
 use numakit_model::numbers::grouped;
@@ -35,7 +35,7 @@ pub fn table(counts: &AllocatorCounts) -> String {
     page_table(&HEADINGS, &rows, "") + NOTE + &missing.unwrap_or_default()
 }
 
-/// The same as JSON, as `numa alloc-stats --help` describes.
+/// The same as JSON, as `numa alloc --help` describes.
 pub fn json(pid: u32, time: u64, counts: &AllocatorCounts) -> Value {
     let nodes = counts.regions.iter().map(|region| {
         json!({

@@ -1,4 +1,4 @@
-//! `numa tasks`: processes by how much remote memory they use, and the memory of each by node.
+//! `numa top --once`: processes by how much remote memory they use, and the memory of each by node.
 
 use crate::table::page_table;
 use numakit_model::numbers::{ABSENT, duration};
@@ -65,7 +65,7 @@ impl TaskTable {
         tables.join("\n") + &notes
     }
 
-    /// The same as JSON, as `numa tasks --help` describes.
+    /// The same as JSON, as `numa top --help` describes.
     pub fn json(&self) -> Value {
         json!({
             "seconds": self.seconds,

@@ -1,4 +1,4 @@
-//! `numa tasks --totals`: the allocation counters of every node since boot.
+//! `numa top --totals`: the allocation counters of every node since boot.
 
 use crate::table::page_table;
 use numakit_model::numbers::{ABSENT, grouped};

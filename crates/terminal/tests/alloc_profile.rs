@@ -1,4 +1,4 @@
-//! The text of `numa alloc-profile`.
+//! The text of `numa alloc`.
 
 #![allow(clippy::unwrap_used)]
 

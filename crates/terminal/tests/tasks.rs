@@ -1,4 +1,4 @@
-//! `numa tasks` on a simulated /proc of four nodes, from the files to the text.
+//! `numa top --once` on a simulated /proc of four nodes, from the files to the text.
 
 #![allow(clippy::unwrap_used)]
 

@@ -24,7 +24,7 @@ use thiserror::Error;
 pub enum ScreenError {
     /// Standard input or output is not a terminal.
     #[error(
-        "standard {stream} is not a terminal; run numa top in one, or use 'numa stat' and 'numa tasks', which print lines"
+        "standard {stream} is not a terminal, on which numa top draws; 'numa top --once' prints processes, 'numa stat' counters"
     )]
     NotATerminal {
         /// Which one.
@@ -33,7 +33,7 @@ pub enum ScreenError {
     /// TERM says that the terminal has no cursor.
     #[error(
         "the environment variable TERM is '{0}', a terminal on which the cursor cannot be moved; set it to the terminal's \
-         type, as in 'TERM=xterm numa top', or use 'numa stat' and 'numa tasks', which print lines"
+         type, as in 'TERM=xterm numa top', or use 'numa top --once' and 'numa stat', which print lines"
     )]
     Dumb(String),
     /// It cannot be drawn on.

@@ -50,7 +50,7 @@ impl NotRead {
             Self::Waits => "is not read yet: reading memory takes at most 0.15 % of a core".to_owned(),
             Self::Refused => {
                 "is not read: move_pages is refused here, and reading numa_maps would block a process \
-                              of that size; numa tasks -p PID reads it"
+                              of that size; numa top --once -p PID reads it"
                     .to_owned()
             }
             Self::NotRecorded => "is not in the recording; record with numa record -- COMMAND".to_owned(),

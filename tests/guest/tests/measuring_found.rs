@@ -52,7 +52,7 @@ fn recorded(name: &str) -> String {
     let before = if name == "turns" { BALANCING } else { "" };
     format!(
         "{before}taskset 300 numa record -i 100ms -o {name}.arrows -- taskset ff troubled {name} 5 >{name} 2>&1 || cat {name} \
-         >&2; numa report --json {name}.arrows"
+         >&2; numa show --json {name}.arrows"
     )
 }
 

@@ -44,7 +44,7 @@ fn recorded(name: &str, group: &str, command: &str) -> String {
     format!(
         "echo 3 > /proc/sys/vm/drop_caches
         inside {group} numa record -i 100ms -o {name}.arrows -- {command} >{name} 2>&1
-        numa report --json {name}.arrows"
+        numa show --json {name}.arrows"
     )
 }
 

@@ -21,7 +21,7 @@ sh /root/small-caches
 fn recorded(name: &str, command: &str) -> String {
     format!(
         "su nobody -c 'export HOME=/tmp/home; cd; numa record -i 100ms -o {name}.numa -- {command} > {name} 2>&1 || cat {name} \
-         >&2; numa report --json {name}.numa'"
+         >&2; numa show --json {name}.numa'"
     )
 }
 

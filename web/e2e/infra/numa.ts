@@ -1,4 +1,4 @@
-// A running `numa live` or `numa view` in its own folder, isolated from other processes of this
+// A running `numa live` or `numa show --page` in its own folder, isolated from other processes of this
 // machine.
 
 import { spawn, execFile, type ChildProcess } from "node:child_process";

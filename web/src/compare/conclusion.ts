@@ -1,4 +1,4 @@
-// What a comparison says at a glance: which line is which source, and what the server found to differ, as `numa report A B` says it.
+// What a comparison says at a glance: which line is which source, and what the server found to differ, as `numa show A B` says it.
 
 import type { Connection } from "../connection";
 import { h } from "../elements";

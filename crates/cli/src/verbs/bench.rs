@@ -10,6 +10,7 @@ use crate::{Examples, GlobalArgs, observe};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
+pub use compare::compare;
 use numakit_bench::{ALL, BENCHMARKS, BenchSettings, MAX_RUNS};
 use numakit_model::CpuSet;
 use numakit_placement::lists::KnownNumbers;
@@ -18,7 +19,8 @@ use numakit_sys::signal::Signals;
 use numakit_sys::stdio::{note, replace_line};
 use numakit_sys::{signal, tty};
 use numakit_terminal::bench::json;
-use output::BenchOutputArgs;
+pub use output::BenchOutputArgs;
+pub use show::show;
 use std::process::ExitCode;
 use std::time::Duration;
 

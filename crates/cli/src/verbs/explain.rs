@@ -57,7 +57,7 @@ use std::time::{Duration, Instant};
 /// remote {share, low, high},
 /// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, python_use and python_allocation {looks,
 /// functions} where there are any, verdict
-/// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, expect, worth {at_most, why}}], findings (as those of numa report, {subject {kind
+/// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, expect, worth {at_most, why}}], findings (as those of numa show, {subject {kind
 /// object, number}} is the place of the object), flame {time, resident} with {title,
 /// unit, parts, names, stacks [{frames, values}]}, names {runtimes [{process, program, source {from, times, version, why}, chains,
 /// nameless, dumps, longest_dump}], nameless [{path, time}]}, hint_faults {pages, faults, lost, seconds, moved, moved_back, was_on}, projected

@@ -1,7 +1,6 @@
 //! One file per verb: its options and how they map to calls.
 
-pub mod alloc_profile;
-pub mod alloc_stats;
+pub mod alloc;
 pub mod alloc_work;
 pub mod bench;
 pub mod capture;
@@ -22,10 +21,8 @@ pub mod plan;
 pub mod ps;
 pub mod record;
 pub mod recover;
-pub mod report;
 pub mod run;
+pub mod show;
 pub mod stat;
-pub mod tasks;
 pub mod top;
 pub mod topo;
-pub mod view;

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Record samples to a file
 ///
 /// Recording ends when the command ends, a signal arrives or 'numa ctl stop' is run. The file is
-/// an Arrow IPC stream that 'numa report', pyarrow and polars can read. By default all events are
+/// an Arrow IPC stream that 'numa show', pyarrow and polars can read. By default all events are
 /// sampled except the sensor perf, tracepoints and lower-value hardware events; -e selects others.
 /// With '-o -' the recording goes to standard output, and the standard output of CMD to standard
 /// error. The exit status is that of the command (128 + signal if a signal killed it).
@@ -152,7 +152,7 @@ fn summary(ended: &Ended) {
         let size = recorded.bytes.div_ceil(1024);
         let shown = match recorded.path.as_os_str() == STANDARD_OUTPUT {
             true => String::new(),
-            false => format!("; 'numa report {path}' analyses it"),
+            false => format!("; 'numa show {path}' analyses it"),
         };
         note(format_args!("{samples} samples, {size} KiB in {path}{shown}"));
     }

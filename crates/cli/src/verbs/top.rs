@@ -1,16 +1,21 @@
 //! `numa top`.
 
+mod batch;
+
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use crate::observe::{self, ObserveArgs};
 use crate::{Examples, GlobalArgs};
-use anyhow::{Context, anyhow};
-use clap::{Args, ValueEnum};
+use anyhow::{Context, anyhow, bail};
+use batch::{BatchArgs, ListRequest};
+use clap::{Arg, ArgGroup, Args, ValueEnum};
 use numakit_formulas::Catalog;
 use numakit_history::{RecordedHistory, Source, plain};
 use numakit_observation::request::Prepared;
 use numakit_observation::{ControlCommand, Ended, SessionHandle};
+use numakit_processes::ProcessRanking;
 use numakit_sensors::Selection;
+use numakit_sys::command::quoted;
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::print;
 use numakit_sys::{file, poll};
@@ -35,7 +40,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Show findings, nodes, CPUs and processes in the terminal, live
+/// Show findings, nodes, CPUs and processes in the terminal, live; or print processes
 ///
 /// What the last minute shows stands first: what is wrong, what it costs, what to do. Below are the nodes
 /// as meters, the CPUs as a map, and the processes with their memory by node. The key h shows all keys.
@@ -45,14 +50,38 @@ use std::time::Duration;
 ///
 /// With a command, only its processes are shown at first (the key a shows all), and its output is printed
 /// when numa top ends.
+///
+/// --once prints a list of processes instead, to a terminal or a pipe, and -n COUNT prints several. --pid describes
+/// the memory of single processes, by kind and node.
+/// --totals prints the counters of every node since boot, as numastat does. --affinity prints the
+/// CPU affinity and memory policy of processes and their threads, as taskset -p and numactl --show
+/// do, and explains them.
+///
+/// REMOTE% is the share of a process's memory that is not on the node where it runs, weighted
+/// with the CPU time of its threads; for an idle process, with the last CPUs of its threads.
+/// Processes that spent most CPU time away from their memory come first in a printed list. Memory is in MiB.
+///
+/// The memory of the busiest processes is examined first, for the length of the interval (at least
+/// a second). The last lines of a list say how many processes were not examined, for lack of time or of
+/// permission. Kernel threads are omitted. The exit code is 1 if a process given with -p does not
+/// exist, and 2 if none of them exists.
+///
+/// --json prints one object per measurement: {seconds, nodes, denied, late, refused, processes:
+/// [{pid, user, command, threads, cpu, remote, resident, memory, error, why}]}. cpu and remote are
+/// in percent, resident in bytes. memory is {huge, heap, stack, anonymous, file, total}, each with
+/// the bytes on every node in the order of nodes, or null; why is then "denied", "late" or
+/// "refused". error is the standard error of the bytes on a node, 0 if every page was examined.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new(BATCH).multiple(true), mut_args(of_screen))]
 pub struct TopArgs {
-    /// Sampling interval, from 100us to 1h, or a frequency such as 50Hz or 2kHz
+    /// Interval of samples, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = observe::interval_of)]
     interval: Duration,
-    /// Sort key of processes
-    #[arg(long, value_name = "KEY", default_value = "cpu")]
-    sort: Sort,
+    /// Sort key of processes [default: cpu; remote where they are printed]
+    #[arg(long, value_name = "KEY")]
+    sort: Option<Sort>,
+    #[command(flatten)]
+    batch: BatchArgs,
     /// Play this recording instead of observing this machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["observed", "events"])]
     replay: Option<PathBuf>,
@@ -63,6 +92,28 @@ pub struct TopArgs {
     /// The command to run and observe, with its arguments
     #[arg(trailing_var_arg = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
+}
+
+/// The options that print lines.
+const BATCH: &str = "batch";
+
+/// The options of the screen exclude those that print lines.
+fn of_screen(arg: Arg) -> Arg {
+    const OPTIONS: [&str; 9] = [
+        "replay",
+        "files",
+        "events",
+        "sample_rate",
+        "cpu",
+        "priority",
+        "ctl_compat",
+        "skip_unavailable",
+        "verbose",
+    ];
+    match OPTIONS.contains(&arg.get_id().as_str()) {
+        true => arg.conflicts_with(BATCH),
+        false => arg,
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -95,6 +146,21 @@ impl Sort {
             Self::Name => ProcessOrder::Name,
         }
     }
+
+    /// The order of a printed list, which has neither faults nor moves.
+    fn ranking(self) -> anyhow::Result<ProcessRanking> {
+        Ok(match self {
+            Self::Remote => ProcessRanking::Remote,
+            Self::Memory => ProcessRanking::Memory,
+            Self::Cpu => ProcessRanking::Cpu,
+            Self::Pid => ProcessRanking::Pid,
+            Self::Faults | Self::Moved | Self::Name => {
+                bail!(
+                    "printed processes are sorted by remote, memory, cpu or pid; give one of these with --sort"
+                )
+            }
+        })
+    }
 }
 
 /// How often the observation and the screen are checked.
@@ -113,11 +179,14 @@ impl TopArgs {
     /// The first lines of its help.
     pub const EXAMPLES: Examples = [
         ("numa top", "what is wrong, nodes, CPUs and processes, live"),
-        ("numa top --sort remote", "processes with the most remote memory first"),
+        ("numa top --once", "prints the processes with the most remote memory"),
     ];
 
-    /// Draws until the user ends it.
+    /// Draws until the user ends it, or prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        if self.batch.is_asked() {
+            return self.print(global);
+        }
         // What the options say is wrong before the terminal is.
         match &self.replay {
             Some(_) => global.only_here(OF_A_RECORDING)?,
@@ -129,6 +198,29 @@ impl TopArgs {
             Some(file) => self.replay(file, formulas, theme(global)),
             None => self.live(global, formulas),
         }
+    }
+
+    fn print(&self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        if !self.command.is_empty() {
+            let command = quoted(&self.command);
+            bail!(
+                "processes that run already are printed, and none is started; 'numa stat {command}' prints counters while it \
+                 runs, 'numa explain {command}' says where its time goes"
+            );
+        }
+        let (root, processes) = (global.root()?, &self.observe.processes);
+        let pids = processes.numbers().to_vec();
+        let among = match pids.is_empty() {
+            true => processes.find(&root)?.map(|chosen| chosen.numbers().to_vec()),
+            false => None,
+        };
+        let sort = self.sort.map_or(Ok(ProcessRanking::Remote), Sort::ranking)?;
+        self.batch.run(&root, &ListRequest { interval: self.interval, sort, pids, among })
+    }
+
+    /// The order of processes on the screen.
+    fn order(&self) -> ProcessOrder {
+        self.sort.unwrap_or(Sort::Cpu).key()
     }
 
     fn live(&self, global: &GlobalArgs, formulas: Arc<Catalog>) -> anyhow::Result<ExitCode> {
@@ -164,7 +256,7 @@ impl TopArgs {
         let view = View::new(
             machine,
             source,
-            ProcessSelection { sort: self.sort.key(), of, ..ProcessSelection::default() },
+            ProcessSelection { sort: self.order(), of, ..ProcessSelection::default() },
         );
         let waker = Arc::new(waker);
         let shown = draw(view, theme(global), events, changing(Arc::clone(&waker), every))?;
@@ -225,7 +317,7 @@ impl TopArgs {
         let view = View::new(
             Arc::clone(&machine),
             source,
-            ProcessSelection { sort: self.sort.key(), ..ProcessSelection::default() },
+            ProcessSelection { sort: self.order(), ..ProcessSelection::default() },
         );
         Player { recording, formulas, machine, playback, to: to.clone() }.start(received)?;
         stops.follow(to.clone())?;

@@ -135,7 +135,7 @@ fn a_recording_has_one_answer_wherever_it_is_asked_for() {
     for (name, machine, is_remote) in recorded() {
         let file = format!("{name}.arrows");
         write(&machine, &folder.path(&file));
-        let report = parsed(&folder.run(&format!("report --json {file}")));
+        let report = parsed(&folder.run(&format!("show --json {file}")));
         let found = problems(&report["findings"]);
         let first = found.first().map(|problem| problem[0].as_str().unwrap().to_owned());
         assert_eq!(first.is_some_and(|rule| rule.starts_with("far-")), is_remote, "{name}: {found:?}");
@@ -155,7 +155,7 @@ fn a_recording_has_one_answer_wherever_it_is_asked_for() {
         top.shows(page["verdict"].as_str().unwrap());
         top.press("q");
         assert_eq!(top.ends().0, 0, "{name}: top");
-        let itself = parsed(&folder.run(&format!("report --json {file} {file}")));
+        let itself = parsed(&folder.run(&format!("show --json {file} {file}")));
         let kept: Vec<Value> = itself["kept"].as_array().unwrap().iter().map(problem).collect();
         assert_eq!(kept, found, "{name}: comparison with itself");
         assert!(itself["program"].as_array().unwrap().is_empty(), "{name}: {itself}");

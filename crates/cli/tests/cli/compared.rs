@@ -1,4 +1,4 @@
-//! `numa report A B` of recordings of real programs: the same one twice, and two that differ.
+//! `numa show A B` of recordings of real programs: the same one twice, and two that differ.
 
 use crate::explain::compiled;
 use crate::runner::{Done, Folder};
@@ -18,7 +18,7 @@ fn record(folder: &Folder, name: &str, mode: &str, program: &Path) {
 }
 
 fn compared(folder: &Folder, files: &str) -> Value {
-    let done = folder.run(&format!("report --json {files}"));
+    let done = folder.run(&format!("show --json {files}"));
     serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {} {}", done.out, done.err))
 }
 
@@ -52,10 +52,10 @@ fn measuring_the_same_program_twice_is_equal_and_another_one_differs() {
     let own = |name: &String| name.starts_with("self.") || name.starts_with("task.walk");
     assert!(!names(&better["machine"]).iter().any(own) && !differs.iter().any(own));
 
-    let page = folder.run("report maps.arrows reuses.arrows").out;
+    let page = folder.run("show maps.arrows reuses.arrows").out;
     assert!(page.starts_with("Verdict    B is better: "), "{page}");
     assert!(page.contains("\nFindings of A that are gone in B\n"), "{page}");
-    let back = folder.run("report reuses.arrows maps.arrows").out;
+    let back = folder.run("show reuses.arrows maps.arrows").out;
     assert!(back.starts_with("Verdict    B is worse: ") && back.contains("\nDo         keep A"), "{back}");
 }
 
@@ -63,10 +63,10 @@ fn measuring_the_same_program_twice_is_equal_and_another_one_differs() {
 fn recordings_that_are_too_short_are_not_compared() {
     let folder = Folder::new("compared-short");
     folder.run("record -o a.arrows -e vmstat.pgfault -- sleep 0.2");
-    let page = folder.run("report a.arrows a.arrows");
+    let page = folder.run("show a.arrows a.arrows");
     assert_eq!(page.code, 0, "{}", page.err);
     assert!(page.out.starts_with("Verdict    Whether B is better cannot be told\n"), "{}", page.out);
-    let missing = folder.run("report a.arrows b.arrows");
+    let missing = folder.run("show a.arrows b.arrows");
     assert_eq!(missing.code, 2);
     assert!(missing.err.contains("b.arrows"), "{}", missing.err);
 }

@@ -21,7 +21,7 @@ fn bash_suggests_launchers_series_and_formulas() {
         ("numa list node.numa_h", "node.numa_hit"),
         ("numa ctl pau", "pause"),
         ("numa export --to par", "parquet"),
-        ("numa man numa-re", "numa-recover"),
+        ("numa man numa-re", "numa-record"),
         ("numa completions fi", "fish"),
     ];
     lines.iter().for_each(|(line, _)| script += &format!("; try {line}"));

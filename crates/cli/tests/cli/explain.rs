@@ -201,7 +201,9 @@ fn bad_input_has_an_error_with_its_fix() {
     folder.run("explain --name a(b").says(2, "pgrep -d,");
     folder.run("explain --name a --pid 1").says(2, "cannot be used with");
     folder.run("explain --unit a -- true").says(2, "cannot be used with");
-    folder.run("explain --pid 4194304").says(2, "there is no such process; 'numa tasks' lists the processes");
+    folder
+        .run("explain --pid 4194304")
+        .says(2, "there is no such process; 'numa top --once' lists the processes");
     folder.run("explain -F 0 -- true").says(2, "1..=10000");
     folder.run("explain --for soon -- true").says(2, "soon");
     let missing = folder.run("explain --json /no/such/folder/x.json -- true");

@@ -48,7 +48,7 @@ fn names_and_kinds_survive_the_numascope_format() {
         for (a, b) in ours.header.series.iter().zip(&again.header.series) {
             assert_eq!(a.metric.kind.name() == "gauge", b.metric.kind.name() == "gauge", "{}", a.name());
         }
-        let report = folder.run("report a.json").out;
+        let report = folder.run("show a.json").out;
         assert!(!report.contains("record with -e vmstat.numa_local"), "{report}");
         // A second conversion changes nothing.
         assert_eq!(folder.run("export a.json --to numascope").out, json.out);
@@ -63,7 +63,7 @@ fn findings_are_exported_as_the_report_has_them() {
     folder.run("export a.arrows -o a.findings.json").says(0, "");
     let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let exported = parsed(&std::fs::read_to_string(folder.path("a.findings.json")).unwrap());
-    let report = parsed(&folder.run("report --json a.arrows").out);
+    let report = parsed(&folder.run("show --json a.arrows").out);
     for key in ["findings", "recording", "losses"] {
         assert!(exported[key].is_object(), "{key}");
         assert_eq!(exported[key], report[key], "{key}");

@@ -104,7 +104,7 @@ fn a_full_disk_is_reported_and_samples_are_kept() {
     let whole = folder.read("small/c.arrows");
     too_small.says(2, "free some space");
     begun.says(0, "samples");
-    stopped.says(1, "numa recover");
+    stopped.says(1, "which 'numa show small/c.arrows' reads together");
     // One batch was written before the disk was full, or more.
     assert!(kept.samples() >= 1000, "{}", kept.samples());
     assert_eq!((recovered.code, whole.samples()), (0, kept.samples()));
@@ -155,7 +155,7 @@ fn every_verb_runs_as_nobody() {
         ("doctor", &[0, 1]),
         ("stat -i 10ms -n 2", &[0]),
         ("record -i 10ms -o a.arrows -- true", &[0]),
-        ("report a.arrows", &[0]),
+        ("show a.arrows", &[0]),
         ("export a.arrows --to csv", &[0]),
         ("recover a.arrows", &[0]),
         ("capture -o c.tar.zst", &[0]),

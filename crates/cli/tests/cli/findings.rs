@@ -37,7 +37,7 @@ fn findings(folder: &Folder, before: &str, command: &str) -> Value {
     let output = folder.isolate(Command::new("sh").args(["-c", &script])).output().unwrap();
     let recorded = Done::of(output);
     assert!(folder.path("a.arrows").exists(), "{command}: {}", recorded.err);
-    let report = folder.run("report --json a.arrows");
+    let report = folder.run("show --json a.arrows");
     let report: Value = serde_json::from_str(&report.out).unwrap();
     report["findings"].clone()
 }

@@ -30,7 +30,7 @@ fn files_of_formulas_add_and_replace() {
 fn mistakes_in_a_file_are_reported_before_anything_is_measured() {
     let folder = Folder::new("formulafaults");
     std::fs::write(folder.path("bad.txt"), "\nbad: bytes = node.MemFree + vmstat.pgfault\n").unwrap();
-    for verb in ["stat -n 1", "list", "report x.arrows"] {
+    for verb in ["stat -n 1", "list", "show x.arrows"] {
         let expected = "bad.txt, line 2: bad: node.MemFree is bytes and vmstat.pgfault is count/s: these cannot be added";
         folder.run(&format!("{verb} --formulas bad.txt")).says(2, expected);
     }

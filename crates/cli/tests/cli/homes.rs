@@ -84,10 +84,10 @@ fn other_verbs_work_without_a_home() {
         &["list"],
         &["stat", "-i", "20ms", "--", "true"],
         &["record", "-i", "5ms", "-o", "own/a.arrows", "--", "true"],
-        &["report", "own/a.arrows"],
+        &["show", "own/a.arrows"],
         &["plan", "--threads", "1"],
         &["ps"],
-        &["tasks"],
+        &["top", "--once"],
     ] {
         let Some(done) = nobody(&folder, &folder.path("own"), words) else { return };
         assert_eq!(done.code, 0, "{words:?}: {}", done.err);

@@ -124,7 +124,7 @@ fn a_low_limit_of_open_files_does_not_block_clients() {
 fn unwritable_addresses_are_an_error() {
     let folder = Folder::new("live-stdout");
     std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
-    for line in [&format!("{LIVE} -- true"), "view --no-open --listen 127.0.0.1:0 b.json"] {
+    for line in [&format!("{LIVE} -- true"), "show --page --no-open --listen 127.0.0.1:0 b.json"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let server = Started::of(folder.numa(line).stdout(full).stderr(Stdio::piped()));
         server.end().says(1, "cannot write to standard output");

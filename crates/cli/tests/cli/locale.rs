@@ -31,16 +31,9 @@ fn lines_of_the_tree_are_in_the_characters_of_the_locale() {
 fn verbs_print_ascii_in_locale_c() {
     let folder = Folder::new("locale-verbs");
     folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
-    for line in [
-        "topo",
-        "topo --hardware",
-        "plan -c 1 --explain",
-        "ps",
-        "report a.arrows",
-        "doctor",
-        "list",
-        "--help",
-    ] {
+    for line in
+        ["topo", "topo --hardware", "plan -c 1 --explain", "ps", "show a.arrows", "doctor", "list", "--help"]
+    {
         let done = Done::of(folder.numa(line).env("LC_ALL", "C").output().unwrap());
         assert!(done.out.is_ascii() && !done.out.is_empty(), "{line}: {}", done.out);
     }

@@ -3,8 +3,8 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod agreement;
-mod alloc_profile;
-mod alloc_stats;
+mod alloc;
+mod alloc_running;
 mod bench;
 mod bench_alloc;
 mod calibrations;
@@ -52,9 +52,10 @@ mod run;
 mod run_kinds;
 mod runner;
 mod servers;
+mod show;
+mod show_page;
 mod stat;
-mod tasks;
 mod top;
+mod top_once;
 mod translations;
 mod usage;
-mod view;

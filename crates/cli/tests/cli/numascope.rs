@@ -42,7 +42,7 @@ fn names_are_those_of_numascope(folder: &Folder) {
     for name in ["f_1.json", "f_2.json"] {
         let done = numascope(folder, "-events pgfault -filename f.json record true");
         done.says(0, &format!("recording to {name},"));
-        done.says(0, &format!(" in {name}; 'numa report {name}'"));
+        done.says(0, &format!(" in {name}; 'numa show {name}'"));
         assert!(folder.read(name).damage.is_none());
     }
     assert_eq!(std::fs::read(folder.path("f.json")).unwrap(), first);

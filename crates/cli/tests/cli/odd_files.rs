@@ -34,7 +34,7 @@ fn below_a_root(replaced: &str) {
         "stat --sysroot root -n 1 -i 1ms",
         "list --sysroot root",
         "doctor --sysroot root",
-        "tasks --sysroot root -i 1ms",
+        "top --once --sysroot root -i 1ms",
         "capture --sysroot root --force",
         "record --sysroot root -i 1ms -o a.arrows --force -- true",
     ] {
@@ -100,7 +100,7 @@ fn a_fifo_or_device_as_input_is_refused() {
     let lines = [
         "report",
         "export --to csv",
-        "view --no-open --listen 127.0.0.1:0",
+        "show --page --no-open --listen 127.0.0.1:0",
         "topo --sysroot",
         "list --formulas",
     ];
@@ -123,10 +123,10 @@ fn a_fifo_next_to_a_recording_or_in_the_settings_blocks_no_verb() {
     let folder = Folder::new("odd-beside");
     folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
     fifo(folder.path("a.arrows.tail"));
-    assert_eq!(run(&folder, "report a.arrows").code, 0);
+    assert_eq!(run(&folder, "show a.arrows").code, 0);
     fifo(folder.path("a.arrows.levels"));
     // It prints the addresses after it has opened the recordings.
-    let mut view = folder.spawn("view --no-open --listen 127.0.0.1:0 a.arrows");
+    let mut view = folder.spawn("show --page --no-open --listen 127.0.0.1:0 a.arrows");
     let _ = Address::of(view.child());
     drop(view);
     std::fs::create_dir_all(folder.path("config/numakit")).unwrap();

@@ -16,17 +16,13 @@ fn line(verb: &str) -> (&'static str, bool) {
         "doctor" => ("doctor", true),
         "list" => ("list", true),
         "stat" => ("stat -i 10ms -n 2", true),
-        "tasks" => ("tasks -i 10ms", true),
         "file" => ("file show a.arrows", true),
-        // It needs a program with the allocator; alloc_stats.rs has one.
-        "alloc-stats" => ("alloc-stats 1", false),
-        "alloc-profile" => ("alloc-profile --profile none -- true", true),
+        "alloc" => ("alloc --profile none -- true", true),
         "explain" => ("explain --rows 0 -- true", true),
         "live" => ("live --no-open --listen 127.0.0.1:0 -- true", true),
-        "view" => ("view --no-open --listen 127.0.0.1:0 a.arrows", true),
         "record" => ("record -e pgfault -o r.arrows --force -- true", false),
         "ctl" => ("ctl status", true),
-        "report" => ("report a.arrows", true),
+        "show" => ("show a.arrows", true),
         "export" => ("export a.arrows --to csv", true),
         "recover" => ("recover a.arrows", true),
         "man" => ("man run", true),
@@ -34,13 +30,15 @@ fn line(verb: &str) -> (&'static str, bool) {
         "mark" => ("mark end", false),
         // It answers requests of 'numa bench alloc' only.
         "alloc-work" => ("alloc-work {}", false),
-        // It needs a terminal.
-        "top" => ("top", false),
+        "top" => ("top --once -i 10ms", true),
         // It answers requests only.
         "mcp" => ("mcp", false),
         _ => panic!("'{verb}' is new: give it a line here"),
     }
 }
+
+/// The page, which one verb serves beside what it prints.
+const SERVER: (&str, bool) = ("show --page --no-open --listen 127.0.0.1:0 a.arrows", true);
 
 fn verbs() -> Vec<String> {
     numakit_cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect()
@@ -101,7 +99,9 @@ impl Unwritable {
             check(line, prints);
             check(&format!("{verb} --help"), true);
         }
-        for json in ["topo --json", "plan --json", "list --json", "doctor --json", "tasks -i 1ms --json"] {
+        check(SERVER.0, SERVER.1);
+        for json in ["topo --json", "plan --json", "list --json", "doctor --json", "top --once -i 1ms --json"]
+        {
             check(json, true);
         }
         check("plan --for gomp -c 1", true);
@@ -159,14 +159,13 @@ fn takes_interrupts(pid: u32) -> bool {
 fn a_pipe_without_a_reader_ends_every_verb_silently() {
     let folder = folder("output-pipe");
     let recorder = folder.start("record -i 10ms -e pgfault -o running.arrows");
-    for verb in verbs() {
-        let (line, prints) = line(&verb);
+    for (line, prints) in verbs().iter().map(|verb| line(verb)).chain([SERVER]) {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = folder.numa(line);
         let started = Started::of(command.stdout(writer).stderr(Stdio::piped()));
         // A server continues without a reader of its output.
-        if verb == "view" {
+        if line == SERVER.0 {
             until!(takes_interrupts(started.id()));
             started.signal("INT");
         }

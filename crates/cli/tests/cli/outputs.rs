@@ -13,7 +13,7 @@ const WRITERS: [&str; 5] = [
     "capture --force -o NAME",
     "topo --svg NAME",
     "plan --svg NAME",
-    "view a.arrows --force --html NAME",
+    "show a.arrows --force --html NAME",
 ];
 
 #[test]
@@ -43,7 +43,7 @@ fn a_full_disk_leaves_the_old_file() {
 fn has_no_page(done: &Done) -> bool {
     let has_none = done.err.contains("built without its web page");
     if has_none {
-        numakit_skips::PAGE.skip_part("view --html: this numa has no page");
+        numakit_skips::PAGE.skip_part("show --html: this numa has no page");
     }
     has_none
 }
@@ -69,8 +69,7 @@ fn files_that_are_not_regular_are_neither_written_nor_read() {
             let refused = done.err.contains("not a regular file") || has_no_page(&done);
             assert!(done.code == 2 && refused, "{line}: {} {}", done.code, done.err);
         }
-        for line in ["report NAME", "export NAME --to csv", "recover NAME", "report a.arrows --formulas NAME"]
-        {
+        for line in ["show NAME", "export NAME --to csv", "recover NAME", "show a.arrows --formulas NAME"] {
             folder.run(&line.replace("NAME", name)).says(2, "not a regular file");
         }
     }
@@ -88,7 +87,7 @@ fn a_recording_goes_to_standard_output() {
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && messages.contains("from the command"), "{messages}");
     assert!(
-        messages.contains("recording to standard output") && !messages.contains("numa report"),
+        messages.contains("recording to standard output") && !messages.contains("numa show"),
         "{messages}"
     );
     let path = folder.path("a.arrows");
@@ -160,13 +159,13 @@ fn one_damaged_byte_is_reported_with_its_time_and_recovered() {
     let rows = folder.read("a.arrows");
     assert!(rows.samples() >= whole - 1000, "{} of {whole}", rows.samples());
     folder.run("export a.arrows --to csv").says(1, "samples between 20");
-    assert_eq!(folder.run("report a.arrows").code, 1);
+    assert_eq!(folder.run("show a.arrows").code, 1);
     let done = folder.run("recover a.arrows");
     assert!(done.code == 1 && done.out.contains("1000 samples are lost"), "{}{}", done.out, done.err);
     assert!(done.out.contains("a.arrows.damaged"), "{}", done.out);
     let again = folder.read("a.arrows");
     assert_eq!((again.samples(), again.damage.clone()), (rows.samples(), None));
     assert!(again.labels().contains(&"numakit:damaged 1000"), "{:?}", again.labels());
-    let report = folder.run("report a.arrows");
+    let report = folder.run("show a.arrows");
     assert!(report.code == 0 && report.out.contains("1,000 samples damaged"), "{}", report.out);
 }

@@ -75,7 +75,7 @@ fn results_of_another_machine_are_no_peak() {
         "{}",
         done.err
     );
-    let report = json(&run(&folder, &other, "report other.arrows --json"));
+    let report = json(&run(&folder, &other, "show other.arrows --json"));
     assert_eq!(
         (&report["traffic"]["is_measured"], &report["traffic"]["places"]),
         (&Value::Bool(false), &Value::Array(vec![]))
@@ -89,7 +89,7 @@ fn a_recording_has_the_peaks_of_its_machine_wherever_it_is_read() {
     run(&folder, &own, "record -o with.arrows -i 10ms -e vmstat -- true").says(0, "with.arrows");
     run(&folder, &none, "record -o without.arrows -i 10ms -e vmstat -- true").says(0, "without.arrows");
     let traffic = |state: &Path, file: &str| {
-        json(&run(&folder, state, &format!("report {file} --json")))["traffic"].clone()
+        json(&run(&folder, state, &format!("show {file} --json")))["traffic"].clone()
     };
     let recorded = traffic(&none, "with.arrows");
     assert!(recorded["places"][0]["peak_per_second"].as_f64() > Some(0.0), "{recorded}");
@@ -97,7 +97,7 @@ fn a_recording_has_the_peaks_of_its_machine_wherever_it_is_read() {
     assert_eq!(traffic(&none, "without.arrows")["is_measured"], false);
     // This machine made it, and has results now.
     assert_eq!(traffic(&own, "without.arrows")["places"], recorded["places"]);
-    let page = run(&folder, &none, "report with.arrows");
+    let page = run(&folder, &none, "show with.arrows");
     assert!(
         page.out.contains("node 0: measured peak") && page.out.contains("no counters of memory traffic"),
         "{}",

@@ -263,10 +263,10 @@ fn a_terminal_obeys_nothing_of_the_name_of_a_program() {
     let mut record = folder.numa("record -i 20ms -o r.arrows --");
     let recorded = Done::of(record.arg(format!("./{name}")).output().unwrap());
     recorded.says(0, "");
-    for text in [recorded.err, folder.run("report r.arrows").out, folder.run("report missing\u{1b}[2J").err] {
+    for text in [recorded.err, folder.run("show r.arrows").out, folder.run("show missing\u{1b}[2J").err] {
         assert!(!text.contains(|letter: char| letter.is_control() && !"\n\t".contains(letter)), "{text:?}");
     }
-    assert!(folder.run("report r.arrows").out.contains("PWNED"));
+    assert!(folder.run("show r.arrows").out.contains("PWNED"));
     // A file has the name as it is; a terminal does not.
     let export = "export --to csv r.arrows -o -";
     assert!(folder.run(export).out.contains(name));

@@ -67,7 +67,7 @@ fn a_command_needs_no_dashes_before_it() {
         ("./app -F 1 stat", "got -F 1 stat\n"),
         ("--color never ./app top", "got top\n"),
         ("-- ./app --version", "got --version\n"),
-        ("alloc-profile --profile none ./app --rows 3", "got --rows 3\n"),
+        ("alloc --profile none ./app --rows 3", "got --rows 3\n"),
     ] {
         let done = folder.run(line);
         done.says(0, "");
@@ -165,7 +165,7 @@ fn no_verb_ignores_sysroot() {
     folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
     for verb in verbs() {
         let line = match verb.get_name() {
-            "report" | "recover" | "view" => format!("{} a.arrows", verb.get_name()),
+            "show" | "recover" => format!("{} a.arrows", verb.get_name()),
             "export" => "export a.arrows --to csv".to_owned(),
             "run" => "run -c 1 -- true".to_owned(),
             "explain" => "explain -- true".to_owned(),
@@ -173,8 +173,7 @@ fn no_verb_ignores_sysroot() {
             "alloc-work" => "alloc-work {}".to_owned(),
             "ctl" => "ctl status".to_owned(),
             "file" => "file show a.arrows".to_owned(),
-            "alloc-stats" => "alloc-stats 1".to_owned(),
-            "alloc-profile" => "alloc-profile -- true".to_owned(),
+            "alloc" => "alloc -- true".to_owned(),
             "bench" => "bench latency".to_owned(),
             "completions" => "completions bash".to_owned(),
             "help" => continue,

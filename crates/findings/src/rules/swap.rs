@@ -20,7 +20,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("The machine swaps: {} pages", per_second(rate));
     let remedy = case.remedy(
         "Use less memory, or run less at a time",
-        &["numa tasks", "numa stat -e 'vmstat.pswp*,vmstat.nr_free_pages'"],
+        &["numa top --once", "numa stat -e 'vmstat.pswp*,vmstat.nr_free_pages'"],
     );
     let waiting = case.overall("stall");
     let cost = FindingCost::of_waiting(waiting, "the kernel does not say how long threads waited for memory");

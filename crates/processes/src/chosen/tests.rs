@@ -113,7 +113,7 @@ fn what_is_not_there_has_an_error_with_its_fix() {
     for (choice, says) in [
         (
             ProcessChoice::Numbers(vec![10, 99]),
-            "--pid 99: there is no such process; 'numa tasks' lists the processes",
+            "--pid 99: there is no such process; 'numa top --once' lists the processes",
         ),
         (
             unit_of("ngin"),
@@ -126,7 +126,7 @@ fn what_is_not_there_has_an_error_with_its_fix() {
         ),
         (
             group_of("/sys/fs/cgroup/empty"),
-            "--cgroup /sys/fs/cgroup/empty: the control group has no processes; 'numa tasks' lists the processes",
+            "--cgroup /sys/fs/cgroup/empty: the control group has no processes; 'numa top --once' lists the processes",
         ),
         (
             group_of("/sys/fs/cgroup/emty"),
@@ -144,7 +144,7 @@ fn what_is_not_there_has_an_error_with_its_fix() {
         (name_of("ngimx"), "--name ngimx: no program that runs has a matching name; there are nginx"),
         (
             name_of("zzzzzzzzz"),
-            "--name zzzzzzzzz: no program that runs has a matching name; 'numa tasks' lists the processes",
+            "--name zzzzzzzzz: no program that runs has a matching name; 'numa top --once' lists the processes",
         ),
     ] {
         let error = error(&root, choice);
@@ -184,7 +184,7 @@ fn neither_numa_itself_nor_a_thread_of_the_kernel_is_observed() {
     let itself = error(&root, name_of("^numa$"));
     assert_eq!(
         itself,
-        "--name ^numa$: only this numa itself has a matching name; 'numa tasks' lists the processes"
+        "--name ^numa$: only this numa itself has a matching name; 'numa top --once' lists the processes"
     );
     assert!(!error(&root, name_of("^numb$")).contains("there are numa"));
     root.change(|tree| {

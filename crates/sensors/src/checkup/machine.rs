@@ -160,7 +160,7 @@ fn full(topology: &Topology) -> Vec<CheckupItem> {
                 cost(topology, node.os_index, instead)
             ),
             step(
-                "'numa tasks' shows whose memory it is, and 'numa file show PATH' the nodes of cached files; 'numa run' uses other \
+                "'numa top --once' shows whose memory it is, and 'numa file show PATH' the nodes of cached files; 'numa run' uses other \
                  nodes first",
             ),
         ))
@@ -380,7 +380,7 @@ mod tests {
         topology.nodes[1].free_kb = Some(400 << 10);
         let seen =
             ["node 1 has 400 MiB of 96 GiB free", "at best node 0: the firmware states a distance of 12"];
-        one(&[], &topology, "memory of nodes", &seen, "numa tasks");
+        one(&[], &topology, "memory of nodes", &seen, "numa top --once");
         topology.nodes.iter_mut().for_each(|node| node.free_kb = Some(400 << 10));
         one(&[], &topology, "machine", &["fit together"], "");
     }

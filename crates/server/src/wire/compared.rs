@@ -1,4 +1,4 @@
-//! Two sources compared, as the page shows them: the words of `numa report A B`.
+//! Two sources compared, as the page shows them: the words of `numa show A B`.
 
 use super::Ns;
 use serde::{Deserialize, Serialize};

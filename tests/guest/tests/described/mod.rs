@@ -13,7 +13,7 @@ const VERBS: [(&str, &str); 6] = [
     ("list", "numa list"),
     ("stat", "numa stat -i 100ms --count 5"),
     ("record", "numa record -i 50ms -o a.arrows -- dd if=/dev/zero of=/dev/null bs=32M count=8"),
-    ("report", "numa report --all a.arrows"),
+    ("report", "numa show --all a.arrows"),
     ("doctor", "numa doctor"),
 ];
 

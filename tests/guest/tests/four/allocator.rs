@@ -1,15 +1,15 @@
-//! What libnumalloc has on each node, as `numa alloc-stats` reads it.
+//! What libnumalloc has on each node, as `numa alloc --pid` reads it.
 
 use numakit_guest::runtimes::allocators;
 use numakit_guest::{Failure, Guest, Part, Shape, programs};
 use serde_json::Value;
 
-const RUN: &str = "numa run --alloc numa -c 4 --busy off -- handed 'numa alloc-stats %d --json'";
+const RUN: &str = "numa run --alloc numa -c 4 --busy off -- handed 'numa alloc --pid %d --json'";
 
 /// Threads on the first node and on the last one prefer the second. So prefers the main thread of each placed program the node of its
 /// first core until it has one, wherever it runs meanwhile.
 const PREFERRED: &str =
-    "policies under prefer 2 env LD_PRELOAD=LIBRARY handed 'env -u LD_PRELOAD numa alloc-stats %d --json'";
+    "policies under prefer 2 env LD_PRELOAD=LIBRARY handed 'env -u LD_PRELOAD numa alloc --pid %d --json'";
 
 pub fn guest() -> Result<Guest, Failure> {
     let all = allocators()?;

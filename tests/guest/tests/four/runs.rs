@@ -11,7 +11,7 @@ pub fn guest() -> Result<Guest, Failure> {
         one >first & one >second & until [ -n \"$(ls here-* 2>/dev/null | sed -n 2p)\" ]; do usleep 50000; done; \
         numa run -c 3 true; echo refused $?; touch go; wait";
     let moved = "firsttouch 3 40 0 bind --hold 600 >held & until grep -q pages_on_node held; do usleep 50000; done; \
-        pid=$(sed -n 's/^pid //p' held); numa run --nodes 2 -c 2 --pid $pid; numa tasks -p $pid; kill $pid; wait";
+        pid=$(sed -n 's/^pid //p' held); numa run --nodes 2 -c 2 --pid $pid; numa top --once -p $pid; kill $pid; wait";
     let maps = |memory: &str| {
         format!("numa run -c 4 --memory {memory} -- sh -c 'cat /proc/self/numa_maps' | grep heap")
     };

@@ -61,8 +61,8 @@ tell huge-maps mapped /huge/data";
 
 /// A file of more than 1 GiB on node 0, mapped by threads on all nodes, before and after it is spread.
 const LARGE: &str = "F=/dev/shm/large; taskset 1 dd if=/dev/zero of=$F bs=1M count=1030 2>/dev/null
-hold $F; tell tasks numa tasks -i 10ms -p $held; tell doctor numa doctor
-tell spread numa file spread --json $F; tell after numa tasks -i 10ms -p $held; kill $held; rm $F";
+hold $F; tell tasks numa top --once -i 10ms -p $held; tell doctor numa doctor
+tell spread numa file spread --json $F; tell after numa top --once -i 10ms -p $held; kill $held; rm $F";
 
 pub fn guest() -> Result<Guest, Failure> {
     let mut guest = Guest::new(Shape::named("four")?)

@@ -17,19 +17,19 @@ pub fn guest() -> Result<Guest, Failure> {
     };
     let hold = "firsttouch 1 40 3 bind --hold 600 > held & ".to_owned()
         + &pid("held")
-        + "numa tasks -p $pid; numa record -i 100ms -e 'task.*' --pid $pid -o held.arrows & \
+        + "numa top --once -p $pid; numa record -i 100ms -e 'task.*' --pid $pid -o held.arrows & \
            until numa ctl status | grep -qE '([3-9]|[0-9]{2})[0-9] samples'; do usleep 50000; done; \
            numa ctl stop; wait $!; kill $pid; wait";
     // Larger than what is asked page by page.
     let spread = "numa run -c 4 --memory interleave:0-3 -- firsttouch 0 240 3 default --hold 600 > spread & "
         .to_owned()
         + &pid("spread")
-        + "numa tasks -i 10ms -p $pid --json; numa tasks -i 10ms -p $pid; \
-           numa tasks --affinity $pid; numa tasks --totals; \
-           filtered numa tasks -i 10ms -p $pid --json; kill $pid; wait";
+        + "numa top --once -i 10ms -p $pid --json; numa top --once -i 10ms -p $pid; \
+           numa top --affinity $pid; numa top --totals; \
+           filtered numa top --once -i 10ms -p $pid --json; kill $pid; wait";
     let pools = "echo 24 > /proc/sys/vm/nr_hugepages; pools 40 --hold 600 > pools & ".to_owned()
         + &pid("pools")
-        + "numa tasks -i 10ms -p $pid; numa stat -i 1s -n 8 --csv -e task.huge_pages -p $pid; \
+        + "numa top --once -i 10ms -p $pid; numa stat -i 1s -n 8 --csv -e task.huge_pages -p $pid; \
            kill $pid; wait; echo 0 > /proc/sys/vm/nr_hugepages";
     let offline = "sleep 1; echo 0 > /sys/devices/system/cpu/cpu5/online; sleep 1; \
                    echo 1 > /sys/devices/system/cpu/cpu5/online; sleep 1";

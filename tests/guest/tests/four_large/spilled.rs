@@ -1,4 +1,4 @@
-//! What libnumalloc's blocks take on other nodes when theirs is full: counted by `numa alloc-stats`, by the library at the
+//! What libnumalloc's blocks take on other nodes when theirs is full: counted by `numa alloc --pid`, by the library at the
 //! end of the program, and by the sensor `task`.
 
 use super::recording::Recording;
@@ -28,7 +28,7 @@ pub fn guest() -> Result<Guest, Failure> {
     let run = format!(
         "NUMALLOC_STATS=1 numa record -i 100ms -e 'task.alloc_*,task.resident_error' -o spilled.arrows -- \
          numa run --alloc numa -c 4 --busy off -- spilling {BLOCKS} \
-         'cat /proc/$PID/numa_maps > maps; numa alloc-stats $PID --json > stats; numa alloc-stats $PID; \
+         'cat /proc/$PID/numa_maps > maps; numa alloc --pid $PID --json > stats; numa alloc --pid $PID; \
          sh recorded {BLOCKS}' 2> said"
     );
     // So that a page is a page and stays.

@@ -5,11 +5,11 @@ use crate::GlobalArgs;
 use anyhow::Context;
 use clap::Args;
 use numakit_bench::BenchResults;
-use numakit_findings::comparison::bench::compare;
+use numakit_findings::comparison::bench;
 use numakit_sys::stdio::print;
 use numakit_sys::tty;
 use numakit_terminal::bench::compared;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Show what differs between two results beyond noise
@@ -30,26 +30,37 @@ pub struct BenchCompareArgs {
     /// Results after
     #[arg(value_name = "AFTER")]
     after: PathBuf,
-    /// Changes to show, the largest first
-    #[arg(long, value_name = "N", default_value = "40")]
-    rows: u16,
+    /// Changes to show, the largest first [default: 40]
+    #[arg(long, value_name = "N")]
+    rows: Option<u16>,
     /// Write JSON
     #[arg(long)]
     json: bool,
 }
 
+/// The default of --rows.
+const ROWS: u16 = 40;
+
 impl BenchCompareArgs {
     /// Reads, compares and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("it reads files, which have all that it compares")?;
-        let comparison = compare(&BenchResults::read(&self.before)?, &BenchResults::read(&self.after)?);
-        match self.json {
-            true => {
-                let text = serde_json::to_string(&comparison).context("cannot write JSON")?;
-                print(format_args!("{text}\n"))?;
-            }
-            false => print(compared::text(&comparison, self.rows.into(), tty::columns().unwrap_or(WIDTH)))?,
-        }
-        Ok(ExitCode::SUCCESS)
+        compare(&self.before, &self.after, self.rows, self.json)
     }
+}
+
+/// Reads two results, and prints what differs.
+pub fn compare(before: &Path, after: &Path, rows: Option<u16>, json: bool) -> anyhow::Result<ExitCode> {
+    let comparison = bench::compare(&BenchResults::read(before)?, &BenchResults::read(after)?);
+    match json {
+        true => {
+            let text = serde_json::to_string(&comparison).context("cannot write JSON")?;
+            print(format_args!("{text}\n"))?;
+        }
+        false => {
+            let width = tty::columns().unwrap_or(WIDTH);
+            print(compared::text(&comparison, rows.unwrap_or(ROWS).into(), width))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }

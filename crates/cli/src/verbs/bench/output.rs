@@ -12,20 +12,21 @@ use std::path::PathBuf;
 /// Width of a line if standard output is not a terminal.
 pub(super) const WIDTH: usize = 100;
 
+/// The form of results.
 #[derive(Debug, Args)]
-pub(super) struct BenchOutputArgs {
+pub struct BenchOutputArgs {
     /// Write JSON
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// Write comma-separated values, one line for each value
     #[arg(long, conflicts_with = "json")]
-    csv: bool,
+    pub csv: bool,
     /// Show all values of alias and assoc in the text, where few of them say the same
     #[arg(long, conflicts_with_all = ["json", "csv"])]
-    all: bool,
+    pub all: bool,
     /// Write a page to this file, which needs no other file; '-' is standard output, without the text
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    pub html: Option<PathBuf>,
 }
 
 impl BenchOutputArgs {

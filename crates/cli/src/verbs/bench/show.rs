@@ -4,7 +4,7 @@ use super::output::BenchOutputArgs;
 use crate::GlobalArgs;
 use clap::Args;
 use numakit_bench::BenchResults;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Show the results in a file, of this machine or of another one
@@ -21,8 +21,13 @@ impl BenchShowArgs {
     /// Reads and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("it reads a file, which has all that it shows")?;
-        self.output.check()?;
-        self.output.write(&BenchResults::read(&self.file)?, global)?;
-        Ok(ExitCode::SUCCESS)
+        show(&self.file, self.output, global)
     }
+}
+
+/// Reads results, and writes them in a form.
+pub fn show(file: &Path, output: BenchOutputArgs, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    output.check()?;
+    output.write(&BenchResults::read(file)?, global)?;
+    Ok(ExitCode::SUCCESS)
 }

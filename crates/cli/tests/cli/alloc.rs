@@ -1,4 +1,4 @@
-//! `numa alloc-profile`: what it counts of known programs, and what it refuses.
+//! `numa alloc`: what it counts of known programs, and what it refuses.
 
 use crate::run::compiled;
 use crate::runner::{Done, Folder};
@@ -67,7 +67,7 @@ fn blocks_of_3000(run: &Value) -> u64 {
 fn each_allocator_counts_the_same() {
     let folder = Folder::new("alloc-profile");
     let Some(program) = program(&folder) else { return };
-    let done = folder.run(&format!("alloc-profile --every 1 --json - -- {program}"));
+    let done = folder.run(&format!("alloc --every 1 --json - -- {program}"));
     done.says(0, "");
     let runs = runs(&done);
     let names: Vec<&str> = runs.iter().map(|run| run["allocator"].as_str().unwrap()).collect();
@@ -96,7 +96,7 @@ fn each_allocator_counts_the_same() {
 fn the_text_says_how_much_first() {
     let folder = Folder::new("alloc-profile-text");
     let Some(program) = program(&folder) else { return };
-    let done = folder.run(&format!("alloc-profile --profile none,numa --html page.html -- {program}"));
+    let done = folder.run(&format!("alloc --profile none,numa --html page.html -- {program}"));
     done.says(0, "");
     let lines: Vec<&str> = done.out.lines().collect();
     assert!(lines[0].contains(" allocations of ") && lines[0].contains(" MiB"), "{}", done.out);
@@ -121,7 +121,7 @@ fn the_text_says_how_much_first() {
 fn children_and_killed_programs_are_counted() {
     let folder = Folder::new("alloc-profile-fork");
     let Some(program) = program(&folder) else { return };
-    let done = folder.run(&format!("alloc-profile --profile none,numa --json - -- {program} fork"));
+    let done = folder.run(&format!("alloc --profile none,numa --json - -- {program} fork"));
     for run in runs(&done) {
         assert_eq!((blocks_of_3000(&run), run["process_count"].as_u64()), (1000, Some(2)));
         assert_eq!(
@@ -129,7 +129,7 @@ fn children_and_killed_programs_are_counted() {
             (&Value::Null, &0.into())
         );
     }
-    let done = folder.run(&format!("alloc-profile --profile none,numa --json - -- {program} kill"));
+    let done = folder.run(&format!("alloc --profile none,numa --json - -- {program} kill"));
     done.says(137, "");
     assert!(runs(&done).iter().all(|run| blocks_of_3000(run) == 500 && run["status"] == 137));
 }
@@ -138,33 +138,31 @@ fn children_and_killed_programs_are_counted() {
 fn a_program_runs_as_it_would() {
     let folder = Folder::new("alloc-profile-status");
     let Some(program) = program(&folder) else { return };
-    folder.run(&format!("alloc-profile --profile none -o t.txt -- {program} 7")).says(7, "");
+    folder.run(&format!("alloc --profile none -o t.txt -- {program} 7")).says(7, "");
     assert!(std::fs::read_to_string(folder.path("t.txt")).unwrap().contains(" allocations of "));
     // Each run reads the file from where it was.
     std::fs::write(folder.path("in"), "hello\n").unwrap();
-    let mut command = folder.numa(&format!("alloc-profile --profile none,numa -o t.txt -- {program}"));
+    let mut command = folder.numa(&format!("alloc --profile none,numa -o t.txt -- {program}"));
     let input = File::open(folder.path("in")).unwrap();
     let done = Done::of(command.stdin(Stdio::from(input)).output().unwrap());
     assert_eq!((done.code, done.out.as_str()), (0, "hello\nhello\n"));
-    let mut command = folder.numa(&format!("alloc-profile --profile none,numa -- {program}"));
+    let mut command = folder.numa(&format!("alloc --profile none,numa -- {program}"));
     let done = Done::of(command.stdin(Stdio::piped()).output().unwrap());
     done.says(2, "standard input is a pipe, which only one of 2 runs can read; give it as a file ('< FILE')");
-    let mut command = folder.numa(&format!("alloc-profile --profile numa -o t.txt -- {program}"));
+    let mut command = folder.numa(&format!("alloc --profile numa -o t.txt -- {program}"));
     Done::of(command.stdin(Stdio::piped()).output().unwrap()).says(0, "");
 }
 
 #[test]
 fn bad_requests_are_refused() {
     let folder = Folder::new("alloc-profile-bad");
-    folder.run("alloc-profile -- /no/such/program").says(127, "cannot run '/no/such/program': No such file");
-    folder.run("alloc-profile -- /etc/passwd").says(126, "cannot run '/etc/passwd': Permission denied");
-    folder.run("alloc-profile").says(2, "<CMD>");
-    folder.run("alloc-profile --profile fast -- true").says(2, "[possible values: none, lowmem, uma, numa]");
-    folder.run("alloc-profile --every 0 -- true").says(2, "'0'");
-    folder
-        .run("alloc-profile --every 2G -- true")
-        .says(2, "'2G' is not from 1 to 1G; give a size such as 4K");
-    folder.run("alloc-profile --html no/x.html -- true").says(2, "cannot write no/x.html");
+    folder.run("alloc -- /no/such/program").says(127, "cannot run '/no/such/program': No such file");
+    folder.run("alloc -- /etc/passwd").says(126, "cannot run '/etc/passwd': Permission denied");
+    folder.run("alloc").says(2, "<--pid <PID>|CMD>");
+    folder.run("alloc --profile fast -- true").says(2, "[possible values: none, lowmem, uma, numa]");
+    folder.run("alloc --every 0 -- true").says(2, "'0'");
+    folder.run("alloc --every 2G -- true").says(2, "'2G' is not from 1 to 1G; give a size such as 4K");
+    folder.run("alloc --html no/x.html -- true").says(2, "cannot write no/x.html");
     assert!(!Path::new("no").exists());
 }
 
@@ -174,7 +172,7 @@ fn a_static_program_is_named() {
     let Some(program) = compiled(&folder, "fixed", PROGRAM, &["-static", "-include", "signal.h"]) else {
         return;
     };
-    let done = folder.run(&format!("alloc-profile --profile none -- {}", program.display()));
+    let done = folder.run(&format!("alloc --profile none -- {}", program.display()));
     done.says(0, "is statically linked: it cannot load libnumacount.so");
     assert!(done.out.starts_with("No call of malloc arrived: "), "{}", done.out);
 }
@@ -186,7 +184,7 @@ fn a_program_with_a_sanitizer_is_refused() {
         let option = format!("-fsanitize={kind}");
         let options = [option.as_str(), "-include", "signal.h"];
         let Some(program) = compiled(&folder, "checked", PROGRAM, &options) else { return };
-        let done = folder.run(&format!("alloc-profile -- {}", program.display()));
+        let done = folder.run(&format!("alloc -- {}", program.display()));
         done.says(2, &format!("has the {name}, which needs its own malloc; build it without -fsanitize"));
         let ran = folder.run(&format!("run -c 1 --busy off --alloc numa -- {}", program.display()));
         assert!(ran.err.contains(&format!("has the {name}, which needs its own malloc")), "{}", ran.err);
@@ -201,7 +199,7 @@ fn a_program_that_executes_another_has_two_entries() {
     let Some(program) = program(&folder) else { return };
     let script = format!("exec {program}\n");
     std::fs::write(folder.path("script"), script).unwrap();
-    let done = folder.run("alloc-profile --profile numa --json - -- sh script");
+    let done = folder.run("alloc --profile numa --json - -- sh script");
     let run = &runs(&done)[0];
     let processes = run["processes"].as_array().unwrap();
     assert_eq!((processes.len(), &processes[0]["pid"]), (2, &processes[1]["pid"]));

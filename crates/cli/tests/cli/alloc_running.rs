@@ -1,4 +1,4 @@
-//! `numa alloc-stats` with programs of `numa run --alloc`.
+//! `numa alloc --pid` with programs of `numa run --alloc`.
 
 use crate::homes::nobody;
 use crate::run::{compiled, numa};
@@ -84,7 +84,7 @@ fn memory_is_in_use_then_cached_then_recycled() {
     let Some(mut program) = Steps::start(&folder, &["--alloc", "numa"]) else { return };
     let pid = program.did("taken");
     let read = || {
-        let done = folder.run(&format!("alloc-stats {pid} --json"));
+        let done = folder.run(&format!("alloc --pid {pid} --json"));
         done.says(0, "");
         sums(&done.out)
     };
@@ -102,10 +102,10 @@ fn memory_is_in_use_then_cached_then_recycled() {
     assert!(again("recycled") >= freed("recycled") + 64 * MIB);
     let page = numakit_sys::sched::page_size();
     assert_eq!(again("page_faults_avoided"), again("recycled") / page);
-    let table = folder.run(&format!("alloc-stats {pid}"));
+    let table = folder.run(&format!("alloc --pid {pid}"));
     assert!(table.out.starts_with("NODE ") && table.out.contains("MiB"), "{}", table.out);
     // It repeats until the process ends.
-    let mut repeated = folder.spawn(&format!("alloc-stats {pid} --json --interval 5ms"));
+    let mut repeated = folder.spawn(&format!("alloc --pid {pid} --json --interval 5ms"));
     let mut lines = BufReader::new(repeated.child().stdout.take().unwrap()).lines();
     for _ in 0..3 {
         assert!(sums(&lines.next().unwrap().unwrap())("in_use") >= 64 * MIB);
@@ -114,7 +114,7 @@ fn memory_is_in_use_then_cached_then_recycled() {
     program.started.wait();
     assert!(lines.all(|line| line.is_ok_and(|line| line.starts_with('{'))));
     repeated.end().says(0, "");
-    folder.run(&format!("alloc-stats {pid}")).says(2, &format!("there is no process {pid};"));
+    folder.run(&format!("alloc --pid {pid}")).says(2, &format!("there is no process {pid};"));
 }
 
 #[test]
@@ -122,11 +122,11 @@ fn a_profile_without_nodes_has_one_line() {
     let folder = Folder::new("alloc-stats-uma");
     let Some(mut program) = Steps::start(&folder, &["--alloc", "uma"]) else { return };
     let pid = program.did("taken");
-    let json: Value = serde_json::from_str(&folder.run(&format!("alloc-stats {pid} --json")).out).unwrap();
+    let json: Value = serde_json::from_str(&folder.run(&format!("alloc --pid {pid} --json")).out).unwrap();
     assert_eq!((&json["pid"], json["nodes"].as_array().unwrap().len()), (&pid.into(), 1));
     assert!(json["nodes"][0]["node"].is_null() && json["nodes"][0]["spilled"].is_null(), "{json}");
     assert_eq!(json["spilled_unknown"], "with the profiles uma and lowmem memory has no node");
-    let table = folder.run(&format!("alloc-stats {pid}")).out;
+    let table = folder.run(&format!("alloc --pid {pid}")).out;
     assert!(
         table.lines().nth(1).unwrap().starts_with("all ") && table.contains("SPILLED are unknown:"),
         "{table}"
@@ -184,7 +184,7 @@ fn a_process_of_another_user_is_refused() {
     let folder = Folder::new("alloc-stats-user");
     let Some(mut program) = Steps::start(&folder, &["--alloc", "numa"]) else { return };
     let pid = program.did("taken").to_string();
-    let Some(done) = nobody(&folder, &folder.0, &["alloc-stats", &pid]) else { return };
+    let Some(done) = nobody(&folder, &folder.0, &["alloc", "--pid", &pid]) else { return };
     done.says(2, "its memory cannot be read: it belongs to user 0; run as root, or as the user");
 }
 
@@ -193,11 +193,11 @@ fn other_processes_are_refused() {
     let folder = Folder::new("alloc-stats-none");
     let Some(mut program) = Steps::start(&folder, &["--alloc", "none"]) else { return };
     let pid = program.did("taken");
-    let done = folder.run(&format!("alloc-stats {pid}"));
+    let done = folder.run(&format!("alloc --pid {pid}"));
     done.says(2, &format!("process {pid} (steps) has not loaded libnumalloc.so; start the program with"));
     assert!(done.out.is_empty() && done.err.contains("'numa run --alloc numa -- CMD'"), "{}", done.err);
-    folder.run("alloc-stats 4194305").says(2, "there is no process 4194305;");
-    folder.run("alloc-stats 0").says(2, "'0'");
-    folder.run("alloc-stats x").says(2, "'x'");
-    folder.run("alloc-stats 1 --interval 3").says(2, "'3'");
+    folder.run("alloc --pid 4194305").says(2, "there is no process 4194305;");
+    folder.run("alloc --pid 0").says(2, "'0'");
+    folder.run("alloc --pid x").says(2, "'x'");
+    folder.run("alloc --pid 1 --interval 3").says(2, "'3'");
 }

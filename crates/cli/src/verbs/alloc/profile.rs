@@ -1,7 +1,8 @@
-//! `numa alloc-profile`.
+//! A program that is run with each allocator.
 
+use super::WHAT;
+use crate::GlobalArgs;
 use crate::to_file::{self, Existing};
-use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
@@ -17,54 +18,29 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Show what a program allocates, and what that costs with each allocator
-///
-/// It runs the command once with each allocator: its own ('none'), and libnumalloc with the profiles lowmem, uma and numa. A
-/// library in front of the allocator counts each call, in all processes that load it, however they end. First come three
-/// sentences: how much is allocated, the share of CPU time in malloc and free, without and with the first touch of memory, and
-/// live and resident memory. Then tables: the runs, sizes, lives, the code that allocates, and memory over time.
-///
-/// Sizes and counts are exact. Lives and call chains are of a sample (--every). Counting makes the program slower; what it
-/// takes is left out of the times.
-///
-/// Each run reads the same input: none, the terminal, or a file, which is read again from where it was. Input that can be
-/// read only once, such as a pipe, allows one run only: --profile numa.
-///
-/// --json writes one object: {version: 1, command, sampled_every, interrupted, runs: [{allocator, status, seconds, cpu_seconds,
-/// kernel_seconds, counting_seconds, threads, process_count, allocations, frees, reallocs, zeroed, aligned, failed, requested,
-/// usable, peak_live, peak_live_is_read, live_at_end, peak_resident, malloc {allocating_seconds, freeing_seconds, share},
-/// first_touch {faults, fault_ns, seconds, share}, sizes [{from, to, blocks, bytes}], lives_by_ns and lives_by_bytes [{from, to,
-/// blocks, bytes}], sites [{chain [{function, module, file, line}], samples, blocks, bytes, freed_blocks, freed_bytes,
-/// life_seconds}], processes [{pid, parent, allocated, peak_live, live_at_end}], series [{seconds, live, resident}], missing}]}.
-/// Memory is in bytes. What cannot be told is null.
-///
-/// numa exits with the status of the first run that failed, else with 0. The status is 127 if the program was not found, and
-/// 126 if it is not executable.
+/// How the command is run, and where what was counted is written.
 #[derive(Debug, Args)]
-pub struct AllocProfileArgs {
+pub(super) struct ProfileArgs {
     /// Allocators to run with: none, lowmem, uma, numa
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "none,lowmem,uma,numa", value_parser = allocators())]
+    #[arg(long, value_name = "LIST", conflicts_with = "pid", value_delimiter = ',', default_value = "none,lowmem,uma,numa", value_parser = allocators())]
     profile: Vec<Counted>,
     /// Sample a block in this number of bytes for lives and call chains; 1 takes every block
-    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = every)]
+    #[arg(long, value_name = "SIZE", conflicts_with = "pid", default_value = "4K", value_parser = every)]
     every: u64,
     /// Do not unwind call chains: the code that allocates is the caller of malloc
-    #[arg(long)]
+    #[arg(long, conflicts_with = "pid")]
     no_chains: bool,
     /// Call chains to show
-    #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16))]
+    #[arg(long, value_name = "N", default_value = "10", conflicts_with = "pid", value_parser = value_parser!(u16))]
     rows: u16,
     /// Write the text to this file
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "pid")]
     output: Option<PathBuf>,
-    /// Write JSON to this file; '-' is standard output, without the text
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
     /// Write a page to this file, which needs no other file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     html: Option<PathBuf>,
     /// The command to run, with its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    #[arg(trailing_var_arg = true, group = WHAT, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -86,17 +62,11 @@ fn every(text: &str) -> Result<u64, String> {
     }
 }
 
-impl AllocProfileArgs {
-    /// The first lines of its help.
-    pub const EXAMPLES: Examples = [
-        ("numa alloc-profile ./app", "what it allocates, with each allocator"),
-        ("numa alloc-profile --profile none,numa ./app", "with its own and with ours"),
-    ];
-
+impl ProfileArgs {
     /// Runs the program, and prints what was counted.
-    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, json: Option<&Path>, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("programs run on this machine only")?;
-        for path in self.json.iter().chain(&self.output).chain(&self.html) {
+        for path in json.into_iter().chain(self.output.as_deref()).chain(self.html.as_deref()) {
             to_file::check(path, Existing::Replace)?;
         }
         let input = self.input()?;
@@ -122,13 +92,18 @@ impl AllocProfileArgs {
                 break;
             }
         }
-        self.finish(runs, interrupted)
+        self.finish(json, runs, interrupted)
     }
 
-    fn finish(&self, runs: Vec<AllocationRun>, interrupted: bool) -> anyhow::Result<ExitCode> {
+    fn finish(
+        &self,
+        json: Option<&Path>,
+        runs: Vec<AllocationRun>,
+        interrupted: bool,
+    ) -> anyhow::Result<ExitCode> {
         let status = runs.iter().map(|run| run.status).find(|status| *status != 0).unwrap_or(0);
         let (command, sampled_every) = (quoted(&self.command), self.every);
-        self.write(&AllocationReport { version: VERSION, command, sampled_every, interrupted, runs })?;
+        self.write(json, &AllocationReport { version: VERSION, command, sampled_every, interrupted, runs })?;
         Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
     }
 
@@ -172,15 +147,15 @@ impl AllocProfileArgs {
         Ok(())
     }
 
-    fn write(&self, report: &AllocationReport) -> anyhow::Result<()> {
-        let is_output = |path: &PathBuf| to_file::is_standard_output(path);
+    fn write(&self, json: Option<&Path>, report: &AllocationReport) -> anyhow::Result<()> {
+        let is_output = to_file::is_standard_output;
         let text = alloc_profile::text(report, self.rows.into());
         match &self.output {
             Some(path) => put(path, &text)?,
-            None if self.json.iter().chain(&self.html).any(is_output) => {}
+            None if json.into_iter().chain(self.html.as_deref()).any(is_output) => {}
             None => print(&text)?,
         }
-        if let Some(path) = &self.json {
+        if let Some(path) = json {
             put(path, &(serde_json::to_string_pretty(report).context("cannot write JSON")? + "\n"))?;
         }
         self.html.as_ref().map_or(Ok(()), |path| put(path, &alloc_profile::html(report)))

@@ -31,7 +31,7 @@ fn processes_are_listed_in_every_form() {
     }
     let (folder, sleeper) = (Folder::new("tasks"), Sleeper::start());
     let pid = sleeper.0.id();
-    let list = folder.run("tasks --interval 10ms --top 100000");
+    let list = folder.run("top --once --interval 10ms --top 100000");
     list.says(0, "");
     let line = list
         .out
@@ -39,14 +39,14 @@ fn processes_are_listed_in_every_form() {
         .find(|l| l.starts_with(&format!("{pid} ")))
         .unwrap_or_else(|| panic!("{}", list.out));
     assert!(line.trim_end().ends_with("sleep"), "{line}");
-    let json = folder.run(&format!("tasks --interval 10ms -n 2 --json -p {pid}")).out;
+    let json = folder.run(&format!("top --once --interval 10ms -n 2 --json -p {pid}")).out;
     let objects: Vec<serde_json::Value> = json.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(objects.len(), 2);
     assert_eq!(
         (&objects[1]["processes"][0]["pid"], &objects[1]["processes"][0]["threads"]),
         (&pid.into(), &1.into())
     );
-    let none = folder.run("tasks --interval 10ms --user nobody-of-this-name");
+    let none = folder.run("top --once --interval 10ms --user nobody-of-this-name");
     assert!(none.code == 0 && !none.out.contains("sleep"), "{}", none.out);
 }
 
@@ -56,12 +56,12 @@ fn missing_processes_are_reported() {
         return;
     }
     let (folder, sleeper) = (Folder::new("tasksgone"), Sleeper::start());
-    let some = folder.run(&format!("tasks --interval 1ms -p {},4194305", sleeper.0.id()));
+    let some = folder.run(&format!("top --once --interval 1ms -p {},4194305", sleeper.0.id()));
     some.says(1, "there is no process 4194305;");
     assert!(some.out.contains("Total"), "{}", some.out);
-    folder.run("tasks -p 4194305").says(2, "there is no process 4194305");
-    folder.run("tasks -p 0").says(2, "");
-    folder.run("tasks --sort size").says(2, "");
+    folder.run("top --once -p 4194305").says(2, "there is no process 4194305");
+    folder.run("top --once -p 0").says(2, "");
+    folder.run("top --once --sort size").says(2, "");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn totals_are_those_of_numastat() {
         return numakit_skips::TOOLS.skip("numastat is not installed (Debian package numactl)");
     }
     let theirs = || String::from_utf8(theirs().unwrap().stdout).unwrap();
-    let ours = || folder.run(&format!("tasks --interval 1ms -p {pid}")).out;
+    let ours = || folder.run(&format!("top --once --interval 1ms -p {pid}")).out;
     let total = |text: &str| {
         let line =
             text.lines().find(|l| l.trim_start().starts_with("Total ") && l.contains('.')).map(str::to_owned);
@@ -100,7 +100,7 @@ fn totals_since_the_start_are_those_of_numastat() {
     let Ok(theirs) = std::fs::read_to_string("/sys/devices/system/node/node0/numastat") else {
         return numakit_skips::MACHINE.skip("this kernel has no nodes");
     };
-    let done = folder.run("tasks --totals");
+    let done = folder.run("top --totals");
     done.says(0, "");
     let heads: Vec<&str> = done.out.lines().next().unwrap().split_whitespace().collect();
     let line = done.out.lines().nth(1).unwrap();
@@ -114,9 +114,9 @@ fn totals_since_the_start_are_those_of_numastat() {
     for (name, ours) in heads[1..7].iter().zip(&ours) {
         assert!((value(&theirs, name)..=value(&later, name)).contains(ours), "{name} {}", done.out);
     }
-    let json: serde_json::Value = serde_json::from_str(&folder.run("tasks --totals --json").out).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&folder.run("top --totals --json").out).unwrap();
     assert!(json["nodes"][0]["numa_hit"].as_u64().unwrap() >= ours[0], "{json}");
-    folder.run("tasks --totals -p 1").says(2, "cannot be used with");
+    folder.run("top --totals -p 1").says(2, "cannot be used with");
 }
 
 #[test]
@@ -132,17 +132,39 @@ fn affinity_is_that_of_taskset() {
         let out = String::from_utf8(taskset(&["-p", pid]).unwrap().stdout).unwrap();
         out.trim().rsplit(' ').next().unwrap().to_owned()
     };
-    let narrow = folder.run(&format!("tasks --affinity {pid}"));
+    let narrow = folder.run(&format!("top --affinity {pid}"));
     narrow.says(0, "");
     let line = narrow.out.lines().find(|line| line.trim_start().starts_with(&pid.to_string())).unwrap();
     assert!(line.contains("sleep, 1 thread"), "{line}");
     assert!(narrow.out.contains("bound to one CPU") || narrow.out.contains("not bound"), "{}", narrow.out);
     let json: serde_json::Value =
-        serde_json::from_str(&folder.run(&format!("tasks --affinity {pid} --json")).out).unwrap();
+        serde_json::from_str(&folder.run(&format!("top --affinity {pid} --json")).out).unwrap();
     assert_eq!(json["groups"][0]["mask"], mask(&pid.to_string()));
     assert_eq!((&json["groups"][0]["cpus"], &json["groups"][0]["threads"]), (&"0".into(), &vec![pid].into()));
-    let missing = folder.run(&format!("tasks --affinity {pid},4194305"));
+    let missing = folder.run(&format!("top --affinity {pid},4194305"));
     missing.says(1, "there is no process 4194305;");
     assert!(missing.out.contains("sleep"), "{}", missing.out);
-    folder.run("tasks --affinity 4194305").says(2, "there is no process 4194305");
+    folder.run("top --affinity 4194305").says(2, "there is no process 4194305");
+}
+
+#[test]
+fn options_that_make_no_sense_together_are_refused() {
+    let folder = Folder::new("top-options");
+    folder.run("top").says(2, "'numa top --once' prints processes");
+    folder.run("top --once true").says(2, "'numa stat true' prints counters while it runs");
+    for line in [
+        "top --once --replay a.arrows",
+        "top --once -e vmstat",
+        "top --json --sample-rate 1",
+        "top --totals --sort pid",
+        "top --affinity 1 --user root",
+        "top --once -p 1 --name sh",
+    ] {
+        folder.run(line).says(2, "cannot be used with");
+    }
+    for line in ["top --user root", "top --top 3"] {
+        folder.run(line).says(2, "--once");
+    }
+    folder.run("top --once --sort faults").says(2, "sorted by remote, memory, cpu or pid");
+    folder.run("top --once --name zzzzzzzzz").says(2, "no program that runs has a matching name");
 }

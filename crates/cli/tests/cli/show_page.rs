@@ -8,7 +8,7 @@ use numakit_testing::until;
 const ORIGINAL: &str = "[[\"links\",2,1000],\n[\"bytes:0\",\"bytes:1\"],\n[1,5,6],\n[2,5,6]\n]\n";
 
 fn serve(folder: &Folder, files: &str) -> (Started, Address) {
-    let mut server = folder.spawn(&format!("view --no-open --listen 127.0.0.1:0 {files}"));
+    let mut server = folder.spawn(&format!("show --page --no-open --listen 127.0.0.1:0 {files}"));
     let address = Address::of(server.child());
     (server, address)
 }
@@ -82,22 +82,23 @@ fn unreadable_recordings_are_refused_with_the_fix() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     folder
-        .run(&format!("view --no-open --listen {address} a.arrows"))
+        .run(&format!("show --page --no-open --listen {address} a.arrows"))
         .says(2, "give another port with --listen");
     for out in ["--listen 127.0.0.1:0", "--html o.html"] {
-        let view = |file: &str| folder.run(&format!("view --history 16MiB {out} {file}"));
+        let view = |file: &str| folder.run(&format!("show --page --history 16MiB {out} {file}"));
         if view("none.arrows").err.contains("built without its web page") {
-            numakit_skips::PAGE.skip_part("view --html: this numa has no page");
+            numakit_skips::PAGE.skip_part("show --html: this numa has no page");
             continue;
         }
         view("none.arrows").says(2, "none.arrows");
         view("text").says(2, "text");
         view("a.arrows text").says(2, "text");
     }
-    folder.run("view").says(2, "required");
-    folder.run("view a.arrows --size 4MiB").says(2, "--html");
-    folder.run("view a.arrows --html o.html --listen :0").says(2, "cannot be used with");
-    folder.run("view a.arrows --html o.html --size 1KiB").says(2, "at least 1MiB");
+    folder.run("show --page").says(2, "give a recording or a result: numa show FILE");
+    folder.run("show a.arrows --no-open").says(2, "--page");
+    folder.run("show --page a.arrows --size 4MiB").says(2, "--html");
+    folder.run("show a.arrows --html o.html --listen :0").says(2, "cannot be used with");
+    folder.run("show a.arrows --html o.html --size 1KiB").says(2, "at least 1MiB");
     assert!(!folder.path("o.html").exists());
 }
 
@@ -106,7 +107,7 @@ fn one_file_contains_page_and_recordings() {
     let folder = Folder::new("view-html");
     record(&folder, "a.arrows");
     std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
-    let done = folder.run("view a.arrows b.json --html o.html");
+    let done = folder.run("show a.arrows b.json --html o.html");
     if done.err.contains("built without its web page") {
         assert!(done.code == 2 && done.err.contains("cargo xtask build") && !folder.path("o.html").exists());
         return numakit_skips::PAGE.skip("this numa has no page");
@@ -116,11 +117,11 @@ fn one_file_contains_page_and_recordings() {
     assert!(done.out.ends_with(" MiB, every sample of a.arrows; every sample of b.json\n"), "{}", done.out);
     let html = std::fs::read_to_string(folder.path("o.html")).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.contains("default-src 'none'; script-src 'sha256-"));
-    folder.run("view a.arrows --html o.html").says(2, "o.html exists; give another name, or --force");
+    folder.run("show a.arrows --html o.html").says(2, "o.html exists; give another name, or --force");
     assert_eq!(std::fs::read_to_string(folder.path("o.html")).unwrap(), html, "it is unchanged");
-    assert_eq!(folder.run("view a.arrows --html o.html --force").code, 0);
+    assert_eq!(folder.run("show a.arrows --html o.html --force").code, 0);
     assert_ne!(std::fs::read_to_string(folder.path("o.html")).unwrap(), html);
-    folder.run("view a.arrows --html no/such/o.html").says(2, "cannot write no/such/o.html");
+    folder.run("show a.arrows --html no/such/o.html").says(2, "cannot write no/such/o.html");
     let names = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(
         !names.into_iter().any(|name| name.to_string_lossy().starts_with("o.html.")),
