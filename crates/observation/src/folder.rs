@@ -143,6 +143,7 @@ impl NewFile {
                 WriteError::Name { path: known(path), format, instead: known(instead) }
             }
             WriteError::Exists(path) => WriteError::Exists(known(path)),
+            WriteError::LeftBehind(path) => WriteError::LeftBehind(known(path)),
             WriteError::Busy(path) => WriteError::Busy(known(path)),
             WriteError::Create { path, error, fix } => WriteError::Create { path: known(path), error, fix },
             WriteError::Stopped { path, error, kept } => {

@@ -60,7 +60,7 @@ fn numbered(path: &Path, header: &Header, overwrite: bool) -> Result<(PathBuf, R
             continue;
         }
         match Recorder::create(before.as_deref().unwrap_or(&name), header, overwrite) {
-            Err(WriteError::Exists(_) | WriteError::Busy(_)) if !overwrite => {}
+            Err(WriteError::Exists(_) | WriteError::LeftBehind(_) | WriteError::Busy(_)) if !overwrite => {}
             other => return other.map(|recorder| (name, recorder)),
         }
     }

@@ -266,7 +266,7 @@ impl Session {
         let mut number = 1u32;
         loop {
             match self.record(Path::new(&format!("numa-{number}.arrows"))) {
-                Err(WriteError::Exists(_) | WriteError::Busy(_)) => number += 1,
+                Err(WriteError::Exists(_) | WriteError::LeftBehind(_) | WriteError::Busy(_)) => number += 1,
                 other => return other,
             }
         }

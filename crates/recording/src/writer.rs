@@ -34,6 +34,12 @@ pub enum WriteError {
     /// The file exists.
     #[error("{0} exists; choose another name, or use --force to replace it")]
     Exists(PathBuf),
+    /// The recording was moved away, and its tail file was not.
+    #[error(
+        "{0} has the last samples of a recorder that was killed; choose another name, or move the recording back to it, or use \
+         --force to discard them"
+    )]
+    LeftBehind(PathBuf),
     /// Another process records to it.
     #[error("another process records to {0}; choose another name")]
     Busy(PathBuf),
@@ -214,7 +220,7 @@ impl Files {
         let (old, created) = lock_tail(path, &tail_path)?;
         let create = || {
             if !force && old.metadata().is_ok_and(|m| m.len() > 0) {
-                return Err(WriteError::Exists(tail_path.clone()));
+                return Err(WriteError::LeftBehind(tail_path.clone()));
             }
             // Everything is created before anything is replaced.
             let tail = OutputFile::create(&tail_path, Existing::Replace).map_err(fail)?;

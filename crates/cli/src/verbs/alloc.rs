@@ -32,27 +32,8 @@ const WHAT: &str = "what";
 /// With --pid it shows the memory of the allocator of a running program by node, which must
 /// have been started with 'numa run --alloc numa CMD', or another profile. Reading does not stop it.
 ///
-/// MAPPED is address space that was made usable, with memory or without. IN-USE is what blocks lie in: large blocks, and
-/// slabs with small blocks that the program or the lists of its threads have. CACHED is free memory that is kept for the
-/// next blocks, and RECLAIMABLE the part of it that the kernel may take when memory is short. LOCAL are the pages of all that
-/// which are on the node, and SPILLED those on other nodes, since this one was full; both are those of numa_maps. RECYCLED is
-/// memory that was used again while it was kept: FAULTS-AVOIDED are the page faults that new memory would have cost.
-/// OTHER-NODES are small blocks that threads of other nodes freed. With the profiles uma and lowmem there is one line, "all",
-/// without LOCAL and SPILLED. The line "policy" is of the blocks of threads for which the program chose a memory policy, by
-/// 'numa run --memory', numactl or libnuma: it decides where they lie.
-///
-/// --json writes one object: {version: 1, command, sampled_every, interrupted, runs: [{allocator, status, seconds, cpu_seconds,
-/// kernel_seconds, counting_seconds, threads, process_count, allocations, frees, reallocs, zeroed, aligned, failed, requested,
-/// usable, peak_live, peak_live_is_read, live_at_end, peak_resident, malloc {allocating_seconds, freeing_seconds, share},
-/// first_touch {faults, fault_ns, seconds, share}, sizes [{from, to, blocks, bytes}], lives_by_ns and lives_by_bytes [{from, to,
-/// blocks, bytes}], sites [{chain [{function, module, file, line}], samples, blocks, bytes, freed_blocks, freed_bytes,
-/// life_seconds}], processes [{pid, parent, allocated, peak_live, live_at_end}], series [{seconds, live, resident}], missing}]}.
-/// Memory is in bytes. What cannot be told is null.
-///
-/// --json with --pid writes one object per reading: {pid, time, nodes: [{node, of_policies, mapped, in_use, cached, reclaimable, local,
-/// spilled, recycled, page_faults_avoided, blocks_from_other_nodes}]}. time is in seconds since 1970; node, local and spilled
-/// are null with the profiles uma and lowmem, and where of_policies is true; all from mapped to recycled are in bytes. Where local and spilled are unknown,
-/// spilled_unknown says why.
+/// The columns are address space that was made usable, memory in use, free memory that is kept and what the kernel may take of it,
+/// pages on the node and on others, and what was used again. 'numa help guide alloc' describes them.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new(WHAT).required(true))]
 pub struct AllocArgs {

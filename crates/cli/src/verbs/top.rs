@@ -40,7 +40,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Show findings, nodes, CPUs and processes in the terminal, live; or print processes
+/// Show findings, nodes, CPUs and processes in the terminal, or print processes
 ///
 /// What the last minute shows stands first: what is wrong, what it costs, what to do. Below are the nodes
 /// as meters, the CPUs as a map, and the processes with their memory by node. The key h shows all keys.
@@ -65,12 +65,6 @@ use std::time::Duration;
 /// a second). The last lines of a list say how many processes were not examined, for lack of time or of
 /// permission. Kernel threads are omitted. The exit code is 1 if a process given with -p does not
 /// exist, and 2 if none of them exists.
-///
-/// --json prints one object per measurement: {seconds, nodes, denied, late, refused, processes:
-/// [{pid, user, command, threads, cpu, remote, resident, memory, error, why}]}. cpu and remote are
-/// in percent, resident in bytes. memory is {huge, heap, stack, anonymous, file, total}, each with
-/// the bytes on every node in the order of nodes, or null; why is then "denied", "late" or
-/// "refused". error is the standard error of the bytes on a node, 0 if every page was examined.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new(BATCH).multiple(true), mut_args(of_screen))]
 pub struct TopArgs {

@@ -24,7 +24,7 @@ fn man_pages_are_printed_and_written() {
 #[test]
 fn names_without_page_or_completions_are_refused_with_the_known_ones() {
     let folder = Folder::new("man-wrong");
-    folder.run("man rnu").says(2, "there is no man page 'rnu'; there are: numa, numa-topo, ");
+    folder.run("man rnu").says(2, "there is no man page 'rnu'; there are: numa, numa-explain, ");
     folder.run("man run --dir x").says(2, "cannot be used with");
     folder
         .run("completions bash numa-run")

@@ -150,6 +150,20 @@ fn existing_recordings_are_not_replaced() {
 }
 
 #[test]
+fn the_tail_of_a_recording_that_was_moved_is_kept() {
+    let folder = Folder::new("moved");
+    let path = killed(&folder, 1700);
+    let away = folder.file("away.arrows");
+    std::fs::rename(&path, &away).unwrap();
+    let error = Recorder::create(&path, &header(), false).unwrap_err();
+    assert!(matches!(error, WriteError::LeftBehind(_)), "{error}");
+    assert!(!path.exists() && read(&away).2.is_some());
+    std::fs::rename(&away, &path).unwrap();
+    let (_, batch, damage) = read(&path);
+    assert_eq!((check_prefix(&batch, 50), damage), (1700, None));
+}
+
+#[test]
 fn a_missing_directory_is_an_error_with_its_fix() {
     let folder = Folder::new("nodir");
     let error = Recorder::create(&folder.file("no/a.arrows"), &header(), false).unwrap_err().to_string();
