@@ -93,7 +93,7 @@ test("a recording is written on the server, then another", async () => {
   for (const client of [s.one, s.two]) await until("the end of the recording", async () => (await client.state())?.recording === null);
   for (const name of ["one.arrows", "two.arrows"]) {
     assert.ok((await stat(s.numa.file(name))).size > 0);
-    const { code, out, err } = await s.numa.call("report", s.numa.file(name));
+    const { code, out, err } = await s.numa.call("show", s.numa.file(name));
     assert.equal(code, 0, err);
     assert.match(out, /sample|fault|node/i);
   }

@@ -36,7 +36,7 @@ const numa = (...words: string[]) => runNuma(folder, words);
 
 /** Writes a file with these results and opens it; it may request nothing else. */
 async function open(names: string[], options: Parameters<typeof Client.open>[1] = {}): Promise<Client> {
-  const { code, out, err } = await numa("view", ...names, "--html", "out.html", "--force");
+  const { code, out, err } = await numa("show", ...names, "--html", "out.html", "--force");
   assert.equal(code, 0, err);
   assert.match(out, /^wrote out\.html: \d+ KiB, /);
   const client = await Client.open(pathToFileURL(join(folder, "out.html")).href, { ready: false, ...options });
@@ -216,7 +216,7 @@ test("names are never markup", async () => {
 });
 
 test("from a server: only with the access key, and it stays when the server ends", async () => {
-  const server = await Numa.start({ verb: "view", args: [join(folder, "four.json")] });
+  const server = await Numa.start({ verb: "show", args: [join(folder, "four.json")] });
   assert.equal((await fetch(`${server.origin}/results`)).status, 401);
   const client = await Client.open(server.viewer, { ready: false, expected: /WebSocket|ERR_CONNECTION/ });
   clients.push(client);
@@ -229,19 +229,19 @@ test("from a server: only with the access key, and it stays when the server ends
 test("damaged and foreign files get a clear message and exit code 2", async () => {
   const whole = JSON.stringify(madeUp());
   for (const [name, content, expected] of [
-    ["cut.json", whole.slice(0, 900), /cut\.json is not a result of 'numa explain --json', or it is damaged: EOF/],
-    ["foreign.json", '{"traceEvents": []}', /foreign\.json is not a result.*missing field `version`/],
+    ["cut.json", whole.slice(0, 900), /cut\.json is neither a recording nor a result of 'numa explain --json' or 'numa bench --json': EOF/],
+    ["foreign.json", '{"traceEvents": []}', /foreign\.json is neither a recording nor a result.*another kind of JSON/],
     ["newer.json", whole.replace('"version":1', '"version":99'), /newer\.json has version 99/],
   ] as const) {
     await writeFile(join(folder, name), content);
-    for (const more of [["--html", "none.html"], ["--no-open"]]) {
-      const { code, err } = await numa("view", name, ...more);
+    for (const more of [["--html", "none.html"], ["--page", "--no-open"]]) {
+      const { code, err } = await numa("show", name, ...more);
       assert.equal(code, 2, name);
       assert.match(err, expected);
     }
   }
   await writeFile(join(folder, "scope.json"), '[["links",2,1700000000000000],["a","b"],[1,5,6]]');
-  const { code, err } = await numa("view", "four.json", "scope.json", "--no-open");
+  const { code, err } = await numa("show", "four.json", "scope.json", "--page", "--no-open");
   assert.equal(code, 2);
-  assert.match(err, /scope\.json is not a result.*separately/);
+  assert.match(err, /scope\.json is a recording: show files of one kind at a time/);
 });

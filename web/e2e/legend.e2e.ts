@@ -22,7 +22,7 @@ before(async () => {
   const command = `sleep 2; ${program()} ctl disable pressure; sleep 4`;
   const { code, err } = await runNuma(folder, ["record", "-i", "5ms", "-o", "a.arrows", "--", "sh", "-c", command]);
   assert.equal(code, 0, err);
-  numa = await Numa.start({ verb: "view", args: [join(folder, "a.arrows")] });
+  numa = await Numa.start({ verb: "show", args: [join(folder, "a.arrows")] });
 });
 
 after(() => numa.close());
@@ -65,7 +65,7 @@ test("a value that is not the newest says so", async () => {
 });
 
 test("numa show --html", async () => {
-  const { code, err } = await runNuma(folder, ["view", "a.arrows", "--html", "out.html", "--force"]);
+  const { code, err } = await runNuma(folder, ["show", "a.arrows", "--html", "out.html", "--force"]);
   assert.equal(code, 0, err);
   const client = await Client.open(pathToFileURL(join(folder, "out.html")).href);
   await every(client);

@@ -50,7 +50,7 @@ for (const [kind, why] of [["time", null], ["pages", "time says the same"]] as c
   thorough(`a recording with ${kind}: its cells are shares of the visible range`, why, async () => {
     const path = join(await temporary("pairs"), "pairs.arrows");
     started = await writePairs(path, kind);
-    numa = await Numa.start({ verb: "view", args: [path] });
+    numa = await Numa.start({ verb: "show", args: [path] });
     one = await Client.open(numa.controller);
     await show(550, 9550);
     await becomes("all memory on node 0", cells, FAR);

@@ -20,7 +20,7 @@ before(async () => {
   const folder = await temporary("opening");
   files = ["a.json", "b.json"].map((name) => join(folder, name));
   for (const file of files) await writeFile(file, RECORDING);
-  numa = await Numa.start({ verb: "view", args: files });
+  numa = await Numa.start({ verb: "show", args: files });
 });
 
 /** A page whose first message says that all sources are still being opened; `tell` sends it a message. `asked`: what it requests; `cut` ends its connection. */

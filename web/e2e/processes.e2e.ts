@@ -79,7 +79,7 @@ test("a closed list is measured no more", async () => {
 test("a recording says why it has no processes", async () => {
   const file = numa.file("run.arrows");
   assert.equal((await numa.call("record", "-i", "10ms", "-o", file, "--", "sleep", "0.3")).code, 0);
-  const viewer = await Numa.start({ verb: "view", args: [file] });
+  const viewer = await Numa.start({ verb: "show", args: [file] });
   one = await Client.open(viewer.controller);
   assert.match((await view().textContent()) ?? "", /A recording has no processes but the observed ones/);
   assert.equal(await view().getByRole("button").count(), 0);

@@ -43,7 +43,7 @@ describe("two recordings", () => {
   };
 
   before(async () => {
-    numa = await Numa.start({ verb: "view", args: [first.path, second.path] });
+    numa = await Numa.start({ verb: "show", args: [first.path, second.path] });
     one = await Client.open(numa.controller);
     const [from, to] = [first.timeMs(2200), first.timeMs(2400)];
     await one.visit(`${numa.origin}/#from=${from}&to=${to}&panels=m:test.row,m:test.spike`);
@@ -81,7 +81,7 @@ describe("two recordings", () => {
     const all = await Client.open(`${numa.controller}`);
     await pick(all, "Compare with").selectOption({ label: second.path });
     const said = all.page.getByRole("region", { name: "Comparison", exact: true });
-    const { out } = await numa.call("report", "--json", first.path, second.path);
+    const { out } = await numa.call("show", "--json", first.path, second.path);
     const report = JSON.parse(out) as { headline: { verdict: string; change: string; action: string }; program: { name: string }[]; machine: { name: string }[] };
     await becomes("the verdict", () => said.getByRole("status").textContent(), report.headline.verdict);
     const about = await said.locator("p.quiet").first().locator("span").allTextContents();
@@ -156,7 +156,7 @@ describe("recordings of NUMAscope", () => {
   async function shown(name: string, text: string, look: (client: Client) => Promise<void>): Promise<void> {
     const path = join(folder, name);
     await writeFile(path, text);
-    const numa = await Numa.start({ verb: "view", args: [path] });
+    const numa = await Numa.start({ verb: "show", args: [path] });
     const one = await Client.open(numa.controller, { ready: false });
     await until("the list", async () => (await one.page.locator(".tree").count()) > 0);
     await look(one);

@@ -17,7 +17,7 @@ const COMMAND = ["sh", "-c", "sleep 1 && numactl -N 2 -m 3 sh -c 'timeout 2 dd i
 thorough("a recording of four nodes shows their machine, distances and panels", "a machine of four nodes is booted", async (t) => {
   const recorded = await recordInGuest(await temporary("four"), "four", COMMAND);
   if ("skipped" in recorded) return skip(t, "guest", recorded.skipped);
-  const numa = await Numa.start({ verb: "view", args: [recorded.path] });
+  const numa = await Numa.start({ verb: "show", args: [recorded.path] });
   const one = await Client.open(numa.controller);
   await four(one);
   await moving(one);

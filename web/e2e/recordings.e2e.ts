@@ -34,7 +34,7 @@ for (const [minutes, rate, intervalMs, why] of [[60, "100 Hz", 10, null], [20, "
     for (const how of ["by reading", "by its levels"]) {
       assert.equal(existsSync(`${known.path}.levels`), how === "by its levels");
       const start = performance.now();
-      numa = await Numa.start({ verb: "view", args: [known.path] });
+      numa = await Numa.start({ verb: "show", args: [known.path] });
       const served = performance.now();
       one = await Client.open(numa.controller);
       await until("lines", async () => ((await charts(one, "faults"))[0]?.lines[0]?.times.length ?? 0) > 100);

@@ -37,7 +37,7 @@ afterEach(async () => {
 
 /** Writes a file with recordings; returns the output of numa. */
 async function write(...words: string[]): Promise<string> {
-  const { code, out, err } = await runNuma(folder, ["view", ...words, "--html", "out.html", "--force"]);
+  const { code, out, err } = await runNuma(folder, ["show", ...words, "--html", "out.html", "--force"]);
   assert.equal(code, 0, err);
   return out.trim();
 }
@@ -112,7 +112,7 @@ describe("every sample", () => {
 
   test("the comparison of both recordings is the one of numa show, whatever is on screen", async () => {
     const client = await open(`#from=${known.timeMs(0)}&to=${known.timeMs(200)}&${panels}&beside=1`);
-    const { out } = await runNuma(folder, ["report", "--json", "a.arrows", "b.arrows"]);
+    const { out } = await runNuma(folder, ["show", "--json", "a.arrows", "b.arrows"]);
     const { headline } = JSON.parse(out) as { headline: { verdict: string } };
     const said = client.page.getByRole("region", { name: "Comparison", exact: true });
     await becomes("the verdict", () => said.getByRole("status").textContent(), headline.verdict);

@@ -27,12 +27,12 @@ fn the_guide_has_the_columns() {
 
 #[test]
 fn the_guide_has_the_criteria_and_shows_pages() {
-    check("report.md", "criteria", &numakit_findings::criteria_guide());
-    check("report.md", "rules", &numakit_findings::shares_guide());
-    check("report.md", "findings", &numakit_findings::findings_guide());
+    check("show.md", "criteria", &numakit_findings::criteria_guide());
+    check("show.md", "rules", &numakit_findings::shares_guide());
+    check("show.md", "findings", &numakit_findings::findings_guide());
     let (page, compared) = (include_str!("golden/four-nodes.txt"), include_str!("golden/compared.txt"));
-    check("report.md", "page", &format!("```\n{page}```\n"));
-    check("report.md", "comparison", &format!("```\n{compared}```\n"));
+    check("show.md", "page", &format!("```\n{page}```\n"));
+    check("show.md", "comparison", &format!("```\n{compared}```\n"));
 }
 
 #[test]

@@ -33,8 +33,9 @@ export function runNuma(folder: string, words: string[], env = environment(folde
 }
 
 export interface How {
-  verb?: "live" | "view";
-  /** More options, and recordings for `view`. */
+  /** `show` with --page. */
+  verb?: "live" | "show";
+  /** More options, and recordings for `show`. */
   args?: string[];
   /** The command after `--`. */
   command?: string[];
@@ -85,7 +86,7 @@ export class Numa {
   /** Starts it, on the same port as before. */
   async run(): Promise<void> {
     const { verb = "live", args = [], command } = this.how;
-    const words = [verb, "--listen", `127.0.0.1:${this.port}`, "--no-open", ...args, ...(command ? ["--", ...command] : [])];
+    const words = [verb, ...(verb === "show" ? ["--page"] : []), "--listen", `127.0.0.1:${this.port}`, "--no-open", ...args, ...(command ? ["--", ...command] : [])];
     const child = spawn(program(), words, { cwd: this.folder, env: this.env(), stdio: ["ignore", "pipe", "pipe"] });
     this.child = endsWithUs(child);
     let out = "";

@@ -91,7 +91,7 @@ fn finding() -> Finding {
         remedy: FindingRemedy {
             words: "Initialise it in parallel".to_owned(),
             commands: vec!["numa run --memory interleave -- ./app".to_owned()],
-            expect: Some("spreads the load"),
+            expect: Some("spreads the load".into()),
             worth: Some(Worth { at_most: Some(0.2), why: "remote memory takes twice as long".to_owned() }),
         },
     }
@@ -520,4 +520,17 @@ fn names_of_scripts_keep_their_brackets() {
     };
     assert_eq!(named(&name("app.py")), "/srv/app.py:3 (f.<locals>.<lambda>)");
     assert_eq!(named(&name("app")), "/srv/app.py:3 (f..)");
+}
+
+#[test]
+fn a_result_that_is_read_back_has_the_same_text() {
+    let mut written = report();
+    written.projected = Some(JudgedProjection {
+        projection: Projection::impossible("other", "it has no nodes"),
+        objects: vec![object()],
+    });
+    let json = serde_json::to_vec(&written).unwrap();
+    let read = JudgedReport::parse(std::path::Path::new("r.json"), &json).unwrap();
+    assert_eq!(text(&read, 10), text(&written, 10));
+    assert_eq!(serde_json::to_vec(&read).unwrap(), json);
 }

@@ -62,7 +62,7 @@ pub fn guest() -> Result<Guest, Failure> {
                 ),
             ],
         )
-        .step("report", &["numa", "report", "offline.arrows"])
+        .step("show", &["numa", "show", "offline.arrows"])
         .step("full", &["sh", "-c", &super::leave(1, 250)])
         .step("exhaust", &["sh", "-c", &record("exhaust", "100ms", "node.*", "exhaust 1 300")]))
 }
@@ -199,7 +199,7 @@ fn a_cpu_that_goes_and_comes_back_costs_its_own_series_only() {
     for text in ["numakit:absent cpu: CPU 5 is offline", "numakit:back cpu"] {
         assert!(offline.labels.iter().any(|label| label == text), "{:?}", offline.labels);
     }
-    let report = part().unwrap()["report"].succeeded();
+    let report = part().unwrap()["show"].succeeded();
     assert!(report.contains("CPU 5 is offline"), "{report}");
 }
 
