@@ -13,7 +13,7 @@ use clap::{Arg, Args};
 use numakit_findings::comparison::explained::compare;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
 use numakit_findings::explained::JudgedReport;
-use numakit_findings::file_kind::FileKind;
+use numakit_findings::shown_kind::ShownKind;
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::explain;
 use page::PageArgs;
@@ -92,21 +92,21 @@ impl ShowArgs {
         if self.files.is_empty() {
             self.files.push(newest()?);
         }
-        let kind = FileKind::of_all(&self.files)?;
+        let kind = ShownKind::of_all(&self.files)?;
         self.check(kind)?;
-        if kind != FileKind::Bench && self.page.is_asked() {
+        if kind != ShownKind::Bench && self.page.is_asked() {
             return self.page.show(&self.files, kind, &self.serve, &self.formulas);
         }
         match (kind, self.files.as_slice()) {
-            (FileKind::Recording, [one]) => self.recording(one, global),
-            (FileKind::Recording, [one, other]) => self.compare_recordings(one, other, global),
-            (FileKind::Explained, [one]) => self.explained(one),
-            (FileKind::Explained, [one, other]) => self.compare_explained(one, other),
-            (FileKind::Bench, [one]) => {
+            (ShownKind::Recording, [one]) => self.recording(one, global),
+            (ShownKind::Recording, [one, other]) => self.compare_recordings(one, other, global),
+            (ShownKind::Explained, [one]) => self.explained(one),
+            (ShownKind::Explained, [one, other]) => self.compare_explained(one, other),
+            (ShownKind::Bench, [one]) => {
                 let (json, csv, all, html) = (self.json, self.csv, self.all, self.page.html.clone());
                 bench::show(one, bench::BenchOutputArgs { json, csv, all, html }, global)
             }
-            (FileKind::Bench, [one, other]) => bench::compare(one, other, self.rows, self.json),
+            (ShownKind::Bench, [one, other]) => bench::compare(one, other, self.rows, self.json),
             (_, files) => bail!(
                 "{} files: the text is of one file or compares two; --page shows recordings and results of 'numa explain' together",
                 files.len()
@@ -115,11 +115,11 @@ impl ShowArgs {
     }
 
     /// Refuses options that say nothing about files of this kind.
-    fn check(&self, kind: FileKind) -> anyhow::Result<()> {
-        use FileKind::{Bench, Explained, Recording};
+    fn check(&self, kind: ShownKind) -> anyhow::Result<()> {
+        use ShownKind::{Bench, Explained, Recording};
         let to_page = self.page.is_asked();
-        let of_text = |kinds: &'static [FileKind]| if to_page { &[Bench] } else { kinds };
-        let options: [(&str, bool, &[FileKind]); 8] = [
+        let of_text = |kinds: &'static [ShownKind]| if to_page { &[Bench] } else { kinds };
+        let options: [(&str, bool, &[ShownKind]); 8] = [
             ("--phase", self.phase.is_some(), of_text(&[Recording])),
             ("--formulas", self.formulas.is_given(), &[Recording]),
             ("--all", self.all, of_text(&[Recording, Explained, Bench])),

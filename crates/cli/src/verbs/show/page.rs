@@ -6,7 +6,7 @@ use crate::peaks;
 use anyhow::Context;
 use clap::Args;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
-use numakit_findings::file_kind::FileKind;
+use numakit_findings::shown_kind::ShownKind;
 use numakit_formulas::Catalog;
 use numakit_model::CpuSet;
 use numakit_observation::{ObservationStatus, interval};
@@ -64,19 +64,19 @@ impl PageArgs {
     pub(super) fn show(
         &self,
         files: &[PathBuf],
-        kind: FileKind,
+        kind: ShownKind,
         serve: &ServeArgs,
         formulas: &FormulaArgs,
     ) -> anyhow::Result<ExitCode> {
         let formulas = Arc::new(formulas.load()?);
         let (recordings, results) = match kind {
-            FileKind::Explained => {
+            ShownKind::Explained => {
                 (&[][..], files.iter().map(|file| result(file)).collect::<Result<_, _>>()?)
             }
-            FileKind::Recording | FileKind::Bench => (files, Vec::new()),
+            ShownKind::Recording | ShownKind::Bench => (files, Vec::new()),
         };
         match &self.html {
-            Some(out) if kind == FileKind::Explained => write_results(out, self.force, &results),
+            Some(out) if kind == ShownKind::Explained => write_results(out, self.force, &results),
             Some(out) => self.write(out, recordings, serve.history, &formulas),
             None => served(recordings, results, serve, formulas),
         }

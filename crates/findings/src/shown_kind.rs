@@ -14,7 +14,7 @@ const HEAD: usize = 64;
 
 /// What a file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
+pub enum ShownKind {
     /// A recording, or something that is none of the others: who reads it says what is wrong.
     Recording,
     /// What `numa explain --json` wrote.
@@ -23,7 +23,7 @@ pub enum FileKind {
     Bench,
 }
 
-impl fmt::Display for FileKind {
+impl fmt::Display for ShownKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Recording => "a recording",
@@ -35,7 +35,7 @@ impl fmt::Display for FileKind {
 
 /// Why files cannot be shown.
 #[derive(Debug, Error)]
-pub enum FileKindError {
+pub enum ShownKindError {
     /// It cannot be read.
     #[error(
         "cannot read {path}: {error}; give a recording, or a result of 'numa explain --json' or 'numa bench --json'"
@@ -65,17 +65,17 @@ pub enum FileKindError {
         /// The first file.
         first: PathBuf,
         /// Its kind.
-        kind: FileKind,
+        kind: ShownKind,
         /// A file of another kind.
         other: PathBuf,
         /// The kind of that.
-        other_kind: FileKind,
+        other_kind: ShownKind,
     },
 }
 
-impl FileKind {
+impl ShownKind {
     /// The kind of a file.
-    pub fn of(path: &Path) -> Result<Self, FileKindError> {
+    pub fn of(path: &Path) -> Result<Self, ShownKindError> {
         /// The keys by which results are told from each other.
         #[derive(Deserialize)]
         struct Keys {
@@ -84,11 +84,11 @@ impl FileKind {
         }
         let mut head = Vec::with_capacity(HEAD);
         let read = open_to_read(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
-        read.map_err(|error| FileKindError::Read { path: path.to_owned(), error })?;
+        read.map_err(|error| ShownKindError::Read { path: path.to_owned(), error })?;
         if head.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Ok(Self::Recording);
         }
-        let unknown = |why: String| FileKindError::Unknown { path: path.to_owned(), why };
+        let unknown = |why: String| ShownKindError::Unknown { path: path.to_owned(), why };
         let keys: Keys =
             serde_json::from_slice(&saved::read(path)?).map_err(|error| unknown(error.to_string()))?;
         match (keys.regime, keys.benchmarks) {
@@ -99,14 +99,14 @@ impl FileKind {
     }
 
     /// The kind of all files, which is one. No files are recordings.
-    pub fn of_all(paths: &[PathBuf]) -> Result<Self, FileKindError> {
+    pub fn of_all(paths: &[PathBuf]) -> Result<Self, ShownKindError> {
         let Some((first, others)) = paths.split_first() else { return Ok(Self::Recording) };
         let kind = Self::of(first)?;
         for other in others {
             let other_kind = Self::of(other)?;
             if other_kind != kind {
                 let (first, other) = (first.clone(), other.clone());
-                return Err(FileKindError::Mixed { first, kind, other, other_kind });
+                return Err(ShownKindError::Mixed { first, kind, other, other_kind });
             }
         }
         Ok(kind)
@@ -130,13 +130,13 @@ mod tests {
         let bench = file("b", "{\"version\": 1, \"benchmarks\": []}");
         let empty = file("empty", "");
         for (path, kind) in [
-            (&recording, FileKind::Recording),
-            (&explained, FileKind::Explained),
-            (&bench, FileKind::Bench),
-            (&empty, FileKind::Recording),
+            (&recording, ShownKind::Recording),
+            (&explained, ShownKind::Explained),
+            (&bench, ShownKind::Bench),
+            (&empty, ShownKind::Recording),
         ] {
-            assert_eq!(FileKind::of(path).unwrap(), kind, "{path:?}");
-            assert_eq!(FileKind::of_all(&[path.clone(), path.clone()]).unwrap(), kind, "{path:?}");
+            assert_eq!(ShownKind::of(path).unwrap(), kind, "{path:?}");
+            assert_eq!(ShownKind::of_all(&[path.clone(), path.clone()]).unwrap(), kind, "{path:?}");
         }
         for (paths, part) in [
             (vec![explained.clone(), bench.clone()], "a.arrows is a result of 'numa explain', and "),
@@ -149,7 +149,7 @@ mod tests {
             (vec![folder.join("none")], "No such file"),
             (vec![folder.clone()], "folder"),
         ] {
-            let error = FileKind::of_all(&paths).unwrap_err().to_string();
+            let error = ShownKind::of_all(&paths).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         std::fs::remove_dir_all(&folder).unwrap();
