@@ -15,6 +15,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use numakit_formulas::Catalog;
+use numakit_guide::site;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -103,8 +104,9 @@ impl HttpHandler {
         self.check_host(&request)?;
         let path = request.uri().path().to_owned();
         let path = match self.hub.access.base.below(&path) {
+            Below::Path("/guide") => return Ok(redirect(&format!("{}guide/", self.hub.access.base.page()))),
             Below::Path(path) => path,
-            Below::Page => return Ok(self.redirect_to_page()),
+            Below::Page => return Ok(redirect(&self.hub.access.base.page())),
             Below::Outside => return Err(self.not_found()),
         };
         match (request.method(), path) {
@@ -121,26 +123,29 @@ impl HttpHandler {
                 self.need(&request, Role::Controller)?;
                 upload::take(&self.hub, &self.formulas, request).await
             }
-            (&Method::GET | &Method::HEAD, path) => match page::file(path) {
-                Some(file) => Ok(respond(StatusCode::OK, file.kind, Bytes::from_static(file.content))),
-                None => Err(self.not_found()),
+            (&Method::GET | &Method::HEAD, path) => match path.strip_prefix("/guide/") {
+                Some(path) => self.guide(path),
+                None => self.page(path),
             },
             _ => Err(HttpRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")),
         }
     }
 
+    fn page(&self, path: &str) -> Result<HttpResponse, HttpRefusal> {
+        let file = page::file(path).ok_or_else(|| self.not_found())?;
+        Ok(respond(StatusCode::OK, file.kind, Bytes::from_static(file.content)))
+    }
+
+    /// A file of the guide, which everybody may read.
+    fn guide(&self, path: &str) -> Result<HttpResponse, HttpRefusal> {
+        let path = if path.is_empty() { site::FIRST } else { path };
+        let file = site::file(path).ok_or_else(|| self.not_found())?;
+        Ok(respond(StatusCode::OK, file.kind, file.content))
+    }
+
     fn not_found(&self) -> HttpRefusal {
         let page = self.hub.access.base.page();
         HttpRefusal::new(StatusCode::NOT_FOUND, format!("not found; open {page}"))
-    }
-
-    /// Adds the slash to the page's path: its files are relative to it.
-    fn redirect_to_page(&self) -> HttpResponse {
-        let mut answer = respond(StatusCode::PERMANENT_REDIRECT, "text/plain; charset=utf-8", Bytes::new());
-        if let Ok(page) = self.hub.access.base.page().parse() {
-            answer.headers_mut().insert(header::LOCATION, page);
-        }
-        answer
     }
 
     /// The client's address, from which limits are counted.
@@ -284,6 +289,15 @@ impl HttpHandler {
         }
         Ok(answer)
     }
+}
+
+/// Adds the slash to the path of a page: its files are relative to it.
+fn redirect(page: &str) -> HttpResponse {
+    let mut answer = respond(StatusCode::PERMANENT_REDIRECT, "text/plain; charset=utf-8", Bytes::new());
+    if let Ok(page) = page.parse() {
+        answer.headers_mut().insert(header::LOCATION, page);
+    }
+    answer
 }
 
 fn limits() -> WebSocketConfig {

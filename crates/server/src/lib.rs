@@ -48,4 +48,4 @@ pub use listen_options::ListenOptions;
 pub use process_list::process_surveyor;
 pub use processes::{ProcessMeter, ProcessSurveyor};
 pub use server::{Listener, Server, ServerError};
-pub use urls::Urls;
+pub use urls::{Urls, from_elsewhere};

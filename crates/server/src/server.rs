@@ -106,6 +106,7 @@ impl Listener {
             listen: self.address,
             controller: url(Role::Controller),
             viewer: url(Role::Viewer),
+            guide: format!("{scheme}://{shown}{}guide/", self.access.base.page()),
             trusted: self.access.trusted.iter().map(|host| self.trusted_urls(host)).collect(),
         }
     }

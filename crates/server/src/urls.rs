@@ -12,6 +12,8 @@ pub struct Urls {
     pub controller: String,
     /// For viewers.
     pub viewer: String,
+    /// Of the guide, which everybody may read.
+    pub guide: String,
     /// The same at each trusted host name.
     pub(crate) trusted: Vec<TrustedUrls>,
 }
@@ -32,13 +34,20 @@ impl Urls {
             // Writing to a string cannot fail.
             let _ = write!(text, "via {host}:\n  control  {controller}\n  view     {viewer}\n");
         }
-        let (address, port) = (self.listen, self.listen.port());
-        if address.ip().is_loopback() {
-            let _ = writeln!(
-                text,
-                "from another host: run 'ssh -L {port}:{address} {host}' there and open the same address"
-            );
-        }
+        text.push_str(&from_elsewhere(self.listen, host));
         text
+    }
+}
+
+/// How another host reaches a loopback address of the machine `host`, in a line.
+pub fn from_elsewhere(address: SocketAddr, host: &str) -> String {
+    let port = address.port();
+    match address.ip().is_loopback() {
+        true => {
+            format!(
+                "from another host: run 'ssh -L {port}:{address} {host}' there and open the same address\n"
+            )
+        }
+        false => String::new(),
     }
 }

@@ -140,3 +140,20 @@ fn clients_beyond_the_limit_are_refused_until_others_leave() {
     until!(pages[0].text("state")["clients"] == 15);
     bench.connect(&url).text("hello");
 }
+
+#[test]
+fn everybody_may_read_the_guide() {
+    let bench = Bench::new();
+    let slash = bench.request("GET /guide", &[], "");
+    assert!(slash.status == 308 && slash.head.contains("location: /guide/\r\n"), "{}", slash.head);
+    let first = bench.request("GET /guide/", &[], "");
+    assert!(first.status == 200 && first.body.contains("href=\"run.html\""), "{}", first.body);
+    let run = bench.request("GET /guide/run.html", &[], "");
+    assert!(run.head.contains("content-type: text/html") && run.body.contains("<h1"), "{}", run.head);
+    let style = bench.request("GET /guide/guide.css", &[], "");
+    assert!(style.head.contains("content-type: text/css"), "{}", style.head);
+    for missing in ["GET /guide/run", "GET /guide/../app.js", "GET /guide/docs/README.md", "GET /guidebook"] {
+        assert_eq!(bench.request(missing, &[], "").status, 404, "{missing}");
+    }
+    assert!(bench.urls.guide.ends_with("/guide/"), "{}", bench.urls.guide);
+}
