@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgGroup, Command};
 use clap_complete::Shell;
 use numakit_formulas::Catalog;
+use numakit_guide::topics;
 use numakit_observation::control_command::CONTROL_COMMANDS;
 use numakit_placement::launchers::LAUNCHERS;
 use numakit_sensors::SENSORS;
@@ -71,6 +72,8 @@ fn words(argument: &str) -> Option<Vec<PossibleValue>> {
         "policy" => POLICIES.map(word).into(),
         "memory" => MEMORY.map(word).into(),
         "page" => named(manual::pages(programs()).unwrap_or_default().into_iter().map(|page| page.name)),
+        "topic" => named(verbs().chain(pages())),
+        "guide_page" => named(pages()),
         "program" => named(programs().iter().map(|program| program.get_name().to_owned())),
         _ => return None,
     };
@@ -83,6 +86,15 @@ fn series() -> Vec<PossibleValue> {
     let sensors = SENSORS.iter().map(|sensor| PossibleValue::new(sensor.name));
     let known = SENSORS.iter().flat_map(|sensor| (sensor.known)());
     sensors.chain(named(known.map(|metric| metric.name))).collect()
+}
+
+fn verbs() -> impl Iterator<Item = String> {
+    VERBS.iter().filter(|verb| verb.group != Group::Hidden).map(|verb| verb.name.to_owned())
+}
+
+/// The pages of the guide.
+fn pages() -> impl Iterator<Item = String> {
+    topics::topics().map(|topic| topic.name.clone())
 }
 
 /// Suggestions without help texts.

@@ -5,6 +5,7 @@ use clap::Command;
 use clap::builder::StyledStr;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use numakit_guide::topics;
 use std::fmt::Write;
 use std::io;
 
@@ -32,7 +33,7 @@ pub fn template(numa: &Command) -> String {
     let heading = numa.get_styles().get_header();
     format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n       numa CMD [ARGS]\n{}\n{heading}Global options:{heading:#}\n{{options}}\n\n\
-         'numa help VERB' describes a verb, 'numa help more' lists the other ones.",
+         'numa help VERB' describes a verb, 'numa help more' lists all, 'numa help guide' lists the guide.",
         listed(numa, &[Group::Front])
     )
 }
@@ -63,6 +64,9 @@ pub fn with_examples(verb: Command, examples: &Examples) -> Command {
         let _ = writeln!(template, "  {line:<width$}  {purpose}");
     }
     template.push_str("\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}");
+    if topics::of_verb(verb.get_name()).is_some() {
+        let _ = write!(template, "\n\n'numa help guide {}' shows the page of the guide.", verb.get_name());
+    }
     let rest = long.strip_prefix(&about).unwrap_or(&long).trim_start().to_owned();
     let verb = verb.help_template(template);
     if rest.is_empty() { verb } else { verb.before_long_help(rest) }

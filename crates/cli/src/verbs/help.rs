@@ -1,37 +1,70 @@
 //! `numa help`.
 
-use crate::{Examples, GlobalArgs, Group, VERBS, command, help};
+use crate::words::FORMER_NAMES;
+use crate::{Examples, GlobalArgs, Group, VERBS, Verb, command, guide, help};
 use anyhow::bail;
 use clap::Args;
+use numakit_guide::{Document, topics};
 use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
 /// The word for the verbs that the first help leaves out.
 const MORE: &str = "more";
+/// The word for the pages of the guide.
+const GUIDE: &str = "guide";
 
-/// Show the help of a verb, or list all verbs
+/// Show the help of a verb or a page of the guide, or list all verbs
+///
+/// 'numa help guide' lists the pages. Where a verb and a page have the same name, 'numa help NAME' is the help of the verb, and 'numa help
+/// guide NAME' the page; the name of a verb also stands for the page that describes it. On a terminal, $NUMAKIT_PAGER, else $PAGER, else
+/// less shows the page; elsewhere it is plain text.
 #[derive(Debug, Args)]
 pub struct HelpArgs {
-    /// A verb, or 'more' for all verbs
-    #[arg(value_name = "VERB")]
+    /// A verb, a page of the guide, 'guide' for the list of pages, or 'more' for all verbs
     topic: Option<String>,
+    /// After 'guide': a page, or a verb for the page that describes it
+    #[arg(value_name = "PAGE")]
+    guide_page: Option<String>,
+    /// Show the guide in a browser, until Ctrl-C
+    #[arg(long)]
+    web: bool,
+    /// Address to listen on, with --web; 127.0.0.1:7077 if it is not given, or another port if that is in use
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "web")]
+    listen: Option<String>,
+    /// Do not open a browser, with --web
+    #[arg(long, requires = "web")]
+    no_open: bool,
 }
 
 impl HelpArgs {
     /// The first lines of its help.
     pub const EXAMPLES: Examples =
-        [("numa help more", "lists all verbs"), ("numa help run", "describes the verb run")];
+        [("numa help run", "describes the verb run"), ("numa help guide", "lists the pages of the guide")];
 
-    /// Prints it.
+    /// Prints it, or serves the guide.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        global.only_here("help is part of this program")?;
+        let (topic, page) = (self.topic.as_deref(), self.guide_page.as_deref());
+        if self.web {
+            let page = match (topic, page) {
+                (None, None) | (Some(GUIDE), None) => None,
+                (Some(GUIDE), Some(name)) | (Some(name), None) => Some(page_of(name)?),
+                (_, Some(page)) => return Err(too_many(page)),
+            };
+            guide::serve(page, self.listen.as_deref(), !self.no_open)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let mut numa = command();
         numa.build();
-        let text = match self.topic.as_deref() {
-            None => numa.render_long_help(),
-            Some(MORE) => help::listed(&numa, &Group::LISTED).into(),
-            Some(name) => match VERBS.iter().find(|verb| verb.name == name) {
+        let text = match (topic, page) {
+            (None, _) => numa.render_long_help(),
+            (Some(GUIDE), None) => guide::listed(numa.get_styles()).into(),
+            (Some(GUIDE), Some(name)) => return guide::show(page_of(name)?, global.color()),
+            (_, Some(page)) => return Err(too_many(page)),
+            (Some(MORE), None) => help::listed(&numa, &Group::LISTED).into(),
+            (Some(name), None) => match verb(name) {
                 Some(verb) => help::of_verb(&mut numa, verb.name),
-                None => bail!("there is no verb '{name}'; 'numa help more' lists the verbs"),
+                None => return guide::show(page_of(name)?, global.color()),
             },
         };
         match global.color() {
@@ -40,4 +73,34 @@ impl HelpArgs {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The verb with this name, or that replaces it.
+fn verb(name: &str) -> Option<&'static Verb> {
+    let former = FORMER_NAMES.iter().find(|(former, _)| *former == name);
+    let name = former.and_then(|(_, now)| now.first().copied()).unwrap_or(name);
+    VERBS.iter().find(|verb| verb.name == name)
+}
+
+fn page_of(name: &str) -> anyhow::Result<&'static Document> {
+    if let Some(page) = topics::page(name) {
+        return Ok(page);
+    }
+    if verb(name).is_some() {
+        bail!("the guide has no page about 'numa {name}'; 'numa help {name}' is its help");
+    }
+    let verbs = VERBS.iter().filter(|verb| verb.group != Group::Hidden).map(|verb| verb.name);
+    let known = verbs.chain(topics::topics().map(|topic| topic.name.as_str()));
+    let nearest = numakit_model::suggest::nearest(name, known, 3);
+    let meant = match nearest.as_slice() {
+        [] => ";".to_owned(),
+        some => format!("; did you mean '{}'?", some.join("' or '")),
+    };
+    bail!(
+        "there is no verb and no page of the guide '{name}'{meant} 'numa help more' lists the verbs, 'numa help guide' the pages"
+    )
+}
+
+fn too_many(page: &str) -> anyhow::Error {
+    anyhow::anyhow!("one topic at a time; 'numa help guide {page}' shows a page of the guide")
 }
