@@ -3,6 +3,7 @@
 
 mod bench;
 mod build;
+mod docs;
 mod fuzz;
 mod guest;
 mod install;
@@ -37,6 +38,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         help: "release build with man pages and shell completions",
         run: build::run,
+    },
+    Task {
+        name: "docs",
+        arguments: "[--out DIR]",
+        help: "the guide as a web site, for any server or none",
+        run: docs::run,
     },
     Task {
         name: "package",

@@ -136,6 +136,9 @@ fn the_tarball_works_in_a_clean_root() {
     }
     let documents = root.path("/opt/numakit/share/doc/numakit");
     links_work(&documents);
+    for page in ["html/index.html", "html/explain.html", "html/guide.css", "html/images/live.png"] {
+        assert!(documents.join(page).is_file(), "{page}");
+    }
     let licences = fs::read_to_string(documents.join("THIRD-PARTY-LICENSES")).unwrap();
     for linked in ["\nring 0.", "uplot:\n", "\nclap 4.", "Permission is hereby granted", "Apache License"] {
         assert!(licences.contains(linked), "{linked}");

@@ -1,7 +1,7 @@
 //! The content of the packages, as a folder like /usr.
 
 use super::built::Built;
-use crate::{build, process, workspace};
+use crate::{build, docs, process, workspace};
 use anyhow::{Context, Result};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -48,6 +48,7 @@ pub fn lay_out(top: &Path, built: &Built, about: &AboutThirdParties) -> Result<(
     let mut copy = Command::new("cp");
     copy.args(["-R", "--parents"]).args(DOCUMENTS).arg(&documents).current_dir(workspace::root());
     process::run(&mut copy)?;
+    docs::write(&documents.join("html"))?;
     fs::write(documents.join("THIRD-PARTY-LICENSES"), &about.licences)?;
     fs::write(documents.join("sbom.cdx.json"), &about.sbom)?;
     readable(top)
