@@ -65,11 +65,20 @@ pub fn with_examples(verb: Command, examples: &Examples) -> Command {
     }
     template.push_str("\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}");
     if topics::of_verb(verb.get_name()).is_some() {
-        let _ = write!(template, "\n\n'numa help guide {}' shows the page of the guide.", verb.get_name());
+        let json = if writes_json(&verb) { "; it has the form of --json" } else { "" };
+        let _ =
+            write!(template, "\n\n'numa help guide {}' shows the page of the guide{json}.", verb.get_name());
     }
     let rest = long.strip_prefix(&about).unwrap_or(&long).trim_start().to_owned();
     let verb = verb.help_template(template);
     if rest.is_empty() { verb } else { verb.before_long_help(rest) }
+}
+
+/// Whether a verb or one of its tasks has the option --json.
+fn writes_json(verb: &Command) -> bool {
+    std::iter::once(verb)
+        .chain(verb.get_subcommands())
+        .any(|command| command.get_arguments().any(|arg| arg.get_long() == Some("json")))
 }
 
 /// The help of a verb.
@@ -108,7 +117,7 @@ fn by_group(numa: &Command) -> Roff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{command, programs};
+    use crate::{Verb, command, programs};
 
     /// First words of a verb's help.
     const IMPERATIVES: [&str; 14] = [
@@ -183,6 +192,44 @@ mod tests {
                     .filter_map(|line| line.split(' ').find(|word| word.starts_with("--")))
                     .collect();
                 assert_eq!(options, ["--sysroot", "--color", "--help"], "{help}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_of_a_verb_names_its_page_which_has_the_form_of_its_json() {
+        // Help itself has no page, and hidden verbs are for tests.
+        let listed = VERBS.iter().filter(|verb| verb.group != Group::Hidden && verb.name != "help");
+        let mut with_json = 0;
+        for Verb { name, .. } in listed {
+            let page =
+                topics::of_verb(name).unwrap_or_else(|| panic!("docs/README.md names no page for '{name}'"));
+            let mut numa = command();
+            numa.build();
+            let verb = numa.find_subcommand_mut(name).unwrap();
+            let long = verb.render_long_help().to_string();
+            assert!(long.contains(&format!("\n'numa help guide {name}' shows")), "{long}");
+            if writes_json(verb) {
+                with_json += 1;
+                let markdown = page.document().unwrap().markdown();
+                let has_form = markdown.lines().any(|line| line.starts_with("##") && line.contains("JSON"));
+                assert!(has_form && long.contains("the form of --json"), "{name}: {}", page.path);
+            }
+        }
+        assert!(with_json > 10, "{with_json}");
+    }
+
+    #[test]
+    fn help_is_short_above_the_options_and_has_no_forms_of_json() {
+        let mut numa = command();
+        numa.build();
+        for verb in VERBS {
+            let long = numa.find_subcommand_mut(verb.name).unwrap().render_long_help().to_string();
+            let is_option = |line: &&str| line.starts_with("  ") && line.trim_start().starts_with('-');
+            let above = long.lines().take_while(|line| !is_option(line)).count();
+            assert!(above <= 40, "{}: {above} lines\n{long}", verb.name);
+            for of_forms in ["[{", ": {", " {pid", "json writes"] {
+                assert!(!long.contains(of_forms), "{}: '{of_forms}' in\n{long}", verb.name);
             }
         }
     }

@@ -53,9 +53,10 @@ pub fn topics() -> impl Iterator<Item = &'static Topic> {
     SECTIONS.iter().flat_map(|section| &section.topics)
 }
 
-/// The topic that describes a verb: the first that the index lists.
+/// The topic that describes a verb: that of the same name, else the first for which the index names the verb.
 pub fn of_verb(verb: &str) -> Option<&'static Topic> {
-    topics().find(|topic| topic.verbs().any(|described| described == verb))
+    let names_it = |topic: &&Topic| topic.verbs().any(|described| described == verb);
+    topics().filter(names_it).find(|topic| topic.name == verb).or_else(|| topics().find(names_it))
 }
 
 /// The page with this name: that of a topic, of a verb, or any file of the repository's documents without its ending.
@@ -124,6 +125,8 @@ mod tests {
             assert_eq!(page(name_of(document)).unwrap().path, document.path);
         }
         assert!(page("no-such-topic").is_none());
+        // Another page names it too, before.
+        assert_eq!(of_verb("explain").unwrap().name, "explain");
     }
 
     #[test]

@@ -33,13 +33,6 @@ use std::time::Duration;
 /// 90 % quantile of their high ones. Ctrl-C keeps what was measured so far, of several runs those that ended, and the
 /// exit code is 130. 'all' without --cpus, --nodes and --size keeps its
 /// results as JSON in a file of this machine below numakit/bench in XDG_STATE_HOME (/var/lib for root).
-///
-/// --json writes {version, machine_key, conditions, topology (as 'numa topo --json'), benchmarks: [{name, matrices:
-/// [{name, unit, less_is_better, row, column, rows, columns, cells}], tables: [the same, with names for rows and columns; absent if there are none], curves: [{name, unit, less_is_better, x: {name,
-/// unit, logarithmic}, from, memory, read_percent, points: [{x, value}], marks: [{x, name}]}], values: [{name, unit, value, best}], remarks,
-/// left_out: [{what, why}], warnings}], runs, complete}. A value and a cell are {median, low, high, samples}, low and high
-/// being the quantiles of 10 and 90 %; a cell that was not measured is null. best is there only where it is what
-/// counts, and so are from (the node of the CPUs), memory (the node of the memory) and read_percent of a curve. version is 1. --csv writes a line for each value.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,

@@ -27,11 +27,6 @@ use std::process::ExitCode;
 ///
 /// 'numa explain' has to know where samples land, which is measured once for a processor and a kernel,
 /// and kept. Kept calibrations are shown with their age and how busy the machine was.
-///
-/// --json writes {"missing": NUMBER, "findings": [{state, about, seen, fix}]}: state is "ok",
-/// "note" or "missing", and fix is empty if there is nothing to fix. On this machine (without
-/// --sysroot) it has two more members: surroundings, what this process runs in, and permissions
-/// [{name, calls, permitted, refused_by, instead, lost, fix}]; the last four are of refused ones.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Write JSON

@@ -44,24 +44,6 @@ use std::time::{Duration, Instant};
 /// start with the name meanwhile.
 ///
 /// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise.
-///
-/// --json writes one object: regime (precise, block, unknown), road (the method), rate, seconds, complete, missing {lost, thinned, late,
-/// threads}, samples {total, memory, recovered, in_cache, by_rule}, time (shares of the time of all threads: computing,
-/// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
-/// nodes [{cpu_node, memory_node, time}], traffic, lines (users with fields
-/// [{at, offset, name}]), functions, source_lines, kernel [{function, module, share}], processes [{pid, name, joined, ended}],
-/// waits {threads, busy, rows [{kind, what, peers, call, time, threads, processes, chain}], locks [{what, is_gil, time, worked, threads, looks, chain, holders [{thread, name,
-/// share, runs, chain}]}], unseen, looks, cost, refused}, spins {time, functions, threads, meanwhile, worker}, python {looks, outside, failed,
-/// cost, functions [{function, module, file, line, own, all}], unread}, threads_sampled,
-/// objects [{pid, processes, kind, pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share,
-/// remote {share, low, high},
-/// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, python_use and python_allocation {looks,
-/// functions} where there are any, verdict
-/// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, expect, worth {at_most, why}}], findings (as those of numa show, {subject {kind
-/// object, number}} is the place of the object), flame {time, resident} with {title,
-/// unit, parts, names, stacks [{frames, values}]}, names {runtimes [{process, program, source {from, times, version, why}, chains,
-/// nameless, dumps, longest_dump}], nameless [{path, time}]}, hint_faults {pages, faults, lost, seconds, moved, moved_back, was_on}, projected
-/// {machine, threads, why_not, far_share, unknown, nodes, objects}. What cannot be told is null.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Samples in a second of CPU time of a thread

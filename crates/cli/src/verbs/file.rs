@@ -36,16 +36,6 @@ const WIDTH: usize = 100;
 /// spread --by-use observes running processes (--pid and the like) or a command (-- CMD) as 'numa explain' does, and moves each page to the node
 /// whose threads use it; pages that several nodes use are spread over these, and those that nobody uses stay. For a command
 /// pages move after its end, so that the next start is faster. Only mapped files have samples.
-///
-/// --json of show writes {nodes, files: [{path, size, changed, cached, on, huge, pieces, why: {cached, huge},
-/// mapped_by: [{pid, command, mapped, threads}]}], denied, left_out: {links, special, pool, unreadable}}.
-/// size, changed, cached, on, huge and mapped are in bytes; on and threads are in the order of nodes. pieces is
-/// the file from start to end: a node, "absent", "mixed" or "unknown". What cannot be told is null, with
-/// the reason in why. The other actions write {nodes, files: [{path, complete, before, after, notes, ...}]}:
-/// before and after are as a file of show; move and spread add way ("in-place", "read-again", "refused"),
-/// block in bytes and pages: {moved, there, mapped, busy, full, gone, kept}; load adds read in bytes; --by-use adds samples:
-/// {method, reason, of_files, others, missing} and for each file use: {samples, placed, far, then (shares of the placed
-/// samples), pages: {one, shared, unused, unclear}, ranges: [{first, pages, to, samples}]}.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("observed").requires("by_use"))]
 pub struct FileArgs {

@@ -13,10 +13,13 @@ const MORE: &str = "more";
 /// The word for the pages of the guide.
 const GUIDE: &str = "guide";
 
+/// The last line of the list of verbs.
+const SEE_GUIDE: &str = "\n'numa help guide' lists the pages of the guide.\n";
+
 /// Show the help of a verb or a page of the guide, or list all verbs
 ///
 /// 'numa help guide' lists the pages. Where a verb and a page have the same name, 'numa help NAME' is the help of the verb, and 'numa help
-/// guide NAME' the page; the name of a verb also stands for the page that describes it. On a terminal, $NUMAKIT_PAGER, else $PAGER, else
+/// guide NAME' the page; the name of a verb also finds the page that describes it. On a terminal, $NUMAKIT_PAGER, else $PAGER, else
 /// less shows the page; elsewhere it is plain text.
 #[derive(Debug, Args)]
 pub struct HelpArgs {
@@ -61,7 +64,7 @@ impl HelpArgs {
             (Some(GUIDE), None) => guide::listed(numa.get_styles()).into(),
             (Some(GUIDE), Some(name)) => return guide::show(page_of(name)?, global.color()),
             (_, Some(page)) => return Err(too_many(page)),
-            (Some(MORE), None) => help::listed(&numa, &Group::LISTED).into(),
+            (Some(MORE), None) => (help::listed(&numa, &Group::LISTED) + SEE_GUIDE).into(),
             (Some(name), None) => match verb(name) {
                 Some(verb) => help::of_verb(&mut numa, verb.name),
                 None => return guide::show(page_of(name)?, global.color()),

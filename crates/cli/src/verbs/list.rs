@@ -16,17 +16,6 @@ use std::process::ExitCode;
 /// text is searched for in names and descriptions. The exit code is 1 if nothing matches. The
 /// option -e of other verbs accepts full names, names without the sensor and patterns. The list
 /// ends with derived metrics (formulas), which 'numa stat -m' accepts by name.
-///
-/// --json writes {"sensors": [{name, help, available, why}], "metrics": [{name, unit, kind,
-/// bits, scope, count, instances, help, source, resolution_ns, confidence, available, why}],
-/// "formulas": [{name, unit, formula, per, help, origin, replaces, available, why}]}.
-/// count is the number of series; instances the node or CPU numbers as a list such as "0-3,8",
-/// for links "0.0-2,1.0-2" (package and link), or null; bits the width of a counter or null;
-/// resolution_ns the shortest interval over which a difference is meaningful (0: any);
-/// confidence "high", "medium" or null (reliability of a hardware event's description); why
-/// null or {missing, seen, fix}. With a PATTERN, sensors is empty. For a formula, per is the
-/// smallest unit that it can be computed for ("cpu", "node", "package", "device", "machine") or
-/// null, and why null or {needs, why, instead}.
 #[derive(Debug, Default, Args)]
 pub struct ListArgs {
     /// Name, pattern or text to search for

@@ -27,9 +27,6 @@ use std::process::ExitCode;
 /// redirected to a file; instructions and warnings go to standard error. The program's command
 /// follows '--', as in 'numa plan --for gomp -- ./app -x'.
 ///
-/// --json writes {schema, request, reasons, plan: {machine, steps: [{process, thread, cpu, node,
-/// memory: {mode, nodes}, because}], held, unmet, warnings}}. Sets are lists such as "0-3,8".
-///
 /// --check compares a running job with a plan: with that of 'numa run' if it started the process,
 /// otherwise with the plan for these options on an idle machine. For several processes, PID is
 /// their launcher, such as mpirun. The exit status is 1 if they differ, and 2 if they cannot be

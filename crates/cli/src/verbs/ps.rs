@@ -17,12 +17,6 @@ use std::time::Duration;
 /// A program that 'numa run' started holds its cores until it and all its descendants have ended.
 /// The registry is one file: in the folder of --registry, $NUMAKIT_REGISTRY, or /run/numakit-cores if it exists, or
 /// /dev/shm/numakit-cores.
-///
-/// --json writes {holders: [{application, user, uid, pid, keeper, since, cores, cpus, nodes, cgroup,
-/// job, state}]}, one object per line with --watch. since is in seconds since 1970; cpus and nodes
-/// are lists such as "0-3,8". state is "held"; "bound" if the locks are lost but the program is
-/// still running; "removed" if the locks are in a registry that was removed; "unknown" if the
-/// entry is damaged. Unknown values are null.
 #[derive(Debug, Args)]
 pub struct PsArgs {
     /// Write JSON

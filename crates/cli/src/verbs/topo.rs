@@ -26,9 +26,7 @@ const WIDTH: usize = 100;
 ///
 /// --measured shows results of 'numa bench latency' beside the distances that the firmware states (ACPI SLIT), both with 10
 /// for local memory, and says which pairs differ by more than 25 %, and whether another node is nearer. Results of another
-/// machine are compared if this one has their nodes. With --json it writes {version, same_machine, processor, machine,
-/// latency and bandwidth: {name, unit, rows, columns, cells}, pairs: [{from, to, firmware, measured, latency, bandwidth, ratio,
-/// disagrees}], orders: [{from, stated, measured}]}; same_machine is null with --synthetic and --machine.
+/// machine are compared if this one has their nodes.
 #[derive(Debug, Args)]
 pub struct TopoArgs {
     /// Write JSON

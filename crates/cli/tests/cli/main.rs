@@ -31,6 +31,7 @@ mod faults;
 mod file;
 mod findings;
 mod formulas;
+mod guide;
 mod homes;
 mod live;
 mod live_files;

@@ -25,7 +25,7 @@ fn line(verb: &str) -> (&'static str, bool) {
         "show" => ("show a.arrows", true),
         "export" => ("export a.arrows --to csv", true),
         "recover" => ("recover a.arrows", true),
-        "help" => ("help run", true),
+        "help" => ("help guide run", true),
         "overview" => ("overview", true),
         "man" => ("man run", true),
         "completions" => ("completions bash", true),
