@@ -80,8 +80,8 @@ impl HelpArgs {
 
 /// The verb with this name, or that replaces it.
 fn verb(name: &str) -> Option<&'static Verb> {
-    let former = FORMER_NAMES.iter().find(|(former, _)| *former == name);
-    let name = former.and_then(|(_, now)| now.first().copied()).unwrap_or(name);
+    let former = FORMER_NAMES.iter().find(|former| former.name == name);
+    let name = former.and_then(|former| former.now.first().copied()).unwrap_or(name);
     VERBS.iter().find(|verb| verb.name == name)
 }
 
