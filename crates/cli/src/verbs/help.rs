@@ -78,9 +78,10 @@ impl HelpArgs {
     }
 }
 
-/// The verb with this name, or that replaces it.
+/// The verb with this name, or that replaces it unless there is a page about it.
 fn verb(name: &str) -> Option<&'static Verb> {
-    let former = FORMER_NAMES.iter().find(|former| former.name == name);
+    let has_page = topics::topics().any(|topic| topic.name == name);
+    let former = FORMER_NAMES.iter().find(|former| former.name == name && !has_page);
     let name = former.and_then(|former| former.now.first().copied()).unwrap_or(name);
     VERBS.iter().find(|verb| verb.name == name)
 }
