@@ -224,12 +224,16 @@ mod tests {
         let mut numa = command();
         numa.build();
         for verb in VERBS {
-            let long = numa.find_subcommand_mut(verb.name).unwrap().render_long_help().to_string();
-            let is_option = |line: &&str| line.starts_with("  ") && line.trim_start().starts_with('-');
-            let above = long.lines().take_while(|line| !is_option(line)).count();
-            assert!(above <= 40, "{}: {above} lines\n{long}", verb.name);
-            for of_forms in ["[{", ": {", " {pid", "json writes"] {
-                assert!(!long.contains(of_forms), "{}: '{of_forms}' in\n{long}", verb.name);
+            let defined = numa.find_subcommand_mut(verb.name).unwrap();
+            let tasks: Vec<Command> = defined.get_subcommands().cloned().collect();
+            for mut command in std::iter::once(defined.clone()).chain(tasks) {
+                let long = command.render_long_help().to_string();
+                let is_option = |line: &&str| line.starts_with("  ") && line.trim_start().starts_with('-');
+                let above = long.lines().take_while(|line| !is_option(line)).count();
+                assert!(above <= 40, "{}: {above} lines\n{long}", command.get_name());
+                for of_forms in ["[{", ": {", " {pid", "json writes"] {
+                    assert!(!long.contains(of_forms), "{}: '{of_forms}' in\n{long}", command.get_name());
+                }
             }
         }
     }

@@ -17,11 +17,6 @@ use std::process::ExitCode;
 /// A value differs if the intervals from the 10 % to the 90 % quantile do not overlap. Those of several runs
 /// ('numa bench all --runs 5') cover the differences between runs; of one run, these are not known. The results may be of different
 /// machines; what differs in these and in the conditions is said first.
-///
-/// --json writes {version, same_machine, runs (of the first, of the second), unlike: [{what, first, second}], doubts (of the first, of the second):
-/// [[{benchmark, warning}]], compared, changes: [{benchmark, name, place, unit, first, second, change_percent,
-/// is_better}], only_first and only_second: [{benchmark, name, count, of}]}. A value is {median, low, high, samples};
-/// is_better is null where it is not known. version is 1.
 #[derive(Debug, Args)]
 pub struct BenchCompareArgs {
     /// Results before, as 'numa bench --json' wrote them

@@ -19,8 +19,6 @@ use std::time::Duration;
 /// The command runs alone and beside 'numa record' at each rate, in turns, its output thrown away. Printed are what the
 /// recording adds to its time and to its CPU time, and the CPU time of the recorder. It has to end with status 0, and
 /// each run should take a second or more. Ctrl-C keeps the rounds so far.
-///
-/// --json writes what 'numa bench --help' describes, with one benchmark, overhead.
 #[derive(Debug, Args)]
 pub struct BenchOverheadArgs {
     /// How often to sample: intervals, or frequencies such as 50Hz

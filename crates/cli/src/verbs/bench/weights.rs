@@ -17,9 +17,6 @@ use std::process::ExitCode;
 /// Weighted interleaving ('numa run --memory weighted') allocates as many pages in a row on a node as its weight. The
 /// weights are in the ratio of what the CPUs nearest to each node read from it. They are shown beside those of the kernel,
 /// which are automatic (from the firmware) or were set manually, with the commands that set the measured ones.
-///
-/// --json writes {machine, nodes: [{node, bandwidth (GB/s), measured, kernel}], automatic, same, not_compared, set, undo,
-/// doubts}.
 #[derive(Debug, Args)]
 pub struct BenchWeightsArgs {
     /// Results of 'numa bench all --json' or 'numa bench bandwidth --json' [default: those that were kept of this machine]
