@@ -18,13 +18,13 @@ const DISTANCES = NODES.map((_, row) => NODES.map((__, column) => (row === colum
 
 const CASES = {
   time: {
-    button: "Memory time", panel: "far", other: "far-pages",
+    button: "Memory time", panel: "far", other: "remote-pages",
     // Four nodes of half a CPU each, for nine seconds: 90 samples.
     whole: /^% of 18(\.0)? s at memory; rows: CPUs, columns: memory$/,
     title: /^threads on node 4 waited 4\.50 s for memory of node 0: 100 % of their time at memory, between 9[67] % and 100 %$/,
   },
   pages: {
-    button: "Pages in use", panel: "far-pages", other: "far",
+    button: "Pages in use", panel: "remote-pages", other: "far",
     whole: /^% of 10\.8k pages; rows: CPUs, columns: memory$/,
     title: /^threads on node 4 used 2\.70k pages of node 0: 100 % of their pages$/,
   },

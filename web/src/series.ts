@@ -41,7 +41,7 @@ export const FORMULAS = "formulas";
 const OF_SEVERAL_NODES = new Set([
   "locality", "local", "remote_allocations", "remote_allocation_share", "miss", "foreign", "interleaved_share", "overflow_share", "spill_share",
   "hint_locality", "hint_remote_share", "hint_local", "remote_share", "local_share", "load_remote_share", "resctrl_remote_share", "remote_bandwidth",
-  "use_locality", "far_share", "page_locality", "far_pages_share",
+  "use_locality", "remote_time_share", "page_locality", "remote_pages_share",
 ]);
 
 /** All series of a source, numbered as the server numbers them. */

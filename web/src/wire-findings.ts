@@ -94,7 +94,7 @@ commands: Array<string>, };
  */
 export type EvidenceInfo = { 
 /**
- * Name of the metric or formula, with its place: `far_share@node2`.
+ * Name of the metric or formula, with its place: `remote_time_share@node2`.
  */
 series: string, 
 /**

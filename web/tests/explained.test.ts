@@ -59,7 +59,7 @@ test("another machine is told with what was left out, or why nothing is told", (
     "8.0 % of the time at memory is left out: the first touch of its pages was not seen, or its addresses are not known.",
   ]);
   assert.equal(projectedText({ ...projected, unknown: 0.04 }).length, 2);
-  const [how, share] = projectedText({ ...projected, threads: 1, far_share: null });
+  const [how, share] = projectedText({ ...projected, threads: 1, remote_share: null });
   assert.match(how ?? "", /with its thread spread/);
   assert.match(share ?? "", /Too little time/);
   assert.deepEqual(projectedText({ ...projected, why_not: "no page faults were seen" }), ["Not told: no page faults were seen."]);

@@ -11,7 +11,7 @@ const one = new Catalog(sourceInfo(1, 0));
 test("on one node no panel claims that all memory is local: the findings say that it cannot be told", () => {
   const panels = defaultPanels(one);
   assert.ok(panels.length > 3 && panels.every(({ lines }) => lines.length > 0));
-  assert.ok(!panels.some(({ id }) => ["locality", "remote", "far", "far-pages"].includes(id)));
+  assert.ok(!panels.some(({ id }) => ["locality", "remote", "far", "remote-pages"].includes(id)));
   assert.ok(panels.some(({ id, lines }) => id === "memory" && lines.length === 1));
 });
 

@@ -42,7 +42,7 @@ async def questions(session):
     right("series", listed == ["vmstat.numa_local", "vmstat.numa_other"], found)
 
     found, _ = await ask(session, "findings", recording="spread.json")
-    right("findings", found["problems"][0]["rule"] == "far-allocation" and found["locality"]["word"] == "mixed", found)
+    right("findings", found["problems"][0]["rule"] == "remote-allocation" and found["locality"]["word"] == "mixed", found)
 
     found, _ = await ask(session, "findings", recording="deep/good.json", from_seconds=1, to_seconds=3)
     right("findings of a range", found["problems"] == [] and found["recording"]["samples"] == 21, found)
@@ -55,7 +55,7 @@ async def questions(session):
 
     found, _ = await ask(session, "compare", before="spread.json", after="deep/good.json")
     gone = [finding["rule"] for finding in found["gone"]]
-    right("comparison", found["outcome"] == "better" and gone == ["far-allocation"], found)
+    right("comparison", found["outcome"] == "better" and gone == ["remote-allocation"], found)
 
     machine = "package:2 node:2(mem=32G) core:4 pu:2"
     found, _ = await ask(session, "topology", synthetic=machine)

@@ -65,9 +65,11 @@ pub struct PlaceTimes {
     /// For contended lines.
     pub contended: u64,
     /// For memory of the own node.
-    pub near: u64,
+    #[serde(alias = "near")]
+    pub local: u64,
     /// For memory of other nodes.
-    pub far: u64,
+    #[serde(alias = "far")]
+    pub remote: u64,
     /// For memory of an unknown node.
     pub unknown: u64,
 }
@@ -80,8 +82,8 @@ impl PlaceTimes {
             TimePlace::PrivateCache => &mut self.private_cache,
             TimePlace::SharedCache => &mut self.shared_cache,
             TimePlace::Contended => &mut self.contended,
-            TimePlace::Near => &mut self.near,
-            TimePlace::Far => &mut self.far,
+            TimePlace::Local => &mut self.local,
+            TimePlace::Remote => &mut self.remote,
             TimePlace::Unknown => &mut self.unknown,
         } += weight;
     }
@@ -93,7 +95,7 @@ impl PlaceTimes {
 
     /// The time for which threads waited for memory outside of the caches.
     pub fn outside(&self) -> u64 {
-        self.contended + self.near + self.far + self.unknown
+        self.contended + self.local + self.remote + self.unknown
     }
 }
 
@@ -133,8 +135,8 @@ fn gather<K: Eq + Hash>(map: &mut HashMap<K, PlaceTimes>, key: K, times: PlaceTi
     sum.private_cache += times.private_cache;
     sum.shared_cache += times.shared_cache;
     sum.contended += times.contended;
-    sum.near += times.near;
-    sum.far += times.far;
+    sum.local += times.local;
+    sum.remote += times.remote;
     sum.unknown += times.unknown;
 }
 

@@ -199,8 +199,12 @@ impl Explanation {
     /// The part of the CPU time of all threads that was in the kernel.
     fn kernel(&self) -> Option<f64> {
         let shares = self.time.as_ref()?;
-        let user =
-            shares.computing + shares.cached + shares.near + shares.far + shares.unknown + shares.contended;
+        let user = shares.computing
+            + shares.cached
+            + shares.local
+            + shares.remote
+            + shares.unknown
+            + shares.contended;
         (user > 0.0).then(|| shares.kernel / (user + shares.kernel))
     }
 }

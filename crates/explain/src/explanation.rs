@@ -59,9 +59,11 @@ pub struct TimeShares {
     /// For memory that fits the caches.
     pub cached: f64,
     /// For memory of the own node.
-    pub near: f64,
+    #[serde(alias = "near")]
+    pub local: f64,
     /// For memory of other nodes.
-    pub far: f64,
+    #[serde(alias = "far")]
+    pub remote: f64,
     /// For memory of an unknown node.
     pub unknown: f64,
     /// For contended lines.
@@ -95,7 +97,8 @@ pub struct Explanation {
     /// The time of all threads by the kernel's account.
     pub threads: ThreadTimes,
     /// The share of far memory in the time at memory of known nodes; absent on one node.
-    pub far_share: Option<ShareEstimate>,
+    #[serde(alias = "far_share")]
+    pub remote_share: Option<ShareEstimate>,
     /// The same by pair of nodes.
     pub nodes: Vec<NodeTime>,
     /// Distinct pages by pair of nodes, where time cannot be told.
@@ -142,7 +145,7 @@ impl Explanation {
             samples: counts(&placed),
             time: known.is_precise.then(|| shares(&sum, &known.times)),
             threads: known.times,
-            far_share: if known.is_precise && known.has_nodes {
+            remote_share: if known.is_precise && known.has_nodes {
                 object_use::remote(&placed).estimate()
             } else {
                 None
@@ -187,8 +190,8 @@ fn shares(sum: &PlaceTimes, times: &ThreadTimes) -> TimeShares {
     TimeShares {
         computing: user(sum.computing),
         cached: user(sum.private_cache + sum.shared_cache),
-        near: user(sum.near),
-        far: user(sum.far),
+        local: user(sum.local),
+        remote: user(sum.remote),
         unknown: user(sum.unknown),
         contended: user(sum.contended),
         kernel: times.kernel as f64 / all,

@@ -101,7 +101,7 @@ pub fn memory_time(placed: &[(&Observation, TimePlace)]) -> ChainValues {
         let part = match place {
             TimePlace::Computing | TimePlace::PrivateCache | TimePlace::SharedCache => continue,
             TimePlace::Contended => FlamePart::Contended,
-            TimePlace::Near | TimePlace::Far | TimePlace::Unknown => {
+            TimePlace::Local | TimePlace::Remote | TimePlace::Unknown => {
                 at.access().and_then(|access| access.home).map_or(FlamePart::UnknownNode, FlamePart::Node)
             }
         };

@@ -182,8 +182,8 @@ fn accesses<'a>(of: &'a [Placed<'_>]) -> impl Iterator<Item = (&'a Observation, 
 
 fn outside<'a>(of: &'a [Placed<'_>]) -> impl Iterator<Item = (&'a Observation, bool)> {
     of.iter().filter_map(|(at, place)| match place {
-        TimePlace::Near => Some((*at, false)),
-        TimePlace::Far => Some((*at, true)),
+        TimePlace::Local => Some((*at, false)),
+        TimePlace::Remote => Some((*at, true)),
         _ => None,
     })
 }

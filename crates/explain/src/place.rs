@@ -20,9 +20,9 @@ pub enum TimePlace {
     /// To a line that other threads use at the same time.
     Contended,
     /// To memory of the node of the CPU.
-    Near,
+    Local,
     /// To memory of another node.
-    Far,
+    Remote,
     /// To memory of an unknown node.
     Unknown,
 }
@@ -105,8 +105,8 @@ impl Places {
             Fit::Neither => {}
         }
         match (at.cpu_node, access.home) {
-            (Some(cpu), Some(home)) if cpu == home => TimePlace::Near,
-            (Some(_), Some(_)) => TimePlace::Far,
+            (Some(cpu), Some(home)) if cpu == home => TimePlace::Local,
+            (Some(_), Some(_)) => TimePlace::Remote,
             _ => TimePlace::Unknown,
         }
     }
@@ -203,7 +203,7 @@ mod tests {
         let count = |place| counts.get(&place).copied().unwrap_or(0);
         assert_eq!((count(TimePlace::PrivateCache), count(TimePlace::SharedCache)), (600, 2000));
         assert_eq!(
-            (count(TimePlace::Near), count(TimePlace::Far), count(TimePlace::Unknown)),
+            (count(TimePlace::Local), count(TimePlace::Remote), count(TimePlace::Unknown)),
             (300, 200, 100)
         );
     }
@@ -222,7 +222,7 @@ mod tests {
             places.of(&all[0])
         };
         assert_eq!((place(4), place(2 << 20)), (TimePlace::PrivateCache, TimePlace::PrivateCache));
-        assert_eq!((place(3 << 20), place(1 << 30)), (TimePlace::SharedCache, TimePlace::Far));
+        assert_eq!((place(3 << 20), place(1 << 30)), (TimePlace::SharedCache, TimePlace::Remote));
     }
 
     #[test]

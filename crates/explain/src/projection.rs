@@ -50,7 +50,8 @@ pub struct Projection {
     /// Why the run cannot be projected; `None` if it can.
     pub why_not: Option<String>,
     /// The share of far memory in the time at memory of known nodes.
-    pub far_share: Option<ShareEstimate>,
+    #[serde(alias = "far_share")]
+    pub remote_share: Option<ShareEstimate>,
     /// The part of the time at memory whose first touch was not seen, or whose address is not known.
     pub unknown: f64,
     /// The time at memory by pair of nodes.
@@ -64,7 +65,7 @@ impl Projection {
             machine: machine.to_owned(),
             threads: 0,
             why_not: Some(why.into()),
-            far_share: None,
+            remote_share: None,
             unknown: 1.0,
             nodes: Vec::new(),
         }

@@ -21,9 +21,9 @@ pub struct NodeTotals {
     /// Time at memory that fits the caches.
     pub cached: u64,
     /// Time at memory of the CPU's own node.
-    pub near: u64,
+    pub local: u64,
     /// Time at memory of other nodes.
-    pub far: u64,
+    pub remote: u64,
     /// Time at memory whose node is not known.
     pub unknown: u64,
     /// Time at lines that several threads use.
@@ -81,14 +81,14 @@ impl Tally {
             TimePlace::Computing => &mut totals.computing,
             TimePlace::PrivateCache | TimePlace::SharedCache => &mut totals.cached,
             TimePlace::Contended => &mut totals.contended,
-            TimePlace::Near => &mut totals.near,
-            TimePlace::Far => &mut totals.far,
+            TimePlace::Local => &mut totals.local,
+            TimePlace::Remote => &mut totals.remote,
             TimePlace::Unknown => &mut totals.unknown,
         } += at.weight;
-        if !matches!(place, TimePlace::Near | TimePlace::Far) {
+        if !matches!(place, TimePlace::Local | TimePlace::Remote) {
             return;
         }
-        self.clusters[node].add(at.thread, at.time, at.weight, place == TimePlace::Far);
+        self.clusters[node].add(at.thread, at.time, at.weight, place == TimePlace::Remote);
         if let Some(access) = at.access()
             && let Some(home) = access.home.and_then(|home| self.place(home))
         {
@@ -158,7 +158,7 @@ mod tests {
             [Observation { cpu_node: None, ..computing }, Observation { cpu_node: Some(7), ..computing }];
         tally.add([vec![computing], elsewhere.to_vec()].concat(), CACHES);
         let [first, second] = tally.of_nodes() else { panic!() };
-        assert_eq!((first.near, first.far, first.samples), (100 * STEP, 300 * STEP, 400));
+        assert_eq!((first.local, first.remote, first.samples), (100 * STEP, 300 * STEP, 400));
         assert_eq!(*second, NodeTotals { computing: STEP, samples: 1, ..NodeTotals::default() });
         assert_eq!(tally.of_pairs()[0], [100 * STEP, 0, 0, 0]);
         assert_eq!(tally.of_pairs()[1], [0, 300 * STEP, 0, 0]);

@@ -72,7 +72,7 @@ fn shares_of_all_threads_add_up() {
     .concat();
     let found = Explanation::new(&all, known(), &mut Names);
     let time = found.time.unwrap();
-    let parts = [time.computing, time.cached, time.near, time.far, time.unknown, time.contended];
+    let parts = [time.computing, time.cached, time.local, time.remote, time.unknown, time.contended];
     let expected = [0.275, 0.0, 0.125, 0.075, 0.025, 0.0];
     parts
         .iter()
@@ -80,7 +80,7 @@ fn shares_of_all_threads_add_up() {
         .for_each(|(part, expected)| assert!((part - expected).abs() < 1e-9, "{time:?}"));
     assert_eq!((time.kernel, time.runnable, time.asleep), (0.1, 0.025, 0.375));
     assert!((parts.iter().sum::<f64>() + time.kernel + time.runnable + time.asleep - 1.0).abs() < 1e-9);
-    let far = found.far_share.unwrap();
+    let far = found.remote_share.unwrap();
     assert_eq!(far.share, 0.375);
     assert!(far.low < 0.375 && far.high > 0.375);
     let pairs: Vec<_> = found.nodes.iter().map(|n| (n.cpu_node, n.memory_node, n.time / MS)).collect();
@@ -94,7 +94,7 @@ fn functions_and_lines_come_by_memory_time() {
     let functions: Vec<_> = found
         .functions
         .iter()
-        .map(|f| (f.name.function.as_deref().unwrap(), f.time.near / MS, f.time.far / MS))
+        .map(|f| (f.name.function.as_deref().unwrap(), f.time.local / MS, f.time.remote / MS))
         .collect();
     assert_eq!(functions, [("f2", 0, 300), ("f1", 50, 0), ("f3", 0, 0)]);
     assert_eq!(found.source_lines[0].name.line, Some(2));
@@ -106,14 +106,14 @@ fn functions_and_lines_come_by_memory_time() {
 fn without_precise_samples_no_time_is_given() {
     let all = reading(1, 100, Some(0), 0x101);
     let found = Explanation::new(&all, Surveyed { is_precise: false, ..known() }, &mut Names);
-    assert_eq!((found.time, found.far_share), (None, None));
+    assert_eq!((found.time, found.remote_share), (None, None));
     let one_node = Explanation::new(&all, Surveyed { has_nodes: false, ..known() }, &mut Names);
-    assert!(one_node.time.is_some() && one_node.far_share.is_none());
+    assert!(one_node.time.is_some() && one_node.remote_share.is_none());
 }
 
 #[test]
 fn nothing_sampled_is_no_share() {
     let found = Explanation::new(&[], known(), &mut Names);
-    assert_eq!((found.far_share, found.samples.total), (None, 0));
+    assert_eq!((found.remote_share, found.samples.total), (None, 0));
     assert_eq!(found.time.unwrap().computing, 0.0);
 }

@@ -319,7 +319,7 @@ impl TrafficCell {
 
 impl Traffic {
     /// The share that came from other nodes; `None` without pages.
-    pub fn far_share(&self) -> Option<f64> {
+    pub fn remote_share(&self) -> Option<f64> {
         let all: u64 = self.pages.iter().map(|cell| cell.pages).sum();
         let far: u64 =
             self.pages.iter().filter(|cell| cell.cpu_node != cell.memory_node).map(|cell| cell.pages).sum();

@@ -143,7 +143,7 @@ fn largest(time: &TimeShares, spinning: f64) -> (TimePart, f64) {
     let parts = [
         (TimePart::Computing, of_cpu(time.computing) - spinning),
         (TimePart::Caches, of_cpu(time.cached)),
-        (TimePart::Memory, of_cpu(time.near + time.far + time.unknown)),
+        (TimePart::Memory, of_cpu(time.local + time.remote + time.unknown)),
         (TimePart::Contended, of_cpu(time.contended)),
         (TimePart::Spinning, spinning),
         (TimePart::Kernel, of_cpu(time.kernel)),
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_largest_part_is_of_cpu_time() {
-        let idle = TimeShares { computing: 0.09, near: 0.01, asleep: 0.9, ..TimeShares::default() };
+        let idle = TimeShares { computing: 0.09, local: 0.01, asleep: 0.9, ..TimeShares::default() };
         let (part, share) = largest(&idle, 0.0);
         assert!(
             part == TimePart::Computing && (share - 0.9).abs() < 1e-9 && ProgramActivity::dominates(share)

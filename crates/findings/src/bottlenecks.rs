@@ -98,7 +98,7 @@ pub(crate) static RULES: &[BottleneckRule] = &[
 pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<BottleneckRule>> {
     // Where it is known who used the memory, it does not matter who allocated it.
     let is_use_known =
-        ["far_share", "far_pages_share"].iter().any(|name| watching.can(name, Instance::Machine));
+        ["remote_time_share", "remote_pages_share"].iter().any(|name| watching.can(name, Instance::Machine));
     let is_about_use =
         |rule: &&BottleneckRule| !is_use_known || rule.limit.formula != "remote_allocation_share";
     RULES.iter().filter(is_about_use).flat_map(|rule| watching.all(rule, &rule.limit)).collect()

@@ -79,7 +79,7 @@ impl Case<'_> {
 
     /// Whether samples say whose memory the program uses: counters of the machine, and who allocated it, say less.
     pub(crate) fn is_use_known(&self) -> bool {
-        self.overall("far_share").or_else(|| self.overall("far_pages_share")).is_some()
+        self.overall("remote_time_share").or_else(|| self.overall("remote_pages_share")).is_some()
     }
 
     /// The number of CPUs that the machine has, or that had values.

@@ -47,7 +47,7 @@ fn untold(facts: &Facts<'_>) -> Vec<Untold> {
     let mut untold = Vec::new();
     if facts.node_count() == Some(1) {
         untold.push(Untold { what: "remote memory", why: "the machine has one node".into() });
-    } else if let Some(why) = missing(facts, &["far_share", "far_pages_share", "remote_share"]) {
+    } else if let Some(why) = missing(facts, &["remote_time_share", "remote_pages_share", "remote_share"]) {
         untold.push(Untold { what: FAR_USE, why });
     } else if let Some(why) = too_few(facts) {
         untold.push(Untold { what: FAR_USE, why });
@@ -55,7 +55,7 @@ fn untold(facts: &Facts<'_>) -> Vec<Untold> {
     if let Some(why) = missing(facts, &["locality"]) {
         untold.push(Untold { what: "where memory is allocated", why });
     }
-    if let Some(why) = missing(facts, &["memory_share", "far_pages_share"]) {
+    if let Some(why) = missing(facts, &["memory_share", "remote_pages_share"]) {
         untold.push(Untold { what: "time at memory", why });
     }
     if let Some(why) = missing(facts, &["dram_util"]) {

@@ -19,8 +19,8 @@ const fn saturated(formula: &'static str, scopes: &'static [Scope]) -> Limit {
     Limit { formula, threshold: SATURATED, scopes, minimum: None }
 }
 
-pub(crate) const FAR_TIME: Limit = far("far_share", ("memory_time", 0.01));
-pub(crate) const FAR_PAGES: Limit = far("far_pages_share", ("used_pages", 5.0));
+pub(crate) const FAR_TIME: Limit = far("remote_time_share", ("memory_time", 0.01));
+pub(crate) const FAR_PAGES: Limit = far("remote_pages_share", ("used_pages", 5.0));
 pub(crate) const FAR_READS: Limit = far("remote_share", ("dram_bandwidth", 1e8));
 pub(crate) const FAR_LOADS: Limit = far("load_remote_share", ("memory_loads", 1e5));
 pub(crate) const FAR_TRAFFIC: Limit = far("resctrl_remote_share", ("resctrl_bandwidth", 1e8));

@@ -161,7 +161,8 @@ impl ObjectCase<'_> {
                 Some(part) => Worth { at_most: Some(part), why: "the time at contended lines".to_owned() },
                 None => unknown(NO_TIME),
             },
-            Gain::Distance => match (self.of_cpu_time(self.used.time.far), self.costs.slowdown(self.used)) {
+            Gain::Distance => match (self.of_cpu_time(self.used.time.remote), self.costs.slowdown(self.used))
+            {
                 (Some(part), Some(Slowdown { times, known_by })) => Worth {
                     at_most: Some(part * (1.0 - 1.0 / times)),
                     why: format!("remote memory takes {times:.1} times as long, {known_by}"),

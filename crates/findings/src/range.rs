@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_range_has_its_trouble_with_its_beginning() {
         let findings = found(&remote(8, 40), &[]);
-        let finding = findings.problems.iter().find(|f| f.rule == "far-allocation").unwrap();
+        let finding = findings.problems.iter().find(|f| f.rule == "remote-allocation").unwrap();
         assert_eq!((finding.since_seconds, finding.until_seconds), (2.0, None));
         assert!(findings.headline.verdict.contains("allocated by CPUs of other nodes"), "{findings:?}");
         let quiet = found(&remote(40, 40), &[]);
@@ -190,7 +190,8 @@ mod tests {
     fn what_was_not_measured_is_a_gap() {
         let mut means = remote(8, 40);
         means.iter_mut().for_each(|column| column[20..30].fill(f32::NAN));
-        let finding = found(&means, &[]).problems.into_iter().find(|f| f.rule == "far-allocation").unwrap();
+        let finding =
+            found(&means, &[]).problems.into_iter().find(|f| f.rule == "remote-allocation").unwrap();
         assert_eq!((finding.since_seconds, finding.until_seconds), (2.0, Some(5.0)));
         let nothing = found(&[const { Vec::new() }; 4], &[]);
         assert!(nothing.headline.verdict.contains("too short"), "{}", nothing.headline.verdict);

@@ -29,7 +29,7 @@ const SCRIPTS: &[Script] = &[
     },
     Script {
         name: "reads of remote memory",
-        rule: "far-reads",
+        rule: "remote-reads",
         trouble: "uncore.dram_read_local@node1 1e9\nuncore.dram_read_remote@node1 3e9",
         control: "uncore.dram_read_local@node1 3e9\nuncore.dram_read_remote@node1 1e8",
     },
@@ -55,20 +55,20 @@ const SCRIPTS: &[Script] = &[
     },
     Script {
         name: "far accesses by counters of cores",
-        rule: "far-reads",
+        rule: "remote-reads",
         trouble: "perf.load_local_dram@node0 1e6\nperf.load_remote_dram@node0 3e6\n\
                   resctrl.mbm_total_bytes@node0 4e9\nresctrl.mbm_local_bytes@node0 1e9",
         control: "perf.load_local_dram@node0 3e6\nperf.load_remote_dram@node0 1e5",
     },
     Script {
         name: "far traffic by resctrl",
-        rule: "far-traffic",
+        rule: "remote-traffic",
         trouble: "resctrl.mbm_total_bytes@node0 4e9\nresctrl.mbm_local_bytes@node0 1e9",
         control: "resctrl.mbm_total_bytes@node0 4e9\nresctrl.mbm_local_bytes@node0 3.9e9",
     },
     Script {
         name: "hint faults at far pages",
-        rule: "far-hint-faults",
+        rule: "remote-hint-faults",
         trouble: "vmstat.numa_hint_faults 3000\nvmstat.numa_hint_faults_local 600\nvmstat.pgmigrate_success 0",
         control: "vmstat.numa_hint_faults 3000\nvmstat.numa_hint_faults_local 2900\nvmstat.pgmigrate_success 0",
     },
@@ -80,7 +80,7 @@ const SCRIPTS: &[Script] = &[
     },
     Script {
         name: "memory that is allocated from the other node",
-        rule: "far-allocation",
+        rule: "remote-allocation",
         trouble: "node.local_node@node1 1000\nnode.other_node@node1 9000",
         control: "node.local_node@node1 9000\nnode.other_node@node1 100",
     },
@@ -104,7 +104,7 @@ const SCRIPTS: &[Script] = &[
     },
     Script {
         name: "threads wait for memory of node 0",
-        rule: "far-use",
+        rule: "remote-use",
         trouble: "access.near@node0 150e7\naccess.far@node0 5e7\naccess.near@node1 10e7\naccess.far@node1 150e7\n\
                   access.clusters@node1 160\naccess.clusters@node0 155\ntask.cpu 200",
         control: "access.near@node0 20e7\naccess.far@node0 1e7\naccess.near@node1 20e7\naccess.far@node1 1e7\n\
@@ -112,7 +112,7 @@ const SCRIPTS: &[Script] = &[
     },
     Script {
         name: "page tables on node 0 of a program on node 1",
-        rule: "far-page-tables",
+        rule: "remote-page-tables",
         trouble: "node.PageTables@node0 1e4..9e5\nnode.PageTables@node1 1e4\n\
                   task.cpu_time@node0 1e7\ntask.cpu_time@node1 2e9",
         control: "node.PageTables@node0 1e4\nnode.PageTables@node1 1e4..9e5\n\
@@ -266,7 +266,7 @@ fn every_rule_of_a_problem_has_a_script() {
     let rules: Vec<&str> = rows.filter_map(|row| row.split('|').nth(1)).map(str::trim).collect();
     assert!(rules.len() > 30, "{guide}");
     // Where time cannot be told: the guest's programs have it.
-    let elsewhere = ["far-pages"];
+    let elsewhere = ["remote-pages"];
     for rule in rules.iter().filter(|rule| !elsewhere.contains(rule)) {
         assert!(SCRIPTS.iter().any(|script| script.rule == *rule), "no script for {rule}");
     }

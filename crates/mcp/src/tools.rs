@@ -50,7 +50,7 @@ impl Server {
     }
 
     /// Mean, deviation, minimum, maximum, first and last value of series in a range; counters as rates. Of a formula such
-    /// as far_share or locality, its value.
+    /// as remote_time_share or locality, its value.
     #[tool]
     fn statistics(&self, Parameters(asked): Parameters<Statistics>) -> CallToolResult {
         told(statistics::of_range(&self.directory, &asked))

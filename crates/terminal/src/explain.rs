@@ -66,7 +66,7 @@ fn first_lines(report: &ExplainReport) -> String {
     if let Some(time) = &explanation.time {
         out.push_str(&time_line(time, report));
     }
-    if let Some(far) = &explanation.far_share {
+    if let Some(far) = &explanation.remote_share {
         let (low, high) = (percent(far.low), percent(far.high));
         // Writing to a string cannot fail.
         _ = writeln!(
@@ -87,11 +87,11 @@ fn time_line(time: &TimeShares, report: &ExplainReport) -> String {
     };
     let cpu = (1.0 - time.runnable - time.asleep).max(1e-9);
     let of_cpu = |share: f64| percent((share / cpu).min(1.0));
-    let memory = time.cached + time.near + time.far + time.unknown + time.contended;
-    let has_nodes = report.explanation.far_share.is_some();
+    let memory = time.cached + time.local + time.remote + time.unknown + time.contended;
+    let has_nodes = report.explanation.remote_share.is_some();
     let outside = match has_nodes {
-        true => format!("local {}, remote {}", of_cpu(time.near), of_cpu(time.far)),
-        false => format!("outside {}", of_cpu(time.near + time.far)),
+        true => format!("local {}, remote {}", of_cpu(time.local), of_cpu(time.remote)),
+        false => format!("outside {}", of_cpu(time.local + time.remote)),
     };
     let running = format!(
         "threads: running {} of their time, runnable without a CPU {}, waiting {}\n",
@@ -117,7 +117,7 @@ fn time_line(time: &TimeShares, report: &ExplainReport) -> String {
 }
 
 fn traffic_lines(traffic: &Traffic) -> String {
-    let Some(far) = traffic.far_share() else { return String::new() };
+    let Some(far) = traffic.remote_share() else { return String::new() };
     let pages: u64 = traffic.pages.iter().map(|cell| cell.pages).sum();
     if pages < MIN_PAGES {
         return format!(

@@ -51,7 +51,7 @@ fn placed_threads_are_better_and_the_guide_shows_them() {
     let after = solver("numa run -- ./solver", 9, |_| 0);
     let comparison = compared(&before, &after);
     assert_eq!(comparison.outcome, ComparisonOutcome::Better);
-    assert_eq!(comparison.gone.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["far-use"]);
+    assert_eq!(comparison.gone.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["remote-use"]);
     let style = PageStyle { color: false, terminal: None, all: false };
     let page = comparison_page(&comparison, style);
     let path = format!("{}/tests/golden/compared.txt", env!("CARGO_MANIFEST_DIR"));

@@ -229,7 +229,7 @@ fn bottlenecks_have_an_amount_and_a_start() {
         100.0 * (100.0 * 10.0 + 200.0 * 700.0) / (300.0 * 300.0 + 100.0 * 10.0 + 200.0 * 700.0),
     );
     close(Some(node.peak_percent), 70.0);
-    assert_eq!(rules(&whole)[0], "far-use");
+    assert_eq!(rules(&whole)[0], "remote-use");
     golden("far-memory", &page(&whole, ALL));
 }
 
@@ -358,7 +358,7 @@ fn numbers_of_the_bad_node_are_right() {
 fn findings_follow_from_the_data() {
     let machine = bad_node();
     let whole = report(&machine, None);
-    for rule in ["far-hint-faults", "full-node", "huge-pages-refused"] {
+    for rule in ["remote-hint-faults", "full-node", "huge-pages-refused"] {
         assert!(rules(&whole).contains(&rule), "{rule}: {:?}", rules(&whole));
     }
     let lost = &whole.findings.remarks[0];

@@ -239,7 +239,7 @@ impl Binder<'_> {
     fn observed(&self, nodes: &[NodePlace]) -> Option<ObservedGauges> {
         let cpu = self.formula("task_cpu", Instance::Machine)?;
         let minor = bind_metric(self.index, "task.minor_faults", NumberStyle::Rate, Instance::Machine);
-        let far = ["far_share", "far_pages_share"];
+        let far = ["remote_time_share", "remote_pages_share"];
         Some(ObservedGauges {
             cpu: Some(cpu),
             faults: minor,

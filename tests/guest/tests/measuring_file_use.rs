@@ -95,7 +95,7 @@ fn far(lines: &Lines) -> u64 {
     lines.local_and_remote().1
 }
 
-fn far_share(lines: &Lines) -> f64 {
+fn remote_share(lines: &Lines) -> f64 {
     let (near, far) = lines.local_and_remote();
     100.0 * far as f64 / (near + far) as f64
 }
@@ -109,9 +109,9 @@ fn show(name: &str, before: &Lines, after: &Lines, used: &Value) {
     println!(
         "{name}: far lines {} ({:.1} %), after {} ({:.1} %); {} samples, far {}, then {}, {} ranges",
         far(before),
-        far_share(before),
+        remote_share(before),
         far(after),
-        far_share(after),
+        remote_share(after),
         used["samples"],
         used["far"],
         used["then"],
@@ -154,7 +154,7 @@ fn rows_of_matrices_go_to_their_readers_while_they_are_read() {
     let file = &json(&boot["rows"].text())["files"][0];
     show("rows", &lines[0], &lines[1], &file["use"]);
     assert_eq!(file["complete"], true, "{}", file["notes"]);
-    assert!(far_share(&lines[0]) > 70.0, "{:?}", lines[0]);
+    assert!(remote_share(&lines[0]) > 70.0, "{:?}", lines[0]);
     assert!(far(&lines[1]) * 3 <= far(&lines[0]), "{} of {}", far(&lines[1]), far(&lines[0]));
 }
 
@@ -169,7 +169,7 @@ fn a_saved_plan_moves_pages_without_rights_when_nobody_maps_them() {
     let pages = &moved["files"][0]["pages"];
     assert_eq!((&moved["files"][0]["complete"], &pages["mapped"]), (&true.into(), &0.into()), "{pages}");
     assert!(pages["moved"].as_u64().unwrap() > KIB / 4 / 2, "{pages}");
-    assert!(far_share(&lines[1]) < 50.0, "{}", far_share(&lines[1]));
+    assert!(remote_share(&lines[1]) < 50.0, "{}", remote_share(&lines[1]));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_cannot_be_done_is_said() {
 #[ignore = "thorough: samples of reads in the simulator, 4 minutes"]
 fn what_all_read_is_far_for_all_but_one_unless_each_process_has_a_copy() {
     let Some((_, lines)) = regions("whole") else { return };
-    let shares: Vec<f64> = lines.iter().map(far_share).collect();
+    let shares: Vec<f64> = lines.iter().map(remote_share).collect();
     println!("64 MiB read by four threads on node 0, spread; by processes with copies: {shares:.1?} % far");
     for share in &shares[..2] {
         assert!((72.0..78.0).contains(share), "{shares:?}");

@@ -10,25 +10,25 @@ use std::time::Duration;
 
 /// Programs, the rules of which one stands first, and words of what it says.
 const TROUBLES: [(&str, &[&str], &str); 8] = [
-    ("main", &["far-pages"], "memory of node 0"),
-    ("bound", &["far-pages"], "memory of node 0"),
-    ("spread", &["far-pages"], "memory of other nodes"),
-    ("cache", &["far-pages"], "memory of node 0"),
-    ("wander", &["far-pages"], "memory of"),
+    ("main", &["remote-pages"], "memory of node 0"),
+    ("bound", &["remote-pages"], "memory of node 0"),
+    ("spread", &["remote-pages"], "memory of other nodes"),
+    ("cache", &["remote-pages"], "memory of node 0"),
+    ("wander", &["remote-pages"], "memory of"),
     ("full", &["full-node"], "Node 0 was full"),
-    ("tables", &["far-page-tables"], "of page tables lie on node 0"),
-    ("turns", &["far-hint-faults", "pages-migrate", "far-pages"], ""),
+    ("tables", &["remote-page-tables"], "of page tables lie on node 0"),
+    ("turns", &["remote-hint-faults", "pages-migrate", "remote-pages"], ""),
 ];
 /// The rules that are about nodes.
 const OF_NODES: [&str; 9] = [
-    "far-use",
-    "far-pages",
-    "far-allocation",
+    "remote-use",
+    "remote-pages",
+    "remote-allocation",
     "full-node",
     "pages-migrate",
-    "far-hint-faults",
+    "remote-hint-faults",
     "memory-on-one-node",
-    "far-page-tables",
+    "remote-page-tables",
     "threads-wander",
 ];
 const CONTROLS: [&str; 4] = ["own", "parts", "roomy", "tabled"];

@@ -172,7 +172,7 @@ fn projected(numa: &Path, folder: &Path, program: &Program, nodes: usize) -> Pro
     assert_eq!(projected["threads"], THREADS, "{}: {projected}", program.name);
     let percent = |value: &Value| 100.0 * value.as_f64().unwrap_or(f64::NAN);
     Projected {
-        far: ["share", "low", "high"].map(|name| percent(&projected["far_share"][name])),
+        far: ["share", "low", "high"].map(|name| percent(&projected["remote_share"][name])),
         unknown: percent(&projected["unknown"]),
         samples: report["samples"]["total"].as_u64().unwrap(),
     }

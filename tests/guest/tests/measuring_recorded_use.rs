@@ -65,7 +65,7 @@ fn a_recording_reads_far_when_broken_and_local_when_repaired() {
     println!("{}; {}", far["findings"]["headline"]["verdict"], near["findings"]["headline"]["verdict"]);
     assert_eq!(
         (&first["rule"], &first["subject"]["kind"]),
-        (&"far-pages".into(), &"program".into()),
+        (&"remote-pages".into(), &"program".into()),
         "{first}"
     );
     assert!(first["says"].as_str().unwrap().contains("memory of node 0"), "{first}");

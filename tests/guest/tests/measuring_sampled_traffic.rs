@@ -90,18 +90,18 @@ fn boot(numpy: Option<runtimes::Files>) -> Result<Boot, Failure> {
 /// Lines or pages by node of the CPU and node of the memory.
 type Counts = Vec<Vec<f64>>;
 
-fn far_share(counts: &[(usize, &Vec<f64>)]) -> f64 {
+fn remote_share(counts: &[(usize, &Vec<f64>)]) -> f64 {
     let all: f64 = counts.iter().flat_map(|(_, row)| row.iter()).sum();
     let near: f64 = counts.iter().map(|(node, row)| row[*node]).sum();
     100.0 * (1.0 - near / all)
 }
 
 fn of_all(counts: &Counts) -> f64 {
-    far_share(&counts.iter().enumerate().collect::<Vec<_>>())
+    remote_share(&counts.iter().enumerate().collect::<Vec<_>>())
 }
 
 fn by_node(counts: &Counts) -> Vec<f64> {
-    counts.iter().enumerate().map(|row| far_share(&[row])).collect()
+    counts.iter().enumerate().map(|row| remote_share(&[row])).collect()
 }
 
 /// What a program's threads used, counted and estimated.

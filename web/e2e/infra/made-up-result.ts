@@ -4,7 +4,7 @@
 import type { Code, ContendedLine, ExplainedObject, FlameGraph, Pair, PlaceTimes, Projection, Result, Wait } from "../../src/explained/result";
 
 const MS = 1_000_000;
-const NONE: PlaceTimes = { computing: 0, private_cache: 0, shared_cache: 0, contended: 0, near: 0, far: 0, unknown: 0 };
+const NONE: PlaceTimes = { computing: 0, private_cache: 0, shared_cache: 0, contended: 0, local: 0, remote: 0, unknown: 0 };
 
 /** All nodes wait for one node, more for themselves than for others. */
 function pairs(nodes: number, home: number, time: number): Pair[] {
@@ -26,7 +26,7 @@ export function initialised(nodes: number): ExplainedObject {
     verdict: { rule: "one-toucher", says: "one thread touched all of it first, and threads of other nodes each use a part" },
     do: "initialise it with the same schedule as multiply: #pragma omp parallel for schedule(static) at solve.c:52",
     try: "numa run -c 8 --memory interleave -- ./solve 20000",
-    worth: { at_most: 0.21, why: "the far share of memory time, times one minus local over remote latency by the distances" },
+    worth: { at_most: 0.21, why: "the remote share of memory time, times one minus local over remote latency by the distances" },
   };
 }
 
@@ -64,7 +64,7 @@ function flame(nodes: number): FlameGraph {
 function projection(nodes: number): Projection {
   const [remote, home] = [{ share: 0.86, low: 0.82, high: 0.9 }, [{ node: 0, share: 1 }]];
   const matrix: ExplainedObject = { ...initialised(nodes), remote, home, nodes: pairs(nodes, 0, 400 * MS), worth: { at_most: 0.34, why: "by the distances there" } };
-  return { machine: `node:${nodes} core:8`, threads: 8 * nodes, why_not: null, far_share: remote, unknown: 0.08, nodes: pairs(nodes, 0, 400 * MS), objects: [matrix, local(2, nodes), unknown(3)] };
+  return { machine: `node:${nodes} core:8`, threads: 8 * nodes, why_not: null, remote_share: remote, unknown: 0.08, nodes: pairs(nodes, 0, 400 * MS), objects: [matrix, local(2, nodes), unknown(3)] };
 }
 
 /** A result of a machine with this number of nodes. */
@@ -72,13 +72,13 @@ export function madeUp(nodes = 4, objects = 6): Result {
   const counters: ExplainedObject = { ...local(1, nodes), name: "counters", size: 4096, home: [{ node: 0, share: 1 }], used_from: evenly(nodes), nodes: pairs(nodes, 0, 40 * MS), time_share: 0.2, remote: { share: 0.6, low: 0.5, high: 0.7 }, contended: 0.95, verdict: { rule: "contended", says: "threads write different bytes of one line" }, do: "align each element of counters to 64 bytes", try: null, worth: { at_most: null, why: "it is not measured" } };
   const rest = Array.from({ length: Math.max(0, objects - 2) }, (_, at) => (at % 3 === 2 ? unknown(at) : local(at, nodes)));
   const code = (name: string, line: number, time: Partial<PlaceTimes>) => ({ function: name, module: "solve", file: "solve.c", line, time: { ...NONE, ...time } });
-  const functions = [code("multiply", 71, { near: 900 * MS, far: 2400 * MS, unknown: 90 * MS, computing: 500 * MS, private_cache: 300 * MS }), code("count", 33, { contended: 700 * MS, computing: 60 * MS }), code("norm", 80, { near: 90 * MS, far: 200 * MS, computing: 90 * MS })];
+  const functions = [code("multiply", 71, { local: 900 * MS, remote: 2400 * MS, unknown: 90 * MS, computing: 500 * MS, private_cache: 300 * MS }), code("count", 33, { contended: 700 * MS, computing: 60 * MS }), code("norm", 80, { local: 90 * MS, remote: 200 * MS, computing: 90 * MS })];
   return {
     version: 1, regime: "precise", road: "by timers in the program", road_reason: "performance events are not permitted: kernel.perf_event_paranoid is 3", rate: 199, seconds: 12.4, program: "./solve 20000", complete: true, exit_status: 0,
     missing: { lost: 3, thinned: 0, late: 0, threads: 1 }, samples: { total: 20_312, memory: 15_208, recovered: 14_960, in_cache: 1_210 },
-    time: { computing: 0.14, cached: 0.06, near: 0.18, far: 0.41, unknown: 0.02, contended: 0.1, kernel: 0.05, runnable: 0.01, asleep: 0.03 },
+    time: { computing: 0.14, cached: 0.06, local: 0.18, remote: 0.41, unknown: 0.02, contended: 0.1, kernel: 0.05, runnable: 0.01, asleep: 0.03 },
     threads: { user: 5330 * MS, kernel: 300 * MS, runnable: 60 * MS, asleep: 180 * MS, faults: 781_250 },
-    far_share: { share: 0.7, low: 0.67, high: 0.73 }, nodes: pairs(nodes, 0, 950 * MS), caches: { private: 1 << 20, last_level: 4 << 20 }, traffic: null, lines: [LINE], functions, source_lines: functions,
+    remote_share: { share: 0.7, low: 0.67, high: 0.73 }, nodes: pairs(nodes, 0, 950 * MS), caches: { private: 1 << 20, last_level: 4 << 20 }, traffic: null, lines: [LINE], functions, source_lines: functions,
     threads_sampled: [{ pid: 4711, tid: 4711, name: "solve" }, { pid: 4711, tid: 4712, name: "worker" }],
     objects: [initialised(nodes), counters, ...rest].slice(0, objects),
     flame: { time: flame(nodes), resident: null },
@@ -111,15 +111,15 @@ export function waiting(): Result {
   };
 }
 
-/** The same where all of it is on one node: near and far are not distinguished. */
+/** The same where all of it is on one node: local and remote are not distinguished. */
 export function oneNode(): Result {
   const result = madeUp(1);
-  return { ...result, projected: null, far_share: null, nodes: [], objects: result.objects.map((object) => ({ ...object, nodes: null, remote: null, verdict: null, do: null, try: null, worth: null })) };
+  return { ...result, projected: null, remote_share: null, nodes: [], objects: result.objects.map((object) => ({ ...object, nodes: null, remote: null, verdict: null, do: null, try: null, worth: null })) };
 }
 
 /** The same on an emulated processor: only pages in use are told. */
 export function emulated(): Result {
   const result = madeUp(2);
   const pages = result.nodes.map(({ cpu_node, memory_node, time }) => ({ cpu_node, memory_node, pages: Math.round(time / MS) }));
-  return { ...result, projected: { machine: "node:4", threads: 0, why_not: "samples of this machine do not tell time", far_share: null, unknown: 1, nodes: [], objects: [] }, regime: "block", time: null, far_share: null, nodes: [], lines: [], traffic: { pages, unknown: 7 } };
+  return { ...result, projected: { machine: "node:4", threads: 0, why_not: "samples of this machine do not tell time", remote_share: null, unknown: 1, nodes: [], objects: [] }, regime: "block", time: null, remote_share: null, nodes: [], lines: [], traffic: { pages, unknown: 7 } };
 }

@@ -6,21 +6,21 @@ import { outside, percent, place, sampledTime, total, type PlaceTimes, type Resu
 type Part = [string, string, (time: PlaceTimes) => number];
 
 const PARTS: Part[] = [
-  ["near", "Local", (time) => time.near],
-  ["far", "Remote", (time) => time.far],
+  ["local", "Local", (time) => time.local],
+  ["remote", "Remote", (time) => time.remote],
   ["unknown", "Unknown", (time) => time.unknown],
   ["contended", "Contended", (time) => time.contended],
   ["cached", "Caches", (time) => time.private_cache + time.shared_cache],
   ["computing", "Computing", (time) => time.computing],
 ];
-/** On one node, near and far are not distinguished. */
-const PARTS_ON_ONE_NODE: Part[] = [["near", "Outside caches", (time) => time.near + time.far], ...PARTS.slice(2)];
+/** On one node, local and remote are not distinguished. */
+const PARTS_ON_ONE_NODE: Part[] = [["local", "Outside caches", (time) => time.local + time.remote], ...PARTS.slice(2)];
 const WIDTH = 100;
 const ROWS = 15;
 
 export function codeView(result: Result): HTMLElement {
   const all = sampledTime(result);
-  const parts = result.far_share === null ? PARTS_ON_ONE_NODE : PARTS;
+  const parts = result.remote_share === null ? PARTS_ON_ONE_NODE : PARTS;
   return h("section", { class: "card", "aria-label": "Code" },
     h("h2", {}, "Code that waits for memory"),
     table("Functions", result.functions, all, parts, "No function was sampled."),

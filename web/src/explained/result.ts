@@ -24,8 +24,8 @@ export interface PlaceTimes {
   private_cache: number;
   shared_cache: number;
   contended: number;
-  near: number;
-  far: number;
+  local: number;
+  remote: number;
   unknown: number;
 }
 
@@ -183,14 +183,14 @@ export interface Projection {
   machine: string;
   threads: number;
   why_not: string | null;
-  far_share: Estimate | null;
+  remote_share: Estimate | null;
   /** The part of the time at memory whose first touch was not seen. */
   unknown: number;
   nodes: Pair[];
   objects: ExplainedObject[];
 }
 
-export const TIME_PARTS = ["computing", "cached", "near", "far", "unknown", "contended", "kernel", "runnable", "asleep"] as const;
+export const TIME_PARTS = ["computing", "cached", "local", "remote", "unknown", "contended", "kernel", "runnable", "asleep"] as const;
 export type TimePart = (typeof TIME_PARTS)[number];
 
 export interface Result {
@@ -207,7 +207,7 @@ export interface Result {
   samples: { total: number; memory: number; recovered: number; in_cache: number };
   time: Record<TimePart, number> | null;
   threads: { user: number; kernel: number; runnable: number; asleep: number; faults: number };
-  far_share: Estimate | null;
+  remote_share: Estimate | null;
   caches: { private: number; last_level: number };
   nodes: Pair[];
   traffic: { pages: { cpu_node: number; memory_node: number; pages: number }[]; unknown: number } | null;
@@ -364,12 +364,12 @@ export const REGIMES: Record<Result["regime"], string> = {
 /** Why no interval of remote memory is known. */
 export function withoutNodes(result: Result): string {
   if (result.regime !== "precise") return REGIMES[result.regime];
-  if (result.far_share === null) return "The machine has one node with memory, or no sample outside of the caches has a known node: local and remote memory are not distinguished.";
+  if (result.remote_share === null) return "The machine has one node with memory, or no sample outside of the caches has a known node: local and remote memory are not distinguished.";
   return "No sample at it waited outside of the caches for memory of a known node.";
 }
 
-/** What would be far on another machine, in a sentence for each thing that is known. */
-export function projectedText({ machine, threads, far_share: far, unknown, why_not: whyNot }: Projection): string[] {
+/** What would be remote on another machine, in a sentence for each thing that is known. */
+export function projectedText({ machine, threads, remote_share: far, unknown, why_not: whyNot }: Projection): string[] {
   if (whyNot) return [`Not told: ${whyNot}.`];
   const how = `As on ${machine}, with ${threads === 1 ? "its thread" : `its ${threads} threads`} spread over the nodes and pages where they are touched first.`;
   const share = far ? `Of the time at memory, ${estimate(far)} would be at memory of other nodes.` : "Too little time is at memory outside of the caches to tell what would be remote.";
@@ -390,7 +390,7 @@ export function total(time: PlaceTimes): number {
 }
 
 export function outside(time: PlaceTimes): number {
-  return time.contended + time.near + time.far + time.unknown;
+  return time.contended + time.local + time.remote + time.unknown;
 }
 
 /** Where code is, for people. */

@@ -8,8 +8,8 @@ import { costText, estimate, percent, REGIMES, TIME_PARTS, withoutNodes, worthTe
 const NAMES: Record<TimePart, [string, string]> = {
   computing: ["Computing", "Threads' own arithmetic"],
   cached: ["Caches", "Memory that fits the caches"],
-  near: ["Local", "Memory of the CPU's own node"],
-  far: ["Remote", "Memory of other nodes"],
+  local: ["Local", "Memory of the CPU's own node"],
+  remote: ["Remote", "Memory of other nodes"],
   unknown: ["Unknown", "Memory whose node is not known"],
   contended: ["Contended", "Cache lines that several threads use at the same time"],
   kernel: ["Kernel", "In the kernel"],
@@ -54,10 +54,10 @@ function programFinding(finding: Finding): HTMLElement {
 }
 
 function bar(result: Result, told: Record<TimePart, number>): HTMLElement {
-  const hasNodes = result.far_share !== null;
+  const hasNodes = result.remote_share !== null;
   // On one node, whatever is outside of the caches is one part.
-  const time = hasNodes ? told : { ...told, near: told.near + told.far, far: 0 };
-  const name = (part: TimePart) => (part === "near" && !hasNodes ? "Outside caches" : NAMES[part][0]);
+  const time = hasNodes ? told : { ...told, local: told.local + told.remote, remote: 0 };
+  const name = (part: TimePart) => (part === "local" && !hasNodes ? "Outside caches" : NAMES[part][0]);
   const shown = TIME_PARTS.filter((part) => time[part] > 0);
   let from = 0;
   const drawn = shown.map((part) => {
@@ -67,11 +67,11 @@ function bar(result: Result, told: Record<TimePart, number>): HTMLElement {
     return rect;
   });
   const faults = result.threads.faults > 0 ? `, ${result.threads.faults.toLocaleString("en")} page faults` : "";
-  const parts = shown.map((part) => h("li", { title: part === "near" && !hasNodes ? "Memory outside of the caches" : NAMES[part][1] }, h("i", { class: `part ${part}` }), h("span", { class: "quiet" }, name(part)), h("b", {}, percent(time[part])), part === "kernel" && faults ? h("span", { class: "quiet" }, faults.slice(2)) : null));
+  const parts = shown.map((part) => h("li", { title: part === "local" && !hasNodes ? "Memory outside of the caches" : NAMES[part][1] }, h("i", { class: `part ${part}` }), h("span", { class: "quiet" }, name(part)), h("b", {}, percent(time[part])), part === "kernel" && faults ? h("span", { class: "quiet" }, faults.slice(2)) : null));
   return h("div", {}, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "bar", "aria-hidden": "true" }, ...drawn), h("ul", { class: "parts" }, ...parts));
 }
 
 function farLine(result: Result): HTMLElement {
-  if (!result.far_share) return h("p", { class: "why" }, withoutNodes(result));
-  return h("p", {}, `Of the time at memory, ${estimate(result.far_share)} was at memory of other nodes.`);
+  if (!result.remote_share) return h("p", { class: "why" }, withoutNodes(result));
+  return h("p", {}, `Of the time at memory, ${estimate(result.remote_share)} was at memory of other nodes.`);
 }

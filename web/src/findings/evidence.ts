@@ -15,7 +15,7 @@ export function panelIds(finding: FindingInfo, catalog: Catalog, open: readonly 
   return [...new Set(ids)].slice(0, MAX_PANELS);
 }
 
-/** The panel with a series, as `far_share@node2`: one that is open already, or a new one; null if the source does not have it. */
+/** The panel with a series, as `remote_time_share@node2`: one that is open already, or a new one; null if the source does not have it. */
 export function panelId(name: string, catalog: Catalog, open: readonly PanelSpec[]): string | null {
   const series = seriesOf(name, catalog);
   if (series.length === 0) return null;
@@ -30,7 +30,7 @@ function ofInputs({ inputs }: EvidenceInfo, catalog: Catalog): string | null {
   return there.length > 0 ? `m:${there.join("+")}` : null;
 }
 
-/** `far_share@node2` is one series; `far_share` is that of the machine, or all if there is none. */
+/** `remote_time_share@node2` is one series; `remote_time_share` is that of the machine, or all if there is none. */
 function seriesOf(name: string, catalog: Catalog): Series[] {
   const at = name.lastIndexOf("@");
   if (at > 0) {

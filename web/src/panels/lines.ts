@@ -59,12 +59,12 @@ const DEFAULTS: Default[] = [
   {
     id: "far", title: "Remote memory time", spread: true,
     help: "Of the time that threads on a node's CPUs wait for memory, the share at memory of other nodes.",
-    wanted: [{ names: ["far_share"] }],
+    wanted: [{ names: ["remote_time_share"] }],
   },
   {
-    id: "far-pages", title: "Remote pages in use", spread: true,
+    id: "remote-pages", title: "Remote pages in use", spread: true,
     help: "Of the pages that threads on a node's CPUs use, the share on other nodes. Emulated processors do not tell time.",
-    wanted: [{ names: ["far_pages_share"] }],
+    wanted: [{ names: ["remote_pages_share"] }],
   },
   {
     id: "memory", title: "Memory in use", spread: true, adds: true,

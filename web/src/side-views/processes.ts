@@ -9,7 +9,7 @@ import type { ProcessList } from "../wire-processes";
 import type { SideContext, SideView, Visible } from "./side-view";
 
 /** What says how long the observed program waits for memory, in percent of its time. */
-const SHARES = ["memory_share", "far_share", "contended_share"];
+const SHARES = ["memory_share", "remote_time_share", "contended_share"];
 const RECORDING = "A recording has no processes but the observed ones, in the metrics of ‘task’. ‘numa live’ shows all processes.";
 
 export const processesView = (context: SideContext): SideView => new Processes(context);

@@ -29,7 +29,7 @@ fn measuring_a_machine_of_one_node_tells_what_would_be_far_on_five() {
             (projected["machine"].as_str(), projected["threads"].as_u64()),
             (Some("five.json"), Some(5))
         );
-        let share = 100.0 * projected["far_share"]["share"].as_f64().unwrap();
+        let share = 100.0 * projected["remote_share"]["share"].as_f64().unwrap();
         println!("{mode}: {share:.1} % far, {:.1} % unknown", 100.0 * projected["unknown"].as_f64().unwrap());
         assert!((share - far).abs() < POINTS, "{mode}: {share}");
         assert!(projected["unknown"].as_f64().unwrap() < 0.05, "{mode}: {projected}");
@@ -76,7 +76,7 @@ fn a_method_without_page_faults_says_that_it_cannot_be_told() {
     };
     let why = result["projected"]["why_not"].as_str().unwrap();
     assert!(why.contains("no page faults were seen"), "{why}");
-    assert_eq!(result["projected"]["far_share"], serde_json::Value::Null);
+    assert_eq!(result["projected"]["remote_share"], serde_json::Value::Null);
 }
 
 #[test]

@@ -119,12 +119,12 @@ impl Explainer {
             object.first_touch.iter_mut().for_each(|by| by.node = node(by.thread));
         }
         let time = there.time.unwrap_or_default();
-        let outside = time.near + time.far + time.unknown;
+        let outside = time.local + time.remote + time.unknown;
         let projection = Projection {
             machine: machine.name.clone(),
             threads: nodes.len(),
             why_not: None,
-            far_share: there.far_share,
+            remote_share: there.remote_share,
             unknown: if outside > 0.0 { time.unknown / outside } else { 0.0 },
             nodes: there.nodes,
         };

@@ -37,7 +37,7 @@ fn load(thread: u32, time: u64, cpu_node: u32, page: u64, home: u32) -> (Observa
         waited,
         chain: 0,
     };
-    (at, if cpu_node == home { TimePlace::Near } else { TimePlace::Far })
+    (at, if cpu_node == home { TimePlace::Local } else { TimePlace::Remote })
 }
 
 fn uses(all: &[(Observation, TimePlace)]) -> Vec<ObjectUse> {

@@ -35,7 +35,7 @@ fn a_page_counts_once_a_window_and_thread() {
     assert_eq!((traffic.unknown, traffic.cached), (1, 0));
     // Both threads are busy: three pages and two are 2.5 each.
     assert_eq!(cells(&traffic), [(0, 0, 1), (0, 1, 2), (1, 1, 3)]);
-    assert_eq!(Traffic::default().far_share(), None);
+    assert_eq!(Traffic::default().remote_share(), None);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn what_a_cache_keeps_is_no_traffic() {
             counter.add(user(0, 0), n * SAMPLE, &lines);
         }
         let traffic = counter.traffic(CACHES);
-        let far = traffic.far_share().unwrap();
+        let far = traffic.remote_share().unwrap();
         assert!(traffic.cached > 0 && (far - if is_far { 0.5 } else { 0.0 }).abs() < 0.03, "{far}");
     }
 }
@@ -61,7 +61,7 @@ fn few_samples_do_not_make_a_large_array_small() {
     let mut counter = TrafficCounter::default();
     (0..10).for_each(|n| counter.add(user(0, 0), n * SAMPLE, &stream(n, 4096, 1)));
     let traffic = counter.traffic(CACHES);
-    assert_eq!((traffic.cached, traffic.far_share()), (0, Some(1.0)));
+    assert_eq!((traffic.cached, traffic.remote_share()), (0, Some(1.0)));
 }
 
 #[test]
@@ -73,13 +73,13 @@ fn what_all_threads_use_all_the_time_is_in_the_cache_of_one_with_few_samples() {
         lines.iter_mut().take(4).for_each(|ahead| ahead.line += 1 << 40);
         counter.add(user(thread, 0), SAMPLE, &lines);
     }
-    assert_eq!(counter.traffic(CACHES).far_share(), Some(0.0));
+    assert_eq!(counter.traffic(CACHES).remote_share(), Some(0.0));
     // Other processes have other pages at the same addresses.
     for thread in 50..100 {
         let used = TrafficUser { process: thread, ..user(thread, 0) };
         counter.add(used, SAMPLE, &[ahead(0, Some(1))]);
     }
-    assert!(counter.traffic(CACHES).far_share().unwrap() > 0.1);
+    assert!(counter.traffic(CACHES).remote_share().unwrap() > 0.1);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn busy_threads_count_alike_and_idle_ones_little() {
         });
     }
     let traffic = counter.traffic(CACHES);
-    let far = traffic.far_share().unwrap();
+    let far = traffic.remote_share().unwrap();
     assert!((far - 1.1 / 2.1).abs() < 0.01, "{far}");
 }
 

@@ -91,7 +91,7 @@ pub struct ResultComparison {
 pub fn compare(before: &SavedResult, after: &SavedResult) -> ResultComparison {
     let mut absent = BTreeSet::new();
     let mut shares = times(before, after, &mut absent);
-    match (before.far_share, after.far_share) {
+    match (before.remote_share, after.remote_share) {
         (Some(before), Some(after)) => shares.push(ShareChange { what: ChangedShare::Far, before, after }),
         _ => _ = absent.insert("remote share"),
     }
@@ -154,7 +154,7 @@ fn unlike(before: &SavedResult, after: &SavedResult) -> Vec<UnlikeResults> {
         let (one, other) = both(&before.method, &after.method);
         found.push(UnlikeResults::Method(one, other));
     }
-    if before.regime == after.regime && before.far_share.is_some() != after.far_share.is_some() {
+    if before.regime == after.regime && before.remote_share.is_some() != after.remote_share.is_some() {
         found.push(UnlikeResults::Nodes);
     }
     if !before.complete || !after.complete {
@@ -189,8 +189,8 @@ fn times(before: &SavedResult, after: &SavedResult, absent: &mut BTreeSet<&'stat
         [
             ("computing", time.computing),
             ("caches", time.cached),
-            ("local memory", time.near),
-            ("remote memory", time.far),
+            ("local memory", time.local),
+            ("remote memory", time.remote),
             ("memory of unknown node", time.unknown),
             ("contended lines", time.contended),
             ("kernel", time.kernel),
@@ -278,8 +278,8 @@ fn remote(before: &SavedResult, after: &SavedResult) -> Vec<ShareChange> {
 
 /// The sum of values of a file, which may be anything.
 fn total(time: &PlaceTimes) -> f64 {
-    let PlaceTimes { computing, private_cache, shared_cache, contended, near, far, unknown } = *time;
-    [computing, private_cache, shared_cache, contended, near, far, unknown]
+    let PlaceTimes { computing, private_cache, shared_cache, contended, local, remote, unknown } = *time;
+    [computing, private_cache, shared_cache, contended, local, remote, unknown]
         .map(|part| part as f64)
         .iter()
         .sum()

@@ -54,14 +54,18 @@ fn profile(measures: Vec<Measure>, problems: Vec<Finding>, run: f64) -> Profile 
 
 #[test]
 fn a_shorter_run_is_better() {
-    let before = profile(vec![measure("far_share", 78.9, 2.0)], vec![finding("far-use", "far_share")], 12.0);
-    let after = profile(vec![measure("far_share", 0.4, 0.5)], Vec::new(), 9.0);
+    let before = profile(
+        vec![measure("remote_time_share", 78.9, 2.0)],
+        vec![finding("remote-use", "remote_time_share")],
+        12.0,
+    );
+    let after = profile(vec![measure("remote_time_share", 0.4, 0.5)], Vec::new(), 9.0);
     let compared = compare(&before, &after);
     assert_eq!(compared.outcome, ComparisonOutcome::Better);
     assert_eq!(compared.headline.verdict, "B is better: it took 9 s, A took 12 s");
     assert_eq!(
         compared.headline.change,
-        "run time -25.0 % (noise 6.3 %); far_share -78.5 points (noise 2.1)"
+        "run time -25.0 % (noise 6.3 %); remote_time_share -78.5 points (noise 2.1)"
     );
     assert_eq!(compared.headline.action, "keep B");
     assert_eq!((compared.gone.len(), compared.new.len()), (1, 0));
@@ -72,13 +76,13 @@ fn a_shorter_run_is_better() {
 
 #[test]
 fn what_costs_less_is_better_where_runs_take_the_same_time() {
-    let before = profile(vec![measure("far_share", 78.9, 2.0)], Vec::new(), 10.0);
-    let after = profile(vec![measure("far_share", 0.4, 0.5)], Vec::new(), 10.2);
+    let before = profile(vec![measure("remote_time_share", 78.9, 2.0)], Vec::new(), 10.0);
+    let after = profile(vec![measure("remote_time_share", 0.4, 0.5)], Vec::new(), 10.2);
     let compared = compare(&before, &after);
-    assert_eq!(compared.headline.verdict, "B is better: far_share is 0.4 %, 78.9 % before");
+    assert_eq!(compared.headline.verdict, "B is better: remote_time_share is 0.4 %, 78.9 % before");
     let mixed = |far, switches| {
         profile(
-            vec![measure("far_share", far, 1.0), measure("switch_share", switches, 1.0)],
+            vec![measure("remote_time_share", far, 1.0), measure("switch_share", switches, 1.0)],
             Vec::new(),
             10.0,
         )
@@ -115,7 +119,7 @@ fn a_cost_that_was_measured_differently_is_no_difference_of_the_program() {
 fn a_share_and_its_complement_are_one_line() {
     let of = |far: f64| {
         let good = Measure { is_good: Some(true), ..measure("use_locality", 100.0 - far, 1.0) };
-        profile(vec![good, measure("far_share", far, 1.0)], Vec::new(), 10.0)
+        profile(vec![good, measure("remote_time_share", far, 1.0)], Vec::new(), 10.0)
     };
     let compared = compare(&of(70.0), &of(10.0));
     let [line] = &compared.program[..] else { panic!("{:?}", compared.program) };
@@ -128,8 +132,10 @@ fn what_cannot_be_told_is_said() {
     let compared = compare(&short, &short);
     assert_eq!(compared.outcome, ComparisonOutcome::CannotTell);
     assert!(compared.headline.change.starts_with("A covers 10 s"), "{}", compared.headline.change);
-    let unknown = profile(vec![Measure { noise: None, ..measure("far_share", 5.0, 0.0) }], Vec::new(), 1.0);
-    let compared = compare(&unknown, &profile(vec![measure("far_share", 90.0, 1.0)], Vec::new(), 1.0));
+    let unknown =
+        profile(vec![Measure { noise: None, ..measure("remote_time_share", 5.0, 0.0) }], Vec::new(), 1.0);
+    let compared =
+        compare(&unknown, &profile(vec![measure("remote_time_share", 90.0, 1.0)], Vec::new(), 1.0));
     assert_eq!(
         (compared.compared, compared.not_compared, compared.outcome),
         (0, 2, ComparisonOutcome::CannotTell)

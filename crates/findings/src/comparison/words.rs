@@ -76,7 +76,7 @@ impl Comparison {
     }
 }
 
-/// `far_share -78.5 points (noise 3.1)`.
+/// `remote_time_share -78.5 points (noise 3.1)`.
 pub(super) fn difference_words(difference: &Difference) -> String {
     let (change, noise) = change_words(difference);
     format!("{} {change} (noise {noise})", difference.name)

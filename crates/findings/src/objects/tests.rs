@@ -27,7 +27,7 @@ fn far(home: &[(u32, f64)], from: &[u32], partition: f64) -> ObjectUse {
     });
     ObjectUse {
         samples: 500,
-        time: PlaceTimes { near: 250, far: 750, ..PlaceTimes::default() },
+        time: PlaceTimes { local: 250, remote: 750, ..PlaceTimes::default() },
         pairs: pairs.collect(),
         remote: Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 }),
         home: home.iter().map(|(node, share)| NodeShare { node: *node, share: *share }).collect(),
@@ -39,7 +39,7 @@ fn far(home: &[(u32, f64)], from: &[u32], partition: f64) -> ObjectUse {
 
 fn near() -> ObjectUse {
     let remote = Some(ShareEstimate { share: 0.02, low: 0.0, high: 0.04 });
-    let time = PlaceTimes { near: 1000, ..PlaceTimes::default() };
+    let time = PlaceTimes { local: 1000, ..PlaceTimes::default() };
     ObjectUse { remote, time, ..far(&[(0, 1.0)], &[0], 0.0) }
 }
 
@@ -221,7 +221,7 @@ fn it_is_worth_the_difference_of_the_distances_at_most() {
 
 #[test]
 fn contended_lines_cost_their_time_and_their_fields_are_named() {
-    let time = PlaceTimes { contended: 900, near: 100, ..PlaceTimes::default() };
+    let time = PlaceTimes { contended: 900, local: 100, ..PlaceTimes::default() };
     let used = ObjectUse { time, ..near() };
     let fields = ["table[0].hits", "table[1].hits", "a", "b", "c"].map(str::to_owned);
     let change = |sharing: Sharing, count: usize| {

@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn judge(case: &Case<'_>) -> Option<Draft> {
     let share = case.rate("memory_cost").filter(|&share| share >= MOST && case.has_run())?;
-    let far = case.overall("far_share").filter(|&far| far > 0.0);
+    let far = case.overall("remote_time_share").filter(|&far| far > 0.0);
     let says = format!("The program waits for memory {} of its CPU time", percent(share));
     let remedy = case.remedy(
         "numa explain names the data, how it is read, and what helps: huge pages, layout, placement",
@@ -30,7 +30,8 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let cost = FindingCost::at_most(CostBasis::CpuTime, share);
     let mut evidence =
         vec![case.evidence("memory_cost", format!("{} outside of the caches", percent(share)))];
-    evidence
-        .extend(far.map(|far| case.evidence("far_share", format!("{} of it for other nodes", percent(far)))));
+    evidence.extend(
+        far.map(|far| case.evidence("remote_time_share", format!("{} of it for other nodes", percent(far)))),
+    );
     Some(Draft::measured(FindingSubject::Program, says, cost, remedy).with(evidence))
 }

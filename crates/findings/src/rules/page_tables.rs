@@ -14,7 +14,7 @@ const MOST: f64 = 90.0;
 const ELSEWHERE: f64 = 25.0;
 
 pub(crate) const RULE: Rule = Rule {
-    name: "far-page-tables",
+    name: "remote-page-tables",
     finds: "page tables that lie on one node while threads run on several",
     kind: RuleKind::Problem,
     judge: Judge::Rows(

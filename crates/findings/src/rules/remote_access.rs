@@ -15,10 +15,10 @@ const fn rule(name: &'static str, limit: Limit, judge: fn(&Case<'_>) -> Option<D
     }
 }
 
-pub(crate) const READS: Rule = rule("far-reads", FAR_READS, |case| judge(case, "accesses"));
-pub(crate) const TRAFFIC: Rule = rule("far-traffic", FAR_TRAFFIC, |case| judge(case, "memory traffic"));
+pub(crate) const READS: Rule = rule("remote-reads", FAR_READS, |case| judge(case, "accesses"));
+pub(crate) const TRAFFIC: Rule = rule("remote-traffic", FAR_TRAFFIC, |case| judge(case, "memory traffic"));
 pub(crate) const HINTS: Rule =
-    rule("far-hint-faults", FAR_HINTS, |case| judge(case, "accesses that NUMA balancing sampled"));
+    rule("remote-hint-faults", FAR_HINTS, |case| judge(case, "accesses that NUMA balancing sampled"));
 
 /// Judges counted accesses. Finds nothing if samples tell who uses far memory, or if a better counter of the machine tells
 /// the same.

@@ -11,7 +11,7 @@ use numakit_model::Instance;
 const MIN_ALLOCATIONS: f64 = 1000.0;
 
 pub(crate) const RULE: Rule = Rule {
-    name: "far-allocation",
+    name: "remote-allocation",
     finds: "memory that CPUs of other nodes allocated, where nothing tells who used it",
     kind: RuleKind::Problem,
     judge: Judge::Rows(FAR_ALLOCATIONS.at(MACHINE), judge),

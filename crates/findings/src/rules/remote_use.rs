@@ -15,14 +15,14 @@ const NAMED: f64 = 10.0;
 const EVEN: f64 = 0.6;
 
 pub(crate) const TIME: Rule = Rule {
-    name: "far-use",
+    name: "remote-use",
     finds: "threads that wait for memory of other nodes",
     kind: RuleKind::Problem,
     judge: Judge::Rows(FAR_TIME.at(MACHINE), |case| judge(case, &WAITING)),
 };
 
 pub(crate) const PAGES: Rule = Rule {
-    name: "far-pages",
+    name: "remote-pages",
     finds: "threads that use pages of other nodes, where time cannot be told",
     kind: RuleKind::Problem,
     judge: Judge::Rows(FAR_PAGES.at(MACHINE), |case| judge(case, &USING)),
@@ -40,7 +40,7 @@ struct Unit {
 }
 
 const WAITING: Unit = Unit {
-    share: "far_share",
+    share: "remote_time_share",
     events: "uses",
     pairs: "access.memory",
     minimum: 20.0,
@@ -49,7 +49,7 @@ const WAITING: Unit = Unit {
     is: "is",
 };
 const USING: Unit = Unit {
-    share: "far_pages_share",
+    share: "remote_pages_share",
     events: "used_pages",
     pairs: "access.pages",
     minimum: 100.0,
@@ -88,7 +88,7 @@ fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     let ShareEstimate { low, high, .. } = ShareEstimate::of_samples(share / 100.0, events);
     let [low, high] = [100.0 * low, 100.0 * high];
     let cost = match unit.share {
-        "far_share" => FindingCost::Share { of: CostBasis::MemoryTime, percent: share, low, high },
+        "remote_time_share" => FindingCost::Share { of: CostBasis::MemoryTime, percent: share, low, high },
         _ => FindingCost::unknown(
             "samples of this processor tell which pages are used, not how long threads wait",
         ),

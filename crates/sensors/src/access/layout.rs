@@ -119,8 +119,8 @@ impl AccessSeries {
     pub fn fill_times(&self, tally: &Tally, row: &mut [u64]) {
         for (node, sums) in tally.of_nodes().iter().enumerate() {
             let values = [
-                sums.near,
-                sums.far,
+                sums.local,
+                sums.remote,
                 sums.unknown,
                 sums.contended,
                 sums.cached,

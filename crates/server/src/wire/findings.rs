@@ -59,7 +59,7 @@ pub struct FindingInfo {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct EvidenceInfo {
-    /// Name of the metric or formula, with its place: `far_share@node2`.
+    /// Name of the metric or formula, with its place: `remote_time_share@node2`.
     pub series: String,
     /// The metrics that it is computed from, if it is not a series of the source.
     pub inputs: Vec<String>,

@@ -46,9 +46,10 @@ fn table(heading: &str, shown: &[&CodeTime], sum: u64, spins: &HashMap<&CodeName
         format!("\n   CPU% LOCAL%   REM%  UNKN%  CONT% CACHE%  COMP%{}  {heading}\n", spin("SPIN%"));
     let percent = |part: u64| part as f64 / sum as f64 * 100.0;
     for code in shown {
-        let PlaceTimes { computing, private_cache, shared_cache, contended, near, far, unknown } = code.time;
+        let PlaceTimes { computing, private_cache, shared_cache, contended, local, remote, unknown } =
+            code.time;
         let all = code.time.total();
-        for part in [all, near, far, unknown, contended, private_cache + shared_cache, computing] {
+        for part in [all, local, remote, unknown, contended, private_cache + shared_cache, computing] {
             // Writing to a string cannot fail.
             _ = write!(out, " {:6.1}", percent(part));
         }

@@ -75,10 +75,10 @@ pub fn activity(judged: &JudgedReport) -> String {
     if let Some(cause) = cause(judged) {
         return format!("{cause}.\n{}.\n", capital(&sentence));
     }
-    if !judged.findings.is_empty() || time.far + time.contended > FAR {
+    if !judged.findings.is_empty() || time.remote + time.contended > FAR {
         return format!("{}.\n", capital(&sentence));
     }
-    match report.explanation.far_share {
+    match report.explanation.remote_share {
         Some(_) => format!("Nothing is remote; {sentence}.\n"),
         None => format!("{}; no memory is remote on a machine of one node.\n", capital(&sentence)),
     }

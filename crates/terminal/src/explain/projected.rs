@@ -24,7 +24,7 @@ pub fn text(
     let mut out = format!(
         "\nAs on {machine}, with {threads} spread over the nodes and pages where they are touched first: "
     );
-    out.push_str(&match projection.far_share {
+    out.push_str(&match projection.remote_share {
         Some(far) => format!(
             "of the time at memory, {} would be at memory of other nodes ({} to {})",
             percent(far.share),

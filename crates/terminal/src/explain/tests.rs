@@ -30,7 +30,7 @@ fn code(function: &str, line: Option<u32>, near: u64, far: u64) -> CodeTime {
             file: line.map(|_| "app.c".to_owned()),
             line,
         },
-        time: PlaceTimes { near, far, computing: 100, ..PlaceTimes::default() },
+        time: PlaceTimes { local: near, remote: far, computing: 100, ..PlaceTimes::default() },
     }
 }
 
@@ -145,8 +145,8 @@ fn explanation() -> Explanation {
         time: Some(TimeShares {
             computing: 0.1,
             cached: 0.05,
-            near: 0.2,
-            far: 0.4,
+            local: 0.2,
+            remote: 0.4,
             unknown: 0.01,
             contended: 0.04,
             kernel: 0.05,
@@ -160,7 +160,7 @@ fn explanation() -> Explanation {
             asleep: 500_000_000,
             faults: 12345,
         },
-        far_share: Some(ShareEstimate { share: 0.667, low: 0.64, high: 0.69 }),
+        remote_share: Some(ShareEstimate { share: 0.667, low: 0.64, high: 0.69 }),
         nodes: Vec::new(),
         traffic: None,
         lines: vec![line()],
@@ -262,7 +262,7 @@ fn a_projection_says_what_would_be_far_or_why_that_is_not_told() {
     };
     assert_eq!(said(&projection), "node:4: not told, since no page faults were seen.\n");
     (projection.why_not, projection.threads, projection.unknown) = (None, 4, 0.1);
-    projection.far_share = Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 });
+    projection.remote_share = Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 });
     let text = said(&projection);
     let first = "node:4, with its 4 threads spread over the nodes and pages where they are touched first: of the time at \
                  memory, 75.0 % would be at memory of other nodes (70.0 % to 80.0 %); 10.0 % more is at pages whose \
@@ -275,7 +275,7 @@ fn the_text_is_that_of_the_golden_file() {
     let mut all = text(&report(), 10);
     let mut emulated = report();
     emulated.report.regime = Regime::Block;
-    (emulated.report.explanation.time, emulated.report.explanation.far_share) = (None, None);
+    (emulated.report.explanation.time, emulated.report.explanation.remote_share) = (None, None);
     let cell = |cpu_node, memory_node, pages| TrafficCell { cpu_node, memory_node, pages };
     let pages = vec![cell(0, 0, 1000), cell(1, 0, 900), cell(1, 1, 100)];
     emulated.report.explanation.traffic = Some(Traffic { pages, unknown: 7, ..Traffic::default() });
@@ -314,18 +314,18 @@ fn it_is_said_first_if_nothing_is_wrong() {
     fine.findings.clear();
     assert!(!text(&fine, 10).starts_with("Nothing"), "40 % of the time is at remote memory");
     let computing =
-        TimeShares { computing: 0.8, near: 0.15, far: 0.01, asleep: 0.04, ..TimeShares::default() };
+        TimeShares { computing: 0.8, local: 0.15, remote: 0.01, asleep: 0.04, ..TimeShares::default() };
     fine.report.explanation.time = Some(computing);
     let first = |report: &JudgedReport| text(report, 10).lines().next().unwrap().to_owned();
     let said = "Nothing is remote; 2 of 9 threads are busy; of their CPU time 83.3 % is computing, 72.4 % is in sum [app].";
     assert_eq!(first(&fine), said);
     // Threads that sleep do not change what is said of those that work.
     let asleep = |share: f64| share * 0.1;
-    let TimeShares { computing, near, far, .. } = computing;
+    let TimeShares { computing, local: near, remote: far, .. } = computing;
     let idle = TimeShares {
         computing: asleep(computing),
-        near: asleep(near),
-        far: asleep(far),
+        local: asleep(near),
+        remote: asleep(far),
         asleep: 0.904,
         ..TimeShares::default()
     };
@@ -336,7 +336,7 @@ fn it_is_said_first_if_nothing_is_wrong() {
     let waiting = "Nothing is remote; none of its 9 threads is busy (together 1.0 % of a CPU); it waits: 60.0 % for a lock total_lock \
                    (in worker), 40.0 % for a timer (in worker).";
     assert_eq!(first(&fine), waiting);
-    fine.report.explanation.far_share = None;
+    fine.report.explanation.remote_share = None;
     assert!(first(&fine).ends_with("; no memory is remote on a machine of one node."));
     // The cause comes before what the program does.
     let faulty = report();

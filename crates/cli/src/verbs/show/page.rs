@@ -6,6 +6,7 @@ use crate::peaks;
 use anyhow::Context;
 use clap::Args;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
+use numakit_findings::explained::JudgedReport;
 use numakit_findings::shown_kind::ShownKind;
 use numakit_formulas::Catalog;
 use numakit_model::CpuSet;
@@ -176,7 +177,11 @@ fn progress(opening: Option<&OpeningInfo>) {
 fn result(file: &Path) -> anyhow::Result<ShownResult> {
     let text = saved::read(file)?;
     SavedResult::parse(file, &text)?;
-    let json = String::from_utf8(text).with_context(|| format!("{} is not UTF-8", file.display()))?;
+    // The page knows the names of this version. A result that lacks members is shown as it is.
+    let json = match JudgedReport::parse(file, &text) {
+        Ok(report) => serde_json::to_string(&report).context("cannot write JSON")?,
+        Err(_) => String::from_utf8(text).with_context(|| format!("{} is not UTF-8", file.display()))?,
+    };
     Ok(ShownResult { name: file.display().to_string(), json })
 }
 

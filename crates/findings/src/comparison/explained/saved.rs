@@ -118,7 +118,8 @@ pub struct SavedResult {
     /// The time of all threads by the kernel's account.
     pub threads: ThreadTimes,
     /// The share of far memory.
-    pub far_share: Option<ShareEstimate>,
+    #[serde(alias = "far_share")]
+    pub remote_share: Option<ShareEstimate>,
     /// Contended lines.
     pub lines: Vec<SavedLine>,
     /// Functions.

@@ -16,10 +16,10 @@ fn text(far: f64, array: f64, line: u64) -> String {
     format!(
         r#"{{"version": 1, "regime": "precise", "road": "by perf", "seconds": 10.0, "program": "./a", "complete": true,
         "samples": {{"total": 8000, "memory": 5000, "by_rule": {{}}}},
-        "time": {{"computing": 0.3, "cached": 0.0, "near": {near}, "far": {far}, "unknown": 0.0, "contended": 0.0,
+        "time": {{"computing": 0.3, "cached": 0.0, "local": {near}, "remote": {far}, "unknown": 0.0, "contended": 0.0,
             "kernel": 0.1, "runnable": 0.0, "asleep": 0.0}},
         "threads": {{"user": 36000000000, "kernel": 4000000000, "runnable": 0, "asleep": 0, "faults": 9}},
-        "far_share": {{"share": {far}, "low": {low}, "high": {high}}}, "lines": [{lines}],
+        "remote_share": {{"share": {far}, "low": {low}, "high": {high}}}, "lines": [{lines}],
         "functions": [{{"function": "f", "module": "a", "time": {{"computing": 100, "private_cache": 0, "shared_cache": 0,
             "contended": 0, "near": 100, "far": 0, "unknown": 0}}}}],
         "caches": {{"private": 1048576, "last_level": 33554432}},
@@ -76,7 +76,7 @@ fn noise_is_no_change() {
     let short = |mut result: SavedResult| {
         result.threads.user = 300_000_000;
         result.threads.kernel = 100_000_000;
-        result.far_share = None;
+        result.remote_share = None;
         result.objects.clear();
         result
     };
@@ -114,7 +114,7 @@ fn of_another_regime_only_what_both_have_is_compared() {
     let before = result(0.3, 0.5, 100);
     let mut after = result(0.3, 0.1, 0);
     after.regime = numakit_explain::Regime::Block;
-    (after.time, after.far_share) = (None, None);
+    (after.time, after.remote_share) = (None, None);
     let comparison = compare(&before, &after);
     assert_eq!((comparison.compared, &comparison.unlike[..]), (0, &[UnlikeResults::Regime][..]));
     assert_eq!(comparison.absent, BTreeSet::from(["remote share", "shares of time"]));
@@ -140,7 +140,7 @@ fn damaged_and_foreign_files_are_refused() {
         ),
         ("{}".to_owned(), "missing field `version`"),
         ("[1]".to_owned(), "damaged"),
-        (whole.replace("\"far_share\"", "\"x\"").replace("\"regime\"", "\"y\""), "missing field `regime`"),
+        (whole.replace("\"remote_share\"", "\"x\"").replace("\"regime\"", "\"y\""), "missing field `regime`"),
         (whole.replace("\"version\": 1", "\"version\": 7"), "version 7 of the form; this numa reads 1"),
     ] {
         let error = read(&bad).unwrap_err().to_string();
