@@ -221,4 +221,17 @@ mod tests {
         }
         command().debug_assert();
     }
+
+    /// Of two with one name, clap ignores the second without a word.
+    #[test]
+    fn options_of_a_verb_have_different_names() {
+        for verb in VERBS {
+            let defined = verb.command();
+            let mut names: Vec<_> = defined.get_arguments().map(clap::Arg::get_id).collect();
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), all, "{}", verb.name);
+        }
+    }
 }

@@ -45,7 +45,7 @@ pub struct ShowArgs {
     /// Recordings of numa or NUMAscope, or what 'numa explain --json' or 'numa bench --json' wrote [default: the newest result of
     /// 'numa explain']
     #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    shown: Vec<PathBuf>,
     /// Analyse only this phase of a recording
     #[arg(long, value_name = "LABEL")]
     phase: Option<String>,
@@ -89,17 +89,18 @@ impl ShowArgs {
     /// Prints what the files contain, or shows it in the page.
     pub fn run(mut self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
-        if self.files.is_empty() {
-            self.files.push(newest()?);
+        let formulas = self.formulas.load()?;
+        if self.shown.is_empty() {
+            self.shown.push(newest()?);
         }
-        let kind = ShownKind::of_all(&self.files)?;
+        let kind = ShownKind::of_all(&self.shown)?;
         self.check(kind)?;
         if kind != ShownKind::Bench && self.page.is_asked() {
-            return self.page.show(&self.files, kind, &self.serve, &self.formulas);
+            return self.page.show(&self.shown, kind, &self.serve, formulas);
         }
-        match (kind, self.files.as_slice()) {
-            (ShownKind::Recording, [one]) => self.recording(one, global),
-            (ShownKind::Recording, [one, other]) => self.compare_recordings(one, other, global),
+        match (kind, self.shown.as_slice()) {
+            (ShownKind::Recording, [one]) => self.recording(one, &formulas, global),
+            (ShownKind::Recording, [one, other]) => self.compare_recordings(one, other, &formulas, global),
             (ShownKind::Explained, [one]) => self.explained(one),
             (ShownKind::Explained, [one, other]) => self.compare_explained(one, other),
             (ShownKind::Bench, [one]) => {
@@ -133,7 +134,7 @@ impl ShowArgs {
         else {
             return Ok(());
         };
-        let file = self.files.first().map(|file| file.display().to_string()).unwrap_or_default();
+        let file = self.shown.first().map(|file| file.display().to_string()).unwrap_or_default();
         match kind {
             Recording | Explained if to_page => {
                 bail!("{option} is for the text, which is not printed with --page or --html; omit it")

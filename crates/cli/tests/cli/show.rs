@@ -1,6 +1,9 @@
 //! `numa show` of each kind of file: the text of a result is that of the verb which wrote it, and former names of verbs work.
 
+use crate::mcp;
 use crate::runner::Folder;
+use crate::top::AtTerminal;
+use numakit_testing::until;
 
 /// A program that uses the processor for a moment.
 const WORK: &str = "#!/bin/sh\nn=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done\n";
@@ -101,6 +104,38 @@ fn kinds_are_not_mixed_and_options_fit_the_kind() {
         let done = folder.run(line);
         assert!(done.code == 2 && done.err.contains(option), "{line}: {}", done.err);
     }
+}
+
+#[test]
+fn the_last_samples_of_a_killed_recorder_are_read_by_every_verb() {
+    let folder = Folder::new("show-killed");
+    std::fs::create_dir(folder.path("in")).unwrap();
+    let started = folder.start("record -i 5ms -e pgfault,self.lost -o in/a.arrows");
+    let taken = || folder.run("ctl status").out.split(' ').nth(2).and_then(|count| count.parse::<u64>().ok());
+    until!(taken().is_some_and(|count| count > 100));
+    started.signal("KILL");
+    started.end();
+    let before = (std::fs::read(folder.path("in/a.arrows")).unwrap(), folder.path("in/a.arrows.tail"));
+    let samples = folder.read("in/a.arrows").samples();
+    assert!(samples > 100 && before.1.exists(), "{samples}");
+    let shown = folder.run("show in/a.arrows");
+    assert!(shown.code == 0 && shown.out.contains(&format!(": {samples} samples of ")), "{}", shown.out);
+    let exported = folder.run("export in/a.arrows --to csv");
+    assert_eq!((exported.code, exported.out.lines().count()), (0, samples + 1));
+    let question = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"findings\",\
+        \"arguments\":{\"recording\":\"a.arrows\"}}}\n";
+    let initialized = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    let answer = mcp::asked(&folder, "in", &format!("{}{initialized}{question}", mcp::INITIALIZE));
+    assert!(answer.out.contains(&format!("covered_samples\\\":{samples},")), "{} {}", answer.out, answer.err);
+    let mut top = AtTerminal::start(&folder, 120, 30, "top --replay in/a.arrows", &[]);
+    top.shows("Verdict");
+    top.press("q");
+    // Readers change nothing, and the name is not given to another recording.
+    assert_eq!(std::fs::read(folder.path("in/a.arrows")).unwrap(), before.0);
+    assert!(before.1.exists());
+    std::fs::rename(folder.path("in/a.arrows"), folder.path("in/b.arrows")).unwrap();
+    folder.run("record -o in/a.arrows -- true").says(2, "has the last samples of a recorder that was killed");
+    assert!(before.1.exists());
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Recordings and results of `numa explain` in the page: served, or in a file.
 
-use crate::formulas::FormulaArgs;
 use crate::page::{self, ServeArgs};
 use crate::peaks;
 use anyhow::Context;
@@ -67,9 +66,9 @@ impl PageArgs {
         files: &[PathBuf],
         kind: ShownKind,
         serve: &ServeArgs,
-        formulas: &FormulaArgs,
+        formulas: Catalog,
     ) -> anyhow::Result<ExitCode> {
-        let formulas = Arc::new(formulas.load()?);
+        let formulas = Arc::new(formulas);
         let (recordings, results) = match kind {
             ShownKind::Explained => {
                 (&[][..], files.iter().map(|file| result(file)).collect::<Result<_, _>>()?)

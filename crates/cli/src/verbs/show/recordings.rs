@@ -6,6 +6,7 @@ use crate::peaks;
 use crate::to_file::{self, Existing};
 use numakit_findings::comparison::compare;
 use numakit_findings::{UnknownPhase, analyse, json, profile};
+use numakit_formulas::Catalog;
 use numakit_recording::{Batch, Header, Reader, read_ahead};
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::report::{PageStyle, comparison_page, page};
@@ -14,10 +15,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 impl ShowArgs {
-    pub(super) fn recording(&self, file: &Path, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
-        let formulas = self.formulas.load()?;
+    pub(super) fn recording(
+        &self,
+        file: &Path,
+        formulas: &Catalog,
+        global: &GlobalArgs,
+    ) -> anyhow::Result<ExitCode> {
         let (mut report, damage) =
-            self.read(file, |header, batches, phase| analyse(header, batches, phase, &formulas))?;
+            self.read(file, |header, batches, phase| analyse(header, batches, phase, formulas))?;
         report.losses.damage = damage;
         self.write(&report, |report| page(report, self.style(global)))?;
         Ok(ExitCode::from(u8::from(report.losses.damage.is_some())))
@@ -27,10 +32,10 @@ impl ShowArgs {
         &self,
         before: &Path,
         after: &Path,
+        formulas: &Catalog,
         global: &GlobalArgs,
     ) -> anyhow::Result<ExitCode> {
-        let formulas = self.formulas.load()?;
-        let of = |file| self.read(file, |header, batches, phase| profile(header, batches, phase, &formulas));
+        let of = |file| self.read(file, |header, batches, phase| profile(header, batches, phase, formulas));
         let ((first, damage_before), (second, damage_after)) = (of(before)?, of(after)?);
         self.write(&compare(&first, &second), |comparison| comparison_page(comparison, self.style(global)))?;
         let damaged = [(before, damage_before), (after, damage_after)];
