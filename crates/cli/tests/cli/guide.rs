@@ -120,9 +120,9 @@ fn members(value: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The words in backquotes of the sections of a page about JSON, up to the next section of the same level.
-fn described(verb: &str) -> BTreeSet<String> {
-    let markdown = topics::of_verb(verb).unwrap().document().unwrap().markdown();
+/// The words of the sections of a page about JSON, up to the next section of the same level; the page is that of a topic or a verb.
+fn described(page: &str) -> BTreeSet<String> {
+    let markdown = topics::page(page).unwrap().markdown();
     let mut words = BTreeSet::new();
     let mut level = None;
     for line in markdown.lines() {
@@ -153,11 +153,11 @@ fn the_guide_describes_all_that_verbs_write_as_json() {
         ("list", "list --json"),
         ("doctor", "doctor --json"),
         ("plan", "plan -c 1 --json"),
-        ("tasks", "tasks --json -i 100ms"),
+        ("tasks", "top --once --json -i 100ms"),
         ("topo", "topo --json"),
         ("file", "file show --json data"),
         ("bench", "bench latency --quick --json"),
-        ("alloc-profile", "alloc-profile --profile numa --json - ls"),
+        ("alloc-profile", "alloc --profile numa --json - ls"),
         ("explain", "explain --json - ./sum"),
         ("ps", concat!("run -c 1 --busy off ", env!("CARGO_BIN_EXE_numa"), " ps --json")),
     ] {
@@ -169,7 +169,7 @@ fn the_guide_describes_all_that_verbs_write_as_json() {
         let mut described = described(verb);
         if verb == "explain" {
             // Its findings are those of a recording, and are described there.
-            described.extend(self::described("report"));
+            described.extend(self::described("show"));
         }
         let missing: Vec<&String> = names.difference(&described).collect();
         assert!(
