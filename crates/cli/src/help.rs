@@ -86,10 +86,12 @@ pub fn of_verb(numa: &mut Command, name: &str) -> StyledStr {
     numa.find_subcommand_mut(name).map(Command::render_long_help).unwrap_or_default()
 }
 
-/// Renders a man page as [`Man::render`] does, but with the verbs of `numa` by group.
+/// Renders a man page as [`Man::render`] does, but that of `numa` with the verbs by group, and that of a verb with its page of the
+/// guide.
 pub fn render(page: &Man, command: &Command, to: &mut Vec<u8>) -> io::Result<()> {
     if command.get_name() != "numa" {
-        return page.render(to);
+        page.render(to)?;
+        return see_guide(command).to_writer(to);
     }
     page.render_title(to)?;
     page.render_name_section(to)?;
@@ -98,6 +100,17 @@ pub fn render(page: &Man, command: &Command, to: &mut Vec<u8>) -> io::Result<()>
     by_group(command).to_writer(to)?;
     page.render_options_section(to)?;
     page.render_version_section(to)
+}
+
+/// Names the page of the guide about a verb.
+fn see_guide(command: &Command) -> Roff {
+    let mut text = Roff::new();
+    let verb = command.get_display_name().and_then(|name| name.strip_prefix("numa-"));
+    if let Some(verb) = verb.filter(|verb| topics::of_verb(verb).is_some()) {
+        text.control("SH", ["SEE ALSO"]);
+        text.text([bold(format!("numa help guide {verb}")), roman(" shows the page of the guide.")]);
+    }
+    text
 }
 
 fn by_group(numa: &Command) -> Roff {

@@ -93,6 +93,7 @@ mod tests {
             "{}",
             run.source
         );
+        assert!(run.source.contains(".SH \"SEE ALSO\"\n\\fBnuma help guide run"), "{}", run.source);
         let missing = find(&pages, "runn").unwrap_err().to_string();
         assert!(missing.contains("'runn'; there are: numa, numa-"), "{missing}");
     }
