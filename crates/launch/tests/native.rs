@@ -59,7 +59,7 @@ fn failures(text: &str) -> String {
 fn the_guide_has_all_settings_of_the_allocator() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
-    let (source, guide) = (read("native/alloc/settings.c"), read("docs/guide/alloc.md"));
+    let (source, guide) = (read("native/alloc/settings.c"), read("docs/guide/libnumalloc.md"));
     let rows = source.split_once("rows[] = {").unwrap().1.split_once("};").unwrap().0;
     let declared: Vec<&str> =
         rows.lines().filter_map(|line| line.trim().strip_prefix("{\"")?.split('"').next()).collect();
