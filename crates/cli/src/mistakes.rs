@@ -6,7 +6,7 @@ use numakit_sys::command::quoted;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// At most so many verbs are named that have an option.
+/// Verbs that are named at most, of those that have an option.
 const MOST_VERBS: usize = 3;
 
 /// The same error with advice, where there is any.

@@ -3,6 +3,7 @@
 use crate::sample::ProcessSample;
 use crate::tree::descendants;
 use numakit_sys::SysRoot;
+use numakit_sys::proc::TaskDir;
 use std::collections::{HashMap, HashSet};
 
 /// A program, and what it used.
@@ -35,7 +36,7 @@ impl BusyProgram {
         let all: HashSet<u32> = descendants(tree, &[first.pid]);
         let ran = samples.iter().filter(|one| all.contains(&one.pid)).map(|one| one.ran).sum();
         // What the kernel allows to read, it allows to observe.
-        let is_readable = root.text(&format!("/proc/{}/maps", first.pid)).is_ok();
+        let is_readable = TaskDir::of(root, first.pid).text("maps").is_ok();
         Some(Self { pid: first.pid, command: first.command.clone(), processes: all.len(), ran, is_readable })
     }
 }

@@ -19,9 +19,21 @@ const BUSY: f64 = 0.05;
 /// Lines for one of verdict, cost and remedy.
 const LINES: usize = 2;
 
+/// A look at the machine.
+#[derive(Debug)]
+pub enum MachineLook {
+    /// It was seen.
+    Seen(Box<SeenMachine>),
+    /// It was not.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
 /// What was seen of the machine just now.
 #[derive(Debug)]
-pub struct MachineLook {
+pub struct SeenMachine {
     /// What is wrong.
     pub findings: Findings,
     /// How long it was looked at.
@@ -30,10 +42,10 @@ pub struct MachineLook {
     pub busy: Option<BusyProgram>,
 }
 
-/// The screen. `look` is what was seen, or why nothing was; `examples` are command lines and what each is for.
+/// The screen. `look` is what was seen; `examples` are command lines and what each is for.
 pub fn text(
     topology: &Topology,
-    look: &Result<MachineLook, String>,
+    look: &MachineLook,
     examples: &[(&str, &str)],
     columns: Option<usize>,
 ) -> String {
@@ -41,8 +53,8 @@ pub fn text(
     let mut out = String::new();
     said(&mut out, "machine", &summary(topology), width);
     match look {
-        Err(why) => said(&mut out, "now", &format!("cannot be told: {why}"), width),
-        Ok(look) => now(&mut out, look, width),
+        MachineLook::Failed { why } => said(&mut out, "now", &format!("cannot be told: {why}"), width),
+        MachineLook::Seen(seen) => now(&mut out, seen, width),
     }
     out.push('\n');
     let longest = examples.iter().map(|(line, _)| line.len()).max().unwrap_or(0);
@@ -54,7 +66,7 @@ pub fn text(
     out
 }
 
-fn now(out: &mut String, MachineLook { findings, seconds, busy }: &MachineLook, width: usize) {
+fn now(out: &mut String, SeenMachine { findings, seconds, busy }: &SeenMachine, width: usize) {
     let headline = &findings.headline;
     match findings.problems.first() {
         None => {
@@ -121,8 +133,8 @@ mod tests {
     fn a_quiet_machine_and_its_busiest_program_are_named() {
         let untold = vec![Untold { what: "traffic", why: "no counters".into() }];
         let findings = Findings { untold, ..Findings::default() };
-        let look = MachineLook { findings, seconds: 1.0, busy: Some(busy()) };
-        let text = text(&Topology::default(), &Ok(look), &EXAMPLES, None);
+        let look = SeenMachine { findings, seconds: 1.0, busy: Some(busy()) };
+        let text = text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, None);
         assert!(
             text.contains("\nnow      nothing wrong was seen on this machine in 1 s\nunknown  traffic\n"),
             "{text}"
@@ -130,12 +142,15 @@ mod tests {
         assert!(text.contains("\nbusiest  postgres (4711 with 12 processes) uses 3.2 CPUs\n"), "{text}");
         assert!(text.contains("\nnext     numa explain --pid 4711 --for 10s\n"), "{text}");
         let foreign = BusyProgram { is_readable: false, ..busy() };
-        let look = MachineLook { findings: Findings::default(), seconds: 1.0, busy: Some(foreign) };
-        let shown = super::text(&Topology::default(), &Ok(look), &EXAMPLES, None);
+        let look = SeenMachine { findings: Findings::default(), seconds: 1.0, busy: Some(foreign) };
+        let shown = super::text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, None);
         assert!(shown.contains("\nnext     sudo numa explain --pid 4711 --for 10s\n"), "{shown}");
         let idle = BusyProgram { ran: 1_000_000, ..busy() };
-        let look = MachineLook { findings: Findings::default(), seconds: 1.0, busy: Some(idle) };
-        assert!(!super::text(&Topology::default(), &Ok(look), &EXAMPLES, None).contains("busiest"));
+        let look = SeenMachine { findings: Findings::default(), seconds: 1.0, busy: Some(idle) };
+        assert!(
+            !super::text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, None)
+                .contains("busiest")
+        );
     }
 
     #[test]
@@ -154,15 +169,20 @@ mod tests {
         };
         let headline = Headline { verdict: long.clone(), cost: long.clone(), action: long };
         let findings = Findings { headline, problems: vec![problem], ..Findings::default() };
-        let look = MachineLook { findings, seconds: 1.0, busy: Some(busy()) };
-        let text = text(&Topology::default(), &Ok(look), &EXAMPLES, Some(80));
+        let look = SeenMachine { findings, seconds: 1.0, busy: Some(busy()) };
+        let text = text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, Some(80));
         assert!(text.lines().count() < HEIGHT, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 84), "{text}");
     }
 
     #[test]
     fn what_cannot_be_seen_is_said() {
-        let text = text(&Topology::default(), &Err("there is no /proc".into()), &EXAMPLES, None);
+        let text = text(
+            &Topology::default(),
+            &MachineLook::Failed { why: "there is no /proc".into() },
+            &EXAMPLES,
+            None,
+        );
         assert!(text.contains("\nnow      cannot be told: there is no /proc\n"), "{text}");
     }
 }

@@ -12,7 +12,7 @@ use numakit_sensors::Selection;
 use numakit_sys::clock;
 use numakit_sys::stdio::print;
 use numakit_sys::{SysRoot, tty};
-use numakit_terminal::overview::{MachineLook, text};
+use numakit_terminal::overview::{MachineLook, SeenMachine, text};
 use numakit_top::follow::{self, Follower};
 use numakit_top::machine::MachineMeters;
 use numakit_top::show::ScreenEvent;
@@ -43,7 +43,10 @@ impl OverviewArgs {
         global.only_here("it looks at this machine while it works")?;
         let root = SysRoot::host();
         let topology = numakit_topology::read(&root).context("cannot read the topology")?;
-        let look = look(&root, &topology).map_err(|error| format!("{error:#}"));
+        let look = match look(&root, &topology) {
+            Ok(seen) => MachineLook::Seen(Box::new(seen)),
+            Err(error) => MachineLook::Failed { why: format!("{error:#}") },
+        };
         let shown = |name: &str| VERBS.iter().find(|verb| verb.group == Group::Front && verb.name == name);
         let examples: Vec<_> = SHOWN.into_iter().filter_map(shown).map(|verb| verb.examples[0]).collect();
         print(text(&topology, &look, &examples, tty::columns()))?;
@@ -52,7 +55,7 @@ impl OverviewArgs {
 }
 
 /// What a second shows.
-fn look(root: &SysRoot, topology: &Topology) -> anyhow::Result<MachineLook> {
+fn look(root: &SysRoot, topology: &Topology) -> anyhow::Result<SeenMachine> {
     let request = ObservationRequest {
         root,
         topology: topology.clone(),
@@ -88,7 +91,7 @@ fn look(root: &SysRoot, topology: &Topology) -> anyhow::Result<MachineLook> {
     let (findings, _) = found.context("the observation ended before it had seen anything")?;
     let samples = survey.as_mut().map(|survey| survey.measure(&|| false)).unwrap_or_default();
     let seconds = (clock::monotonic() - before) as f64 / 1e9;
-    Ok(MachineLook { findings, seconds, busy: BusyProgram::find(root, &samples) })
+    Ok(SeenMachine { findings, seconds, busy: BusyProgram::find(root, &samples) })
 }
 
 /// The first findings; `None` if the observation ends before.
