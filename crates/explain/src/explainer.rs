@@ -78,6 +78,8 @@ pub struct Explainer {
     projected: Option<ProjectedMachine>,
     /// The windows in which hint faults are taken, if the user asked for hint faults.
     hints: Option<HintWindows>,
+    /// The command line that starts the program, read while the program ran; `None` if it is not known.
+    start: Option<String>,
     /// The processes at the begin, and those that have ended.
     first: Vec<u32>,
     ended: HashSet<u32>,
@@ -172,7 +174,9 @@ impl Explainer {
         let started = clock::monotonic();
         let residence = Residence::new(&root, memory_nodes(&topology).len() > 1);
         let pace = SamplePace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
+        let start = observed.attached.first().and_then(|process| answer::command_of(*process));
         Self {
+            start,
             collector: Collector::new(method.landing()),
             accounts: ThreadAccounts::new(&root, observed.attached.is_empty()),
             processes: Processes::new(&topology),

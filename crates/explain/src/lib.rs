@@ -67,5 +67,5 @@ pub use flame::FlameGraph;
 pub use observation::{Observation, ObservedAccess, Waited};
 pub use report::{
     ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledObject,
-    SampledThread, SeenProcess,
+    SampledThread, SeenProcess, UNKNOWN_COMMAND,
 };

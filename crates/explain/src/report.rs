@@ -132,6 +132,9 @@ pub struct ExplainReport {
     pub names: NamesReport,
 }
 
+/// The word in place of the command line that starts a program, where that is not known.
+pub const UNKNOWN_COMMAND: &str = "CMD";
+
 /// What an observation found, before rules judge it.
 #[derive(Debug)]
 pub struct Explained {
@@ -143,7 +146,7 @@ pub struct Explained {
     pub objects: Vec<ExplainedObject>,
     /// The running processes that were observed; none: the program was started for that.
     pub attached: Vec<u32>,
-    /// How to start the program again.
+    /// How to start the program again; [`UNKNOWN_COMMAND`] where that is not known.
     pub command: String,
     /// What remote memory costs on this machine.
     pub costs: RemoteCosts,

@@ -13,7 +13,8 @@ use crate::projection::{self, ProjectedMachine, Projection};
 use crate::python::PythonTime;
 use crate::remote_costs::RemoteCosts;
 use crate::report::{
-    ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread, SeenProcess,
+    ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledThread,
+    SeenProcess, UNKNOWN_COMMAND,
 };
 use crate::sources::{self, AnnotatedSource};
 use crate::spins::{self, Spins};
@@ -223,9 +224,9 @@ impl Explainer {
 
     /// The command line that starts the program again.
     fn command(&self) -> String {
-        match self.observed.attached.first() {
-            None => self.observed.program.clone(),
-            Some(process) => command_of(*process).unwrap_or_else(|| "CMD".to_owned()),
+        match self.observed.attached.is_empty() {
+            true => self.observed.program.clone(),
+            false => self.start.clone().unwrap_or_else(|| UNKNOWN_COMMAND.to_owned()),
         }
     }
 
@@ -319,7 +320,7 @@ fn regime(landing: Landing) -> Regime {
 
 /// The command line that started a process, as it can be typed again; `None` if the process has ended, has replaced it by a
 /// title, or if it contains more than text.
-fn command_of(process: u32) -> Option<String> {
+pub(super) fn command_of(process: u32) -> Option<String> {
     /// What is longer is no command that somebody types again.
     const MAX_BYTES: usize = 1000;
     let line = TaskDir::of(&SysRoot::host(), process).bytes("cmdline").ok()?;
