@@ -5,6 +5,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use numakit_processes::{ChosenProcesses, NamePattern, ProcessChoice};
 use numakit_sys::SysRoot;
+use numakit_sys::command::quoted;
 use numakit_sys::stdio::note;
 
 /// Running processes. At most one of the options is given, and no command beside it.
@@ -49,11 +50,27 @@ impl ProcessArgs {
     pub fn check(&self, has_command: bool) -> anyhow::Result<()> {
         if self.choice().is_none() && !has_command {
             bail!(
-                "nothing to observe is given: name a command, as in 'numa explain -- ./app', or running processes with --pid, \
+                "nothing to observe is given: name a command, as in 'numa explain ./app', or running processes with --pid, \
                  --cgroup, --unit, --container or --name"
             );
         }
         Ok(())
+    }
+
+    /// The option as it is typed, of those that choose the processes; empty without any.
+    pub fn words(&self) -> String {
+        let Self { pids, cgroup, unit, container, name } = self;
+        let numbers: Vec<String> = pids.iter().map(u32::to_string).collect();
+        let numbers = (!numbers.is_empty()).then(|| numbers.join(","));
+        let options = [
+            ("--pid", numbers),
+            ("--cgroup", cgroup.clone()),
+            ("--unit", unit.clone()),
+            ("--container", container.clone()),
+            ("--name", name.as_ref().map(|name| name.text().to_owned())),
+        ];
+        let given = options.into_iter().find_map(|(option, value)| Some([option.to_owned(), value?]));
+        given.map(|words| quoted(&words)).unwrap_or_default()
     }
 
     fn choice(&self) -> Option<ProcessChoice> {

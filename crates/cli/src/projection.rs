@@ -4,6 +4,8 @@ use anyhow::bail;
 use numakit_explain::projection::ProjectedMachine;
 use numakit_model::Topology;
 use numakit_placement::{CorePolicy, Cores, PlacementRequest, PlanError, Taken, plan};
+use numakit_topology::synthetic::presets;
+use std::cmp::Reverse;
 
 /// The machine of a description, a file or a name.
 pub fn machine(description: &str) -> anyhow::Result<ProjectedMachine> {
@@ -18,6 +20,20 @@ pub fn machine(description: &str) -> anyhow::Result<ProjectedMachine> {
     let (name, planned) = (description.to_owned(), topology.clone());
     let nodes = Box::new(move |threads| nodes(&planned, threads).unwrap_or_default());
     Ok(ProjectedMachine { name, topology, nodes })
+}
+
+/// The machine of several nodes that is offered to those who have one of one node: the newest of the same family of processors
+/// if there is one. `None` on a machine of several nodes.
+pub fn offered(here: &Topology, processor: &str) -> Option<&'static str> {
+    let memories =
+        |topology: &Topology| topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count();
+    if memories(here) > 1 {
+        return None;
+    }
+    let is_of_family = |name: &str| name.split(' ').next().is_some_and(|family| processor.contains(family));
+    let known = presets::all().flatten().filter(|preset| memories(&preset.topology) > 1);
+    // The first of equals: names with a setting of the firmware come after those without.
+    known.min_by_key(|preset| Reverse((is_of_family(preset.name), preset.year))).map(|preset| preset.name)
 }
 
 /// The nodes of a number of threads, or of as many as there are cores.
@@ -43,6 +59,19 @@ mod tests {
         let nodes = |threads| (machine.nodes)(threads);
         assert_eq!((nodes(4), nodes(5).len()), (vec![0, 1, 2, 3], 5));
         assert_eq!(nodes(80), [0, 0, 1, 1, 2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn a_machine_of_one_node_is_offered_the_newest_of_its_family() {
+        let here = numakit_topology::synthetic::parse("node:1 core:2").unwrap();
+        let offered = |processor: &str| super::offered(&here, processor).unwrap();
+        assert!(offered("AMD EPYC 9V74 80-Core Processor").starts_with("EPYC "));
+        assert!(offered("Intel(R) Xeon(R) Gold 6148 CPU").starts_with("Xeon "));
+        for name in ["AMD EPYC 9V74", "Intel(R) Xeon(R)", "no processor that is known"] {
+            assert!(machine(offered(name)).unwrap().topology.nodes.len() > 1, "{name}");
+        }
+        let there = numakit_topology::synthetic::parse("node:2 core:2").unwrap();
+        assert_eq!(super::offered(&there, "AMD EPYC"), None);
     }
 
     #[test]

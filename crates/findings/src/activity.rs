@@ -124,7 +124,7 @@ fn script(python: &PythonTime) -> Option<(&CodeName, f64)> {
 }
 
 /// The part of the CPU time that samples in user mode with this time stand for.
-fn of_cpu_time(explanation: &Explanation, time: u64) -> f64 {
+pub(crate) fn of_cpu_time(explanation: &Explanation, time: u64) -> f64 {
     let sampled: u64 = explanation.functions.iter().map(|code| code.time.total()).sum();
     let ThreadTimes { user, kernel, .. } = explanation.threads;
     time as f64 / sampled.max(1) as f64 * (user as f64 / (user + kernel).max(1) as f64)

@@ -4,13 +4,14 @@ mod saved;
 
 use crate::activity::ProgramActivity;
 use crate::finding::{Finding, FindingSubject, Worth};
+use crate::next::{self, NextStep, ObservedAgain};
 use crate::objects;
 use crate::rules::{self, RuleKind};
 use crate::thread_waits::ThreadCase;
 use crate::waits;
 use numakit_explain::projection::Projection;
 use numakit_explain::remote_costs::RemoteCosts;
-use numakit_explain::{ExplainReport, Explained, ExplainedObject, ProjectedFacts};
+use numakit_explain::{ExplainReport, Explained, ExplainedObject, ProjectedFacts, UNKNOWN_COMMAND};
 use numakit_model::numbers::duration;
 use numakit_model::thresholds::MIN_SAMPLES;
 use serde::{Serialize, Serializer};
@@ -27,6 +28,8 @@ pub struct JudgedReport {
     pub findings: Vec<Finding>,
     /// What the run would be on another machine, if the user asked for that.
     pub projected: Option<JudgedProjection>,
+    /// What to type next, the most valuable first.
+    pub next: Vec<NextStep>,
 }
 
 impl Serialize for JudgedReport {
@@ -39,12 +42,13 @@ impl Serialize for JudgedReport {
             objects: &'a [JudgedObject],
             findings: &'a [Finding],
             projected: &'a Option<JudgedProjection>,
+            next: &'a [NextStep],
             activity: ProgramActivity<'a>,
             too_few_samples: Option<String>,
         }
-        let Self { report, objects, findings, projected } = self;
+        let Self { report, objects, findings, projected, next } = self;
         let (activity, too_few_samples) = (self.activity(), self.too_few_samples());
-        Keys { report, objects, findings, projected, activity, too_few_samples }.serialize(serializer)
+        Keys { report, objects, findings, projected, next, activity, too_few_samples }.serialize(serializer)
     }
 }
 
@@ -106,34 +110,77 @@ const LONGER: &str = "observe it while it works, for longer (--for), or with mor
 const MIN_ACCOUNTED: u64 = 50_000_000;
 /// Where this many times the samples that are needed should have come, the method does not deliver them.
 const MISSING: f64 = 2.0;
+/// What saves a smaller part of the CPU time at most is not the cause.
+const MIN_CAUSE: f64 = 0.05;
+
+/// Why there are too few samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FewSamples {
+    /// This many were lost.
+    Lost(u64),
+    /// The method did not deliver them.
+    Method,
+    /// The program used too little CPU time.
+    Idle,
+}
 
 impl JudgedReport {
-    /// Why next to nothing was seen, and what to do: calm is not what that shows. `None` where there are enough samples, or where
-    /// the kernel did most of the work, which its own account says.
-    pub fn too_few_samples(&self) -> Option<String> {
-        let ExplainReport { explanation, missing, seconds, rate, method, .. } = &self.report;
+    /// The finding that matters most, by its place in the list; `None` if nothing that was found saves much.
+    pub fn cause(&self) -> Option<usize> {
+        if self.findings.first()?.subject == FindingSubject::Program {
+            return Some(0);
+        }
+        let bound = |finding: &Finding| finding.remedy.worth.as_ref().and_then(|worth| worth.at_most);
+        let found = self.objects.iter().filter_map(|judged| judged.finding.as_ref());
+        // Of equal ones the first costs most.
+        let most = found.rev().max_by(|a, b| bound(a).unwrap_or(0.0).total_cmp(&bound(b).unwrap_or(0.0)))?;
+        if bound(most).is_some_and(|share| share < MIN_CAUSE) {
+            return None;
+        }
+        self.findings.iter().position(|finding| finding.subject == most.subject)
+    }
+
+    /// Why next to nothing was seen: calm is not what that shows. `None` where there are enough samples, or where the kernel did
+    /// most of the work, which its own account says.
+    pub fn few_samples(&self) -> Option<FewSamples> {
+        let ExplainReport { explanation, missing, rate, .. } = &self.report;
         let seen = explanation.samples.total;
         let (user, kernel) = (explanation.threads.user, explanation.threads.kernel);
         if seen >= MIN_SAMPLES || kernel > user && user + kernel >= MIN_ACCOUNTED {
             return None;
         }
-        let used = format!("its threads used {}", duration((user + kernel) as f64 / 1e9));
         let lost = missing.lost + missing.thinned + missing.late;
-        let (why, action) = if seen + lost >= MIN_SAMPLES {
+        Some(if seen + lost >= MIN_SAMPLES {
             // A few lost ones are not the reason.
-            (format!("{lost} samples were lost"), LONGER)
+            FewSamples::Lost(lost)
         } else if user as f64 / 1e9 * rate >= MISSING * MIN_SAMPLES as f64 {
-            let why = format!("{used} of CPU time, but hardly any sample {method} came");
-            (why, "use another --method; 'numa doctor' says which are permitted here")
+            FewSamples::Method
         } else {
-            (format!("{used} of CPU time in {}", duration(*seconds)), LONGER)
+            FewSamples::Idle
+        })
+    }
+
+    /// The same in words, with what to do.
+    pub fn too_few_samples(&self) -> Option<String> {
+        let ExplainReport { explanation, seconds, method, .. } = &self.report;
+        let used = duration((explanation.threads.user + explanation.threads.kernel) as f64 / 1e9);
+        let (why, action) = match self.few_samples()? {
+            FewSamples::Lost(lost) => (format!("{lost} samples were lost"), LONGER),
+            FewSamples::Method => (
+                format!("its threads used {used} of CPU time, but hardly any sample {method} came"),
+                "use another --method; 'numa doctor' says which are permitted here",
+            ),
+            FewSamples::Idle => {
+                (format!("its threads used {used} of CPU time in {}", duration(*seconds)), LONGER)
+            }
         };
+        let seen = explanation.samples.total;
         Some(format!("Too few samples to tell what it does: {seen}, since {why}; {action}"))
     }
 }
 
-/// Judges what an observation found.
-pub fn judge(explained: Explained) -> JudgedReport {
+/// Judges what an observation found; `again` is how it is repeated.
+pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
     let waits = waits::judge(&explained).into_iter();
     let of_threads = rules::judge_threads(&ThreadCase::new(&explained.report));
     let of_program = waits.chain(of_threads).collect();
@@ -145,7 +192,10 @@ pub fn judge(explained: Explained) -> JudgedReport {
         let (_, objects) = judged(objects, program, &costs);
         JudgedProjection { projection, objects }
     });
-    JudgedReport { report, findings: ranked(of_program, &objects), objects, projected }
+    let findings = ranked(of_program, &objects);
+    let mut judged = JudgedReport { report, findings, objects, projected, next: Vec::new() };
+    judged.next = next::steps(&judged, again, (command != UNKNOWN_COMMAND).then_some(&command));
+    judged
 }
 
 /// The objects with their findings and in their new order, and the old place of each.

@@ -29,6 +29,7 @@ pub mod json;
 mod limits;
 mod locality;
 mod movers;
+pub mod next;
 mod objects;
 mod onset;
 mod profile;

@@ -86,7 +86,7 @@ pub(crate) const CONTENDED_GIL: Rule = rule(
             held(lock)
         );
         let remedy = FindingRemedy {
-            words: "Start processes instead of threads (multiprocessing, ProcessPoolExecutor), or let the work be done by a library \
+            words: "Run processes instead of threads (multiprocessing, ProcessPoolExecutor), or let the work be done by a library \
                     that releases the GIL meanwhile (numpy on large arrays, Cython with nogil)"
                 .to_owned(),
             ..FindingRemedy::default()
@@ -149,7 +149,7 @@ pub(crate) const SPINNING: Rule = rule(
             percent(100.0 * share)
         );
         let remedy = FindingRemedy {
-            words: "Give each thread as much work as the others (OpenMP: schedule(dynamic), more and smaller parts), or start no \
+            words: "Give each thread as much work as the others (OpenMP: schedule(dynamic), more and smaller parts), or run no \
                     more threads than there is work for; OMP_WAIT_POLICY=passive lets those that wait sleep"
                 .to_owned(),
             ..FindingRemedy::default()

@@ -53,8 +53,13 @@ pub(crate) const GROUP_LIMIT: Rule = rule(
     |case| {
         let is_limited = case.waits.throttled as f64 >= LIMITED * case.masked.waited as f64;
         is_limited.then(|| {
-            let says = format!("{} are stopped by the CPU limit of their control group {}", case.threads(), case.of_time());
-            let change = "Raise the limit (cpu.max, CPUQuota of a unit, --cpus of a container), or start fewer threads";
+            let says = format!(
+                "{} are stopped by the CPU limit of their control group {}",
+                case.threads(),
+                case.of_time()
+            );
+            let change =
+                "Raise the limit (cpu.max, CPUQuota of a unit, --cpus of a container), or run fewer threads";
             case.draft(says, change, Some(case.lost), None)
         })
     },
@@ -93,7 +98,7 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
                 count => format!("{count} threads"),
             };
             let change = format!(
-                "Start no more than {most} (OMP_NUM_THREADS of OpenMP, the size of a pool of threads or connections elsewhere); the same work is then done with \
+                "Run no more than {most} (OMP_NUM_THREADS of OpenMP, the size of a pool of threads or connections elsewhere); the same work is then done with \
                  fewer switches"
             );
             case.draft(says, &change, None, None)
@@ -149,7 +154,7 @@ impl WaitCase<'_> {
     fn origin(&self) -> String {
         match self.inherited_from() {
             Some(parent) => format!(
-                "The mask was inherited from {} ({}): start the program with all CPUs that it should use",
+                "The mask was inherited from {} ({}): run the program with all CPUs that it should use",
                 parent.name, parent.pid
             ),
             None => "The program set the mask itself, or a library that it loads: look for sched_setaffinity, \

@@ -7,6 +7,7 @@ mod names;
 mod objects;
 mod projected;
 mod python;
+mod screen;
 mod waits;
 
 use numakit_explain::code::CodeName;
@@ -25,13 +26,15 @@ const MAX_USERS: usize = 4;
 /// Fields of a thread that are shown.
 const MAX_FIELDS: usize = 4;
 
+pub use screen::{WIDTH, screen};
+
 /// The whole text; at most `rows` objects, source lines, waits and contended lines each.
 pub fn text(judged: &JudgedReport, rows: usize) -> String {
     let report = &judged.report;
     let (first, later) = objects::of_program(&judged.findings);
     let mut out = first;
     out.push_str(&objects::activity(judged));
-    out.push_str(&first_lines(report));
+    out.push_str(&first_lines(report, 0.0));
     out.push_str(&later);
     let explanation = &report.explanation;
     if let Some(traffic) = &explanation.traffic {
@@ -60,11 +63,12 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn first_lines(report: &ExplainReport) -> String {
+/// Where the time went; parts of the CPU time with less than `least` are left out.
+fn first_lines(report: &ExplainReport, least: f64) -> String {
     let explanation = &report.explanation;
     let mut out = String::new();
     if let Some(time) = &explanation.time {
-        out.push_str(&time_line(time, report));
+        out.push_str(&time_line(time, report, least));
     }
     if let Some(far) = &explanation.remote_share {
         let (low, high) = (percent(far.low), percent(far.high));
@@ -79,20 +83,30 @@ fn first_lines(report: &ExplainReport) -> String {
 }
 
 /// Where the CPU time went, and the time of all threads, in one line.
-fn time_line(time: &TimeShares, report: &ExplainReport) -> String {
+fn time_line(time: &TimeShares, report: &ExplainReport, least: f64) -> String {
     let threads = &report.explanation.threads;
     let faults = match threads.faults {
         0 => String::new(),
         faults => format!(" ({} page faults)", grouped(faults as f64)),
     };
     let cpu = (1.0 - time.runnable - time.asleep).max(1e-9);
-    let of_cpu = |share: f64| percent((share / cpu).min(1.0));
+    let of_cpu = |share: f64| (share / cpu).min(1.0);
+    let words = |parts: &[(&str, f64)]| {
+        let shown = parts.iter().filter(|(_, share)| of_cpu(*share) >= least);
+        shown
+            .map(|(what, share)| format!("{what} {}", percent(of_cpu(*share))))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let memory = time.cached + time.local + time.remote + time.unknown + time.contended;
     let has_nodes = report.explanation.remote_share.is_some();
     let outside = match has_nodes {
-        true => format!("local {}, remote {}", of_cpu(time.local), of_cpu(time.remote)),
-        false => format!("outside {}", of_cpu(time.local + time.remote)),
+        true => vec![("local", time.local), ("remote", time.remote)],
+        false => vec![("outside", time.local + time.remote)],
     };
+    let last = [("unknown", time.unknown), ("contended lines", time.contended)];
+    let places: Vec<(&str, f64)> =
+        std::iter::once(("in caches", time.cached)).chain(outside).chain(last).collect();
     let running = format!(
         "threads: running {} of their time, runnable without a CPU {}, waiting {}\n",
         percent(cpu.min(1.0)),
@@ -104,15 +118,13 @@ fn time_line(time: &TimeShares, report: &ExplainReport) -> String {
     if report.explanation.samples.total < MIN_SAMPLES {
         return format!("CPU time {all}{faults}\n{running}");
     }
+    let at_memory = words(&places);
+    let colon = if at_memory.is_empty() { "" } else { ": " };
     format!(
-        "CPU time {all}: computing {}; memory {}: in caches {}, {outside}, unknown {}, contended lines {}; kernel \
-         {}{faults}\n{running}",
-        of_cpu(time.computing),
-        of_cpu(memory),
-        of_cpu(time.cached),
-        of_cpu(time.unknown),
-        of_cpu(time.contended),
-        of_cpu(time.kernel),
+        "CPU time {all}: computing {}; memory {}{colon}{at_memory}; kernel {}{faults}\n{running}",
+        percent(of_cpu(time.computing)),
+        percent(of_cpu(memory)),
+        percent(of_cpu(time.kernel)),
     )
 }
 

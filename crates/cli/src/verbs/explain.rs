@@ -1,5 +1,7 @@
 //! `numa explain`.
 
+mod results;
+
 use crate::choose::ProcessArgs;
 use crate::flame_files;
 use crate::observe;
@@ -7,7 +9,7 @@ use crate::peaks;
 use crate::projection;
 use crate::to_file::{self, Existing};
 use crate::{Examples, GlobalArgs};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use numakit_explain::explainer::{Explainer, Observed};
@@ -15,7 +17,9 @@ use numakit_explain::hint_windows::HintWindows;
 use numakit_findings::comparison::explained::compare;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
 use numakit_findings::explained::{JudgedReport, judge};
+use numakit_findings::next::ObservedAgain;
 use numakit_launch::options;
+use numakit_model::Topology;
 use numakit_observation::interval;
 use numakit_observation::samples::{OpenedSamples, SampleRequest};
 use numakit_processes::ChosenProcesses;
@@ -24,7 +28,9 @@ use numakit_sys::SysRoot;
 use numakit_sys::allocation_log::LogThreshold;
 use numakit_sys::balancing::BalancingFiles;
 use numakit_sys::command::quoted;
+use numakit_sys::proc::Processor;
 use numakit_sys::stdio::{note, print};
+use numakit_sys::tty;
 use numakit_terminal::explain;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,23 +41,23 @@ use std::time::{Duration, Instant};
 ///
 /// It interrupts each thread 199 times in a second of CPU time, finds the instruction that waited and the address that
 /// it used, and the node of that page. It needs no hardware counters and no root; 'numa doctor' says how samples
-/// are taken here. The cause that costs most comes first, or that nothing is wrong. Then come where the time of all threads went, the objects that
-/// they waited for, those that cost most first, with a verdict, what to do and what it is worth at most; functions and
-/// source lines by their CPU time; what threads waited for while they did not run, with locks and who held them; and lines of memory
-/// that several threads contend for.
+/// are taken here. It ends with one screen: the cause that costs most, or that nothing is wrong; which data and whose lines wait; and
+/// the command to type next, with what it is worth at most.
+///
+/// With --all come all objects with their verdicts, functions and source lines by their CPU time, what threads waited for while they did
+/// not run, with locks and who held them, and lines of memory that several threads contend for. 'numa show' prints the same of the
+/// last observation, which is kept in $XDG_STATE_HOME/numakit (~/.local/state/numakit; of root /var/lib/numakit).
 ///
 /// Running processes are observed with all that they start, and with those that join the control group, unit or container or
 /// start with the name meanwhile.
 ///
-/// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise.
+/// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise. --compare compares with the last
+/// observation.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Samples in a second of CPU time of a thread
     #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: u32,
-    /// Compare two results that --json wrote: before and after a change
-    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["observed", "json", "duration", "method", "flame", "projected", "hint_faults"])]
-    results: Vec<PathBuf>,
     #[command(flatten)]
     processes: ProcessArgs,
     /// Stop after this time
@@ -69,10 +75,17 @@ pub struct ExplainArgs {
     /// Do not ask Java machines and Node.js for the names of their code and for what their threads do
     #[arg(long)]
     no_names: bool,
-    /// Objects, source lines, waits, locks and contended lines to show, each; functions with 1 % of the CPU time are all shown
-    #[arg(long, value_name = "N", default_value = "10")]
-    rows: usize,
-    /// Write the text to this file
+    /// Print all tables in place of one screen
+    #[arg(long)]
+    all: bool,
+    /// Objects, source lines, waits, locks and contended lines to show, each, with all tables; functions with 1 % of the CPU time are
+    /// all shown [default: 10]
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Say what changed since the last observation of this user
+    #[arg(long)]
+    compare: bool,
+    /// Write all tables to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write JSON to this file; '-' is standard output, without the text
@@ -96,13 +109,17 @@ pub struct ExplainArgs {
     /// the observed program are moved back, and samples of that time are left out.
     #[arg(long)]
     hint_faults: bool,
-    /// The command to run and observe, with its arguments
+    /// The command to run and observe, with its arguments; or two results that --json wrote, to compare them
     #[arg(trailing_var_arg = true, value_name = "CMD", group = "observed")]
     command: Vec<OsString>,
 }
 
 /// The least size of a block that is logged: of smaller ones there are too many.
 const MIN_SIZE: u64 = 256;
+/// The least size of an object without --min-size.
+const USUAL_SIZE: u64 = 64 << 10;
+/// The default of --rows.
+const ROWS: usize = 10;
 
 fn min_size(text: &str) -> Result<u64, String> {
     let least = options::size(text).map_err(|error| error.to_string())?;
@@ -133,20 +150,17 @@ impl ExplainArgs {
 
     /// Observes, and prints the explanation.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
-        if let [before, after] = self.results.as_slice() {
-            let read = |path| SavedResult::parse(path, &saved::read(path)?);
-            let comparison = compare(&read(before)?, &read(after)?);
-            self.show(&numakit_terminal::compare::text(&comparison, self.rows), true)?;
+        if let Some((before, after)) = results::named(&self.command)? {
+            self.only_compares()?;
+            let comparison = compare(&before, &after);
+            self.show(&numakit_terminal::compare::text(&comparison, self.rows()), true)?;
             return Ok(ExitCode::SUCCESS);
         }
         global.only_here("samples are taken of programs on this machine")?;
         self.processes.check(!self.command.is_empty())?;
         let chosen = self.processes.find(&SysRoot::host())?;
-        // Before the program runs, whose observation would be lost.
-        for path in self.json.iter().chain(&self.output) {
-            to_file::check(path, Existing::Replace)?;
-        }
-        self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::check(prefix))?;
+        self.check_files()?;
+        let before = if self.compare { Some(results::last()?) } else { None };
         let projected = self.projected.as_deref().map(projection::machine).transpose()?;
         let mut topology = numakit_topology::read(&SysRoot::host())?;
         // Without, the distances of the firmware tell what far memory costs.
@@ -160,6 +174,7 @@ impl ExplainArgs {
             Err(code) => return Ok(code),
         };
         let OpenedSamples { method, reason, log, writes_maps } = samples;
+        let again = self.again(&topology, method.kind());
         let observed = Observed {
             program: chosen.as_ref().map_or_else(|| quoted(&self.command), ToString::to_string),
             method: format!("by {}", method.kind()),
@@ -183,13 +198,13 @@ impl ExplainArgs {
             }
             let now = Instant::now();
             if now >= next_save {
-                self.save(explainer)?;
+                self.save(explainer, &again)?;
                 next_save = Instant::now() + SAVE.max(now.elapsed() * SAVE_SHARE);
             }
             anyhow::Ok(())
         })?;
         let status = ended.status.or_else(|| ended.signal.map(|signal| 128 + signal));
-        self.write(&judge(explainer.explained(true, status)))?;
+        self.write(&judge(explainer.explained(true, status), &again), before.as_ref())?;
         Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
     }
 
@@ -212,21 +227,85 @@ impl ExplainArgs {
         }
     }
 
-    /// Writes what is known so far, so that it survives if this process is killed.
-    fn save(&self, explainer: &mut Explainer) -> anyhow::Result<()> {
-        match self.json.as_ref().filter(|path| !to_file::is_standard_output(path)) {
-            Some(path) => write_json(path, &judge(explainer.explained(false, None))),
+    /// How the same is observed again.
+    fn again(&self, topology: &Topology, used: MethodKind) -> ObservedAgain {
+        let method = self.method.map(|method| format!("--method {}", method.word()));
+        let least = (self.min_size != USUAL_SIZE).then(|| format!("--min-size {}", self.min_size));
+        let flags = [("--no-allocations", self.no_allocations), ("--no-names", self.no_names)];
+        let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned());
+        let is_running = self.command.is_empty();
+        ObservedAgain {
+            options: method.into_iter().chain(least).chain(flags).collect::<Vec<_>>().join(" "),
+            frequency: self.frequency,
+            duration: self.duration,
+            target: if is_running { self.processes.words() } else { quoted(&self.command) },
+            is_running,
+            // Other methods see no page faults, which an estimate needs.
+            larger_machine: (used == MethodKind::Perf)
+                .then(|| projection::offered(topology, &Processor::read(&SysRoot::host()).name))
+                .flatten(),
+        }
+    }
+
+    /// Refuses files that cannot be written before the program runs, whose observation would be lost.
+    fn check_files(&self) -> anyhow::Result<()> {
+        for path in self.json.iter().chain(&self.output) {
+            to_file::check(path, Existing::Replace)?;
+        }
+        self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::check(prefix))
+    }
+
+    /// Refuses options that observe, where two results are compared.
+    fn only_compares(&self) -> anyhow::Result<()> {
+        let given = [
+            ("--json", self.json.is_some()),
+            ("--for", self.duration.is_some()),
+            ("--method", self.method.is_some()),
+            ("--flame", self.flame.is_some()),
+            ("--as", self.projected.is_some()),
+            ("--hint-faults", self.hint_faults),
+            ("--compare", self.compare),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => bail!(
+                "{option} has no meaning where two results are compared; leave it out, or name a command that is to be observed"
+            ),
             None => Ok(()),
         }
     }
 
-    fn write(&self, report: &JudgedReport) -> anyhow::Result<()> {
+    fn rows(&self) -> usize {
+        self.rows.unwrap_or(ROWS)
+    }
+
+    /// Writes what is known so far, so that it survives if this process is killed.
+    fn save(&self, explainer: &mut Explainer, again: &ObservedAgain) -> anyhow::Result<()> {
+        match self.json.as_ref().filter(|path| !to_file::is_standard_output(path)) {
+            Some(path) => write_json(path, &json(&judge(explainer.explained(false, None), again))?),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&self, report: &JudgedReport, before: Option<&SavedResult>) -> anyhow::Result<()> {
         let is_output = |path: &PathBuf| to_file::is_standard_output(path);
-        let json = self.json.as_ref().map_or(Ok(()), |path| write_json(path, report));
+        let text = json(report)?;
+        // The screen says where the rest is. That a folder cannot be written is no reason to fail.
+        let is_kept = saved::keep(&text).is_ok();
+        let written = self.json.as_ref().map_or(Ok(()), |path| write_json(path, &text));
         let flame =
             self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.report.flame));
-        self.show(&explain::text(report, self.rows), !self.json.as_ref().is_some_and(is_output))?;
-        json.and(flame)
+        let shown = match before {
+            Some(before) => {
+                let after = SavedResult::parse(Path::new("-"), text.as_bytes())?;
+                numakit_terminal::compare::text(&compare(before, &after), self.rows())
+            }
+            None if self.all || self.rows.is_some() || self.output.is_some() => {
+                explain::text(report, self.rows())
+            }
+            None => explain::screen(report, tty::columns().unwrap_or(explain::WIDTH), is_kept),
+        };
+        self.show(&shown, !self.json.as_ref().is_some_and(is_output))?;
+        written.and(flame)
     }
 
     /// Writes the text to the file that was asked for, or prints it if it is wanted.
@@ -243,7 +322,10 @@ impl ExplainArgs {
     }
 }
 
-fn write_json(path: &Path, report: &JudgedReport) -> anyhow::Result<()> {
-    let json = serde_json::to_string_pretty(report).context("cannot write JSON")?;
+fn json(report: &JudgedReport) -> anyhow::Result<String> {
+    serde_json::to_string_pretty(report).context("cannot write JSON")
+}
+
+fn write_json(path: &Path, json: &str) -> anyhow::Result<()> {
     to_file::write(path, Existing::Replace, "", |to| Ok(writeln!(to, "{json}")?))
 }

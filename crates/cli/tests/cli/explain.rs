@@ -382,7 +382,7 @@ fn measuring_threads_with_one_cpu_are_told_who_gave_it_to_them() {
     let folder = Folder::new("explain-mask");
     let spin = "for i in 1 2 3; do timeout 2 sh -c 'while :; do :; done' & done; wait";
     let script = format!("taskset -c -p {cpu} $$ >/dev/null; {spin}");
-    let mut command = folder.numa("explain --json result.json --");
+    let mut command = folder.numa("explain --all --json result.json --");
     let done = Done::of(command.args(["sh", "-c", &script]).output().unwrap());
     let Ok(text) = std::fs::read(folder.path("result.json")) else {
         return numakit_skips::SAMPLES.skip(&done.err);
@@ -401,7 +401,7 @@ fn measuring_threads_with_one_cpu_are_told_who_gave_it_to_them() {
 fn a_program_that_sleeps_is_not_called_calm() {
     let folder = Folder::new("explain-asleep");
     let running = Started::of(Command::new("sleep").arg("1000").stdin(Stdio::null()));
-    let done = folder.run(&format!("explain --for 1s --pid {}", running.id()));
+    let done = folder.run(&format!("explain --all --for 1s --pid {}", running.id()));
     drop(running);
     if done.code == 2 {
         assert!(done.err.contains("no samples can be taken"), "{}", done.err);

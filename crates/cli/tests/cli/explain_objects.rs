@@ -62,7 +62,7 @@ fn without_a_log_blocks_are_named_by_their_mapping() {
 fn measuring_it_is_said_first_that_nothing_is_wrong() {
     let folder = Folder::new("objects-nothing");
     let Some(program) = program(&folder, "cc", "objects.c") else { return };
-    let done = folder.run(&format!("explain -- {} compute", program.display()));
+    let done = folder.run(&format!("explain --all -- {} compute", program.display()));
     if done.code == 2 && done.err.contains("no samples can be taken") {
         return numakit_skips::SAMPLES.skip(&done.err);
     }

@@ -132,9 +132,9 @@ fn measuring_functions_of_javascript_have_names_and_leave_nothing_behind() {
     assert!(name.is_some_and(|name| name.contains("hot.js:2:")), "{:?}", sampled(&found));
     let process = &found["processes"][0]["pid"];
     assert!(!Path::new(&format!("/tmp/perf-{process}.map")).exists(), "the map is removed");
-    let done = folder.run(&format!("explain --no-allocations --no-names -- {command}"));
+    let done = folder.run(&format!("explain --all --no-allocations --no-names -- {command}"));
     assert!(done.out.contains(" undefined\n"), "the variable is not touched: {}", done.out);
-    assert!(done.out.contains("have no names: start it with node --perf-basic-prof"), "{}", done.out);
+    assert!(done.out.contains("have no names: run it as node --perf-basic-prof"), "{}", done.out);
 }
 
 /// A Java program that runs, ended with the test.
@@ -151,7 +151,7 @@ fn measuring_a_running_java_machine_says_first_which_monitor_its_threads_wait_fo
     let skip = |kind: &Kind, why: &str| kind.skip(why);
     let threads = format!("/proc/{}/task", java.id());
     until!(std::fs::read_dir(&threads).is_ok_and(|threads| threads.count() > 10));
-    let done = folder.run(&format!("explain --for 5s --pid {}", java.id()));
+    let done = folder.run(&format!("explain --all --for 5s --pid {}", java.id()));
     if done.code == 2 {
         return skip(&numakit_skips::SAMPLES, &done.err);
     }

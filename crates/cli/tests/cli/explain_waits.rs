@@ -50,7 +50,7 @@ fn measuring_a_pool_that_waits_for_work_is_no_finding_and_dilutes_nothing() {
     assert!(functions(&waits["rows"][0]["chain"]).contains(&"pool"), "{waits}");
     assert!(!rules(&found).contains(&"contended-lock"), "{}", found["findings"]);
     let program = folder.path("waits");
-    let done = folder.run(&format!("explain --no-allocations -- {} pool", program.display()));
+    let done = folder.run(&format!("explain --all --no-allocations -- {} pool", program.display()));
     assert!(done.out.contains("1 of 9 threads is busy; of its CPU time"), "{}", done.out);
     assert!(done.out.contains("is in compute [waits]"), "{}", done.out);
 }

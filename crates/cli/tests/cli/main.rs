@@ -21,6 +21,7 @@ mod explain_methods;
 mod explain_objects;
 mod explain_python;
 mod explain_runtimes;
+mod explain_screen;
 mod explain_shared;
 mod explain_sites;
 mod explain_touch;

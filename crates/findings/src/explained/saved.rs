@@ -4,6 +4,7 @@ use crate::explained::{JudgedObject, JudgedProjection, JudgedReport};
 use crate::finding::{
     Certainty, Finding, FindingCost, FindingRemedy, FindingSubject, RuleName, Worth, rule_name,
 };
+use crate::next::NextStep;
 use numakit_explain::projection::Projection;
 use numakit_explain::{ExplainReport, ExplainedObject};
 use serde::{Deserialize, Deserializer};
@@ -16,6 +17,8 @@ struct SavedReport {
     objects: Vec<ExplainedObject>,
     findings: Vec<Finding>,
     projected: Option<SavedProjection>,
+    #[serde(default)]
+    next: Vec<NextStep>,
 }
 
 #[derive(Deserialize)]
@@ -46,13 +49,13 @@ struct SavedVerdict {
 
 impl<'de> Deserialize<'de> for JudgedReport {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let SavedReport { report, objects, findings, projected } = SavedReport::deserialize(from)?;
+        let SavedReport { report, objects, findings, projected, next } = SavedReport::deserialize(from)?;
         let finding =
             |place| findings.iter().find(|finding| finding.subject == FindingSubject::Object(place)).cloned();
         let objects = (0..).zip(objects);
         let objects =
             objects.map(|(place, object)| JudgedObject { object, finding: finding(place) }).collect();
-        Ok(Self { report, objects, findings, projected: projected.map(SavedProjection::judged) })
+        Ok(Self { report, objects, findings, projected: projected.map(SavedProjection::judged), next })
     }
 }
 

@@ -6,6 +6,7 @@ use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::ObjectKind;
 use numakit_explain::runtime::{MallocLibrary, ProgramRuntime};
 use numakit_sys::huge_pages::Setting;
+use numakit_sys::user;
 
 /// Nodes with less are not named.
 const SMALL: f64 = 0.02;
@@ -23,7 +24,7 @@ pub(super) fn parallel_first_touch(e: &ObjectCase<'_>) -> String {
         }
         ProgramRuntime::Mpi => "Let each process allocate and initialise its own part, after it is bound to its node",
         ProgramRuntime::Java => {
-            "Start the virtual machine with -XX:+UseNUMA (and -XX:+UseParallelGC or G1), and let the threads that use objects \
+            "Run the virtual machine with -XX:+UseNUMA (and -XX:+UseParallelGC or G1), and let the threads that use objects \
              create them"
         }
         ProgramRuntime::Python => {
@@ -65,6 +66,14 @@ pub(super) struct HugePagesRemedy {
     pub(super) expect: Option<&'static str>,
 }
 
+/// Gives huge pages to what such a file of the kernel is about, before a command of this user.
+pub(super) fn always(file: &str) -> String {
+    match user::id() {
+        0 => format!("echo always >{file} &&"),
+        _ => format!("echo always | sudo tee {file} &&"),
+    }
+}
+
 /// Huge pages for an object. What `numa run --thp on` does reaches the C library's `malloc` alone; all other memory has a
 /// switch of its own.
 pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
@@ -81,11 +90,11 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
             "Ask for huge pages for the shared memory (madvise with MADV_HUGEPAGE before it is touched), and allow them in \
              /sys/kernel/mm/transparent_hugepage/shmem_enabled; a mount at /dev/shm needs the option huge=advise; or create it \
              with memfd_create and MFD_HUGETLB",
-            "echo always >/sys/kernel/mm/transparent_hugepage/shmem_enabled &&",
+            &always("/sys/kernel/mm/transparent_hugepage/shmem_enabled"),
             "gives huge pages to all new shared memory without a file, as root, until the file says 'never' again",
         ),
         (ObjectKind::Mapping, ProgramRuntime::Java, None) => remedy(
-            "Start the virtual machine with -XX:+UseTransparentHugePages",
+            "Run the virtual machine with -XX:+UseTransparentHugePages",
             "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages",
             "gives huge pages to the virtual machine's heap",
         ),
@@ -106,7 +115,7 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
         {
             remedy(
                 by_program,
-                "echo always >/sys/kernel/mm/transparent_hugepage/enabled &&",
+                &always("/sys/kernel/mm/transparent_hugepage/enabled"),
                 "gives huge pages to the new memory of all programs, as root, until the file says what it said before",
             )
         }

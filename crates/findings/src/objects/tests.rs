@@ -359,7 +359,8 @@ fn huge_pages_come_by_the_switch_of_the_memory() {
     let java = tried(ObjectKind::Mapping, ProgramRuntime::Java, None);
     assert_eq!(java, "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages ./app");
     let shared = tried(ObjectKind::SharedMemory, threads, c);
-    assert_eq!(shared, "echo always >/sys/kernel/mm/transparent_hugepage/shmem_enabled && ./app");
+    let command = |file: &str| format!("{} ./app", super::remedy::always(file));
+    assert_eq!(shared, command("/sys/kernel/mm/transparent_hugepage/shmem_enabled"));
     // The machine's switch reaches what the program maps itself, unless it is on.
     let with = |setting| {
         let change = |e: &mut ExplainedObject| {
@@ -369,7 +370,8 @@ fn huge_pages_come_by_the_switch_of_the_memory() {
         judged(&near, ObjectKind::Mapped, change).unwrap().remedy.commands.concat()
     };
     assert_eq!(with(Setting::Always), "");
-    assert_eq!(with(Setting::Advised), "echo always >/sys/kernel/mm/transparent_hugepage/enabled && ./app");
+    let command = format!("{} ./app", super::remedy::always("/sys/kernel/mm/transparent_hugepage/enabled"));
+    assert_eq!(with(Setting::Advised), command);
     // What the program maps itself, variables, and memory of an allocator without a switch.
     for kind in [ObjectKind::Mapped, ObjectKind::Variable, ObjectKind::Mapping] {
         assert_eq!(tried(kind, threads, None), "");

@@ -3,6 +3,7 @@
 use super::percent;
 use numakit_explain::Explanation;
 use numakit_explain::runtime::{NamelessCode, NamesReport, NamesSource, RuntimeNames, RuntimeProgram};
+use numakit_findings::next::symbols_command;
 use numakit_model::numbers::duration;
 use std::fmt::Write;
 
@@ -11,10 +12,6 @@ const MIN_FILE: f64 = 0.05;
 const MIN_RUNTIME: f64 = 0.01;
 /// Files that are named.
 const MAX_FILES: usize = 3;
-/// Where distributions install programs, whose packages have their symbols elsewhere.
-const PACKAGED: [&str; 3] = ["/usr/bin/", "/usr/lib", "/lib"];
-const SERVER: &str = "https://debuginfod.elfutils.org";
-
 /// A line for each runtime and file about which there is something to say.
 pub fn notes(names: &NamesReport, explanation: &Explanation) -> String {
     let all: u64 = explanation.functions.iter().map(|code| code.time.total()).sum();
@@ -35,7 +32,7 @@ pub fn notes(names: &NamesReport, explanation: &Explanation) -> String {
 fn java(runtime: &RuntimeNames, nameless: f64, out: &mut String) {
     let RuntimeNames { process, source, chains, dumps, longest_dump, .. } = runtime;
     let flag = format!(
-        "start it with -XX:+DumpPerfMapAtExit (JDK 17 and later), or run 'jcmd {process} Compiler.perfmap' before"
+        "run it with -XX:+DumpPerfMapAtExit (JDK 17 and later), or run 'jcmd {process} Compiler.perfmap' before"
     );
     let missing = match source {
         NamesSource::Map => None,
@@ -75,20 +72,18 @@ fn node(runtime: &RuntimeNames, nameless: f64, out: &mut String) {
     if runtime.source == NamesSource::Nothing && nameless >= MIN_RUNTIME {
         _ = writeln!(
             out,
-            "JavaScript functions of process {} have no names: start it with node --perf-basic-prof, or by numa explain -- node",
+            "JavaScript functions of process {} have no names: run it as node --perf-basic-prof, or by numa explain node",
             runtime.process
         );
     }
 }
 
 fn nameless(NamelessCode { path, .. }: &NamelessCode, share: f64) -> String {
-    let is_packaged = PACKAGED.iter().any(|folder| path.starts_with(folder));
-    let fix = match is_packaged {
-        true => format!(
-            "install the debug symbols of its package (-dbgsym, -debuginfo), or DEBUGINFOD_URLS={SERVER} debuginfod-find debuginfo \
-             {path}"
-        ),
-        false => "build it with -g, and without strip".to_owned(),
+    let fix = match symbols_command(path) {
+        Some(command) => {
+            format!("install the debug symbols of its package (-dbgsym, -debuginfo), or {command}")
+        }
+        None => "build it with -g, and without strip".to_owned(),
     };
     format!("{} of the CPU time is in functions of {path} that have no names: {fix}\n", percent(share))
 }
@@ -117,7 +112,7 @@ mod tests {
         assert!(of(NamesSource::Old { version: 11 }).contains("since JDK 11 cannot tell them: use JDK 17"));
         let refused = of(NamesSource::Refused { why: "it belongs to user 5".to_owned() });
         assert!(
-            refused.contains("since it belongs to user 5; start it with -XX:+DumpPerfMapAtExit"),
+            refused.contains("since it belongs to user 5; run it with -XX:+DumpPerfMapAtExit"),
             "{refused}"
         );
         assert!(of(NamesSource::Nothing).contains("ended before it was asked"));
@@ -144,7 +139,7 @@ mod tests {
     #[test]
     fn names_of_scripts_and_files_have_a_way_to_get_them() {
         let node = said(&runtime(RuntimeProgram::Node, NamesSource::Nothing), 0.5);
-        assert!(node.contains("process 7 have no names: start it with node --perf-basic-prof"));
+        assert!(node.contains("process 7 have no names: run it as node --perf-basic-prof"));
         let of = |path: &str| nameless(&NamelessCode { path: path.to_owned(), time: 1 }, 0.48);
         let library = "/usr/lib/x86_64-linux-gnu/liblzma.so.5.4.1";
         assert!(

@@ -20,8 +20,6 @@ const MIN_NODE: f64 = 0.02;
 const MAX_NODES: usize = 4;
 /// Members that are shown below an object.
 const MAX_MEMBERS: usize = 4;
-/// What saves a smaller part of the CPU time at most is not the cause.
-const MIN_CAUSE: f64 = 0.05;
 /// Nearly all.
 const ALL: f64 = 0.98;
 pub(super) const NAME_WIDTH: usize = 44;
@@ -84,26 +82,20 @@ pub fn activity(judged: &JudgedReport) -> String {
     }
 }
 
-/// What is wrong with the object that costs most, unless what is wrong with the whole program costs more.
-fn cause(judged: &JudgedReport) -> Option<String> {
-    // What is wrong with the whole program stands before this if it costs more, else further down.
-    judged.findings.first().filter(|finding| finding.subject != FindingSubject::Program)?;
-    let bound = |finding: &Finding| finding.remedy.worth.as_ref().and_then(|worth| worth.at_most);
-    let found = judged.objects.iter().filter_map(|judged| Some((judged, judged.finding.as_ref()?)));
-    // Of equal ones the first costs most.
-    let (JudgedObject { object, .. }, finding) =
-        found.rev().max_by(|(_, a), (_, b)| bound(a).unwrap_or(0.0).total_cmp(&bound(b).unwrap_or(0.0)))?;
-    if bound(finding).is_some_and(|share| share < MIN_CAUSE) {
-        return None;
-    }
-    let worth = bound(finding).map_or_else(String::new, |share| {
-        format!(" (a cure saves at most {} of the CPU time)", percent(share))
-    });
-    Some(format!("{}: {}{worth}", object.object.name, finding.says))
+/// What is wrong with the object that costs most, unless what is wrong with the whole program costs more: that stands before this.
+pub(super) fn cause(judged: &JudgedReport) -> Option<String> {
+    let finding = &judged.findings[judged.cause()?];
+    let FindingSubject::Object(place) = finding.subject else { return None };
+    let name = &judged.objects.get(place as usize)?.object.object.name;
+    let worth =
+        finding.remedy.worth.as_ref().and_then(|worth| worth.at_most).map_or_else(String::new, |share| {
+            format!(" (a cure saves at most {} of the CPU time)", percent(share))
+        });
+    Some(format!("{name}: {}{worth}", finding.says))
 }
 
 /// The begin of a sentence.
-fn capital(sentence: &str) -> String {
+pub(super) fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default() + letters.as_str()
 }
@@ -258,14 +250,14 @@ fn worth(worth: &Worth) -> String {
     }
 }
 
-fn size(object: &ExplainedObject) -> String {
+pub(super) fn size(object: &ExplainedObject) -> String {
     match object.object.size {
         0 => ABSENT.to_owned(),
         size => NumberStyle::Bytes.words(size as f64),
     }
 }
 
-fn remote(object: &ExplainedObject) -> String {
+pub(super) fn remote(object: &ExplainedObject) -> String {
     interval(object.remote)
 }
 
@@ -291,16 +283,21 @@ pub(super) fn nodes(parts: &[NodeShare]) -> String {
     }
 }
 
-/// A name in the width of a column. Source files lose their folders first. Then the middle goes: functions stand at the
-/// beginning, lines at the end. Of a path the end tells more than the beginning.
+/// A name in the width of the column of the table.
 pub(super) fn cut(name: &str) -> String {
+    cut_to(name, NAME_WIDTH)
+}
+
+/// A name in a width. Source files lose their folders first. Then the middle goes: functions stand at the beginning, lines at the
+/// end. Of a path the end tells more than the beginning.
+pub(super) fn cut_to(name: &str, width: usize) -> String {
     let name = without_folders(name);
     let length = name.chars().count();
-    if length <= NAME_WIDTH {
+    if length <= width {
         return name;
     }
-    let left = if name.starts_with('/') { 0 } else { (NAME_WIDTH - 3) * 2 / 3 };
-    let end = length + 3 + left - NAME_WIDTH;
+    let left = if name.starts_with('/') { 0 } else { width.saturating_sub(3) * 2 / 3 };
+    let end = (length + 3 + left).saturating_sub(width);
     let part = |from: usize, to: usize| name.chars().skip(from).take(to - from).collect::<String>();
     format!("{}...{}", part(0, left), part(end, length))
 }

@@ -2,27 +2,33 @@
 
 use super::percent;
 use numakit_explain::SeenProcess;
+use numakit_explain::projection::Projection;
 use numakit_findings::explained::JudgedProjection;
 
 /// A part of the time that is too large to be passed over.
 const MUCH: f64 = 0.05;
 
-/// The far share there, and the objects of these processes.
-pub fn text(
-    JudgedProjection { projection, objects }: &JudgedProjection,
-    processes: &[SeenProcess],
-    rows: usize,
-) -> String {
+/// The remote share there, and the objects of these processes.
+pub fn text(judged: &JudgedProjection, processes: &[SeenProcess], rows: usize) -> String {
+    let out = format!("\n{}\n", sentence(&judged.projection));
+    match judged.projection.why_not {
+        Some(_) => out,
+        None => out + &super::objects::table(&judged.objects, processes, "MEM%", rows),
+    }
+}
+
+/// What would be remote there, or why that is not told.
+pub fn sentence(projection: &Projection) -> String {
     let machine = &projection.machine;
     if let Some(why) = &projection.why_not {
-        return format!("\nAs on {machine}: not told, since {why}.\n");
+        return format!("As on {machine}: not told, since {why}.");
     }
     let threads = match projection.threads {
         1 => "its thread".to_owned(),
         count => format!("its {count} threads"),
     };
     let mut out = format!(
-        "\nAs on {machine}, with {threads} spread over the nodes and pages where they are touched first: "
+        "As on {machine}, with {threads} spread over the nodes and pages where they are touched first: "
     );
     out.push_str(&match projection.remote_share {
         Some(far) => format!(
@@ -39,6 +45,5 @@ pub fn text(
             percent(projection.unknown)
         ));
     }
-    out.push_str(".\n");
-    out + &super::objects::table(objects, processes, "MEM%", rows)
+    out + "."
 }

@@ -59,18 +59,18 @@ pub fn notes(python: &PythonTime, seconds: f64) -> String {
 /// Why, and what gives names.
 fn reason(why: UnreadPython) -> String {
     match why {
-        UnreadPython::Memory => "this user may not read its memory; start the program with numa explain -- COMMAND, observe \
+        UnreadPython::Memory => "this user may not read its memory; run the program by numa explain COMMAND, observe \
                                  it as root, or allow it by sysctl kernel.yama.ptrace_scope=0 where that is not 0"
             .to_owned(),
         UnreadPython::Symbols => "its interpreter has no symbol _PyRuntime or no version in its name; use one that is not \
                                   stripped of its dynamic symbols, or Python 3.12 or later with PYTHONPERFSUPPORT=1"
             .to_owned(),
         UnreadPython::Version(version) => format!(
-            "Python {version} is not known, 3.8 to 3.13 are; where it is 3.12 or later, start it with PYTHONPERFSUPPORT=1, \
+            "Python {version} is not known, 3.8 to 3.13 are; where it is 3.12 or later, run it with PYTHONPERFSUPPORT=1, \
              and the functions have names in call chains"
         ),
         UnreadPython::FreeThreaded => {
-            "it is a build without the GIL; start it with PYTHONPERFSUPPORT=1, and functions have names in call chains"
+            "it is a build without the GIL; run it with PYTHONPERFSUPPORT=1, and functions have names in call chains"
                 .to_owned()
         }
     }

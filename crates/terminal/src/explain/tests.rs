@@ -19,7 +19,10 @@ use numakit_explain::{
     SampledObject, SampledThread,
 };
 use numakit_findings::explained::{JudgedObject, JudgedProjection};
-use numakit_findings::finding::{Certainty, Finding, FindingCost, FindingRemedy, FindingSubject, Worth};
+use numakit_findings::finding::{
+    Certainty, CostBasis, Finding, FindingCost, FindingRemedy, FindingSubject, Worth,
+};
+use numakit_findings::next::{NextKind, NextStep};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn code(function: &str, line: Option<u32>, near: u64, far: u64) -> CodeTime {
@@ -42,7 +45,7 @@ fn user(thread: u32, offset: u64, loads: u64, stores: u64, atomics: u64) -> Line
     user
 }
 
-fn object() -> JudgedObject {
+pub(super) fn object() -> JudgedObject {
     let part = |node, share| NodeShare { node, share };
     let object = ExplainedObject {
         object: SampledObject {
@@ -78,7 +81,7 @@ fn object() -> JudgedObject {
     JudgedObject { object, finding: Some(finding()) }
 }
 
-fn finding() -> Finding {
+pub(super) fn finding() -> Finding {
     Finding {
         rule: "first-touch",
         subject: FindingSubject::Object(0),
@@ -175,7 +178,7 @@ fn explanation() -> Explanation {
     }
 }
 
-fn report() -> JudgedReport {
+pub(super) fn report() -> JudgedReport {
     let report = ExplainReport {
         flame: FlameGraphs::default(),
         sources: Vec::new(),
@@ -198,7 +201,27 @@ fn report() -> JudgedReport {
             .map(|tid| SampledThread { pid: 11, tid, name: "worker".to_owned() })
             .to_vec(),
     };
-    JudgedReport { report, objects: vec![object()], findings: vec![finding()], projected: None }
+    JudgedReport {
+        report,
+        objects: vec![object()],
+        findings: vec![finding()],
+        projected: None,
+        next: vec![step()],
+    }
+}
+
+pub(super) fn step() -> NextStep {
+    NextStep {
+        kind: NextKind::Remedy {
+            expect: Some("spreads the load".to_owned()),
+            machine: None,
+            is_incomplete: false,
+        },
+        r#do: Some("Initialise it in parallel".to_owned()),
+        command: "numa run --memory interleave -- ./app".to_owned(),
+        worth: Some(FindingCost::Share { of: CostBasis::CpuTime, percent: 20.0, low: 0.0, high: 20.0 }),
+        why: Some("remote memory takes twice as long".to_owned()),
+    }
 }
 
 fn seen(pid: u32, name: &str) -> SeenProcess {

@@ -108,7 +108,7 @@ fn place(row: &WaitTime) -> String {
 }
 
 /// The innermost functions of a chain.
-fn chain(chain: &[CodeName], functions: usize) -> String {
+pub(super) fn chain(chain: &[CodeName], functions: usize) -> String {
     let name = |code: &CodeName| {
         let function = code.in_script().or_else(|| super::function(code));
         function.unwrap_or_else(|| format!("[{}]", code.module))
@@ -121,7 +121,7 @@ fn chain(chain: &[CodeName], functions: usize) -> String {
 }
 
 /// The part of the time in which its threads had work that they waited for a lock.
-fn part(lock: &LockTime) -> f64 {
+pub(super) fn part(lock: &LockTime) -> f64 {
     lock.time as f64 / (lock.time + lock.worked).max(1) as f64
 }
 
@@ -160,7 +160,7 @@ pub fn notes(waits: &ThreadWaits, seconds: f64) -> String {
         Some(why) => {
             _ = writeln!(
                 out,
-                "{threads} on average has no cause, since {why}: start the program with numa explain -- COMMAND, observe \
+                "{threads} on average has no cause, since {why}: run the program by numa explain COMMAND, observe \
                  it as root, or allow it by sysctl kernel.yama.ptrace_scope=0 where that is not 0"
             );
         }
@@ -256,7 +256,7 @@ mod tests {
             "{said}"
         );
         waits.refused = Some("/proc/7/task/7/syscall: permission denied".to_owned());
-        assert!(notes(&waits, 2.0).contains("permission denied: start the program with"));
+        assert!(notes(&waits, 2.0).contains("permission denied: run the program by"));
         assert_eq!(notes(&ThreadWaits::default(), 2.0), "");
     }
 }

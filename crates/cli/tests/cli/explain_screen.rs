@@ -1,0 +1,90 @@
+//! `numa explain` ends with one screen, keeps all that it found, and takes results or a command.
+
+use crate::explain::{explained_with, program};
+use crate::runner::Folder;
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+
+const LINES: usize = 24;
+const COLUMNS: usize = 100;
+
+fn kept(folder: &Folder) -> std::path::PathBuf {
+    folder.path("state/numakit/last-explain.json")
+}
+
+#[test]
+fn measuring_the_screen_has_the_data_the_line_and_the_next_command() {
+    let folder = Folder::new("screen");
+    let Some(program) = program(&folder, "cc", "objects.c") else { return };
+    let command = format!("{} list", program.display());
+    let Some(found) = explained_with(&folder, "", &command) else { return };
+    let done = folder.run(&format!("explain {command}"));
+    let lines: Vec<&str> = done.out.lines().collect();
+    assert!(lines.len() <= LINES, "{} lines: {}", lines.len(), done.out);
+    // The path of the program may be longer than a line.
+    let long = |line: &&&str| line.chars().count() > COLUMNS && !line.contains("objects");
+    assert!(!lines.iter().any(|line| long(&line)), "{}", done.out);
+    for expected in ["malloc in ", "DATA", "VERDICT", "objects.c:", "\nnext:   numa ", "all of it: numa show"]
+    {
+        assert!(done.out.contains(expected), "{expected}: {}", done.out);
+    }
+    let next = &found["next"][0];
+    assert!(next["kind"].is_string() && next["command"].as_str().unwrap().contains("list"), "{next}");
+    let all = folder.run(&format!("explain --all {command}"));
+    assert!(all.out.contains("OBJECT") && all.out.contains("samples by") && !all.out.contains("next:"));
+    let to_file = folder.run(&format!("explain -o all.txt {command}"));
+    assert_eq!((to_file.code, to_file.out.as_str()), (0, ""));
+    assert!(std::fs::read_to_string(folder.path("all.txt")).unwrap().contains("OBJECT"));
+}
+
+#[test]
+fn what_was_found_is_kept_for_this_user_alone_and_compared_with() {
+    let folder = Folder::new("screen-kept");
+    let missing = folder.run("explain --compare true");
+    if missing.err.contains("no samples can be taken") {
+        return numakit_skips::SAMPLES.skip(&missing.err);
+    }
+    missing.says(2, "observe the program once before the change");
+    let Some(_) = explained_with(&folder, "", "true") else { return };
+    let file = kept(&folder);
+    let result: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&result["program"], &result["complete"]), (&"true".into(), &true.into()));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let compared = folder.run("explain --compare true");
+    assert!(compared.out.contains("before,") && !compared.out.contains("caution"), "{}", compared.out);
+    let other = folder.run("explain --compare sleep 0.01");
+    assert!(other.out.starts_with("caution: the command lines differ: 'true' before"), "{}", other.out);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_no_failure() {
+    let folder = Folder::new("screen-unkept");
+    std::fs::write(folder.path("state"), "a file").unwrap();
+    let done = folder.run("explain true");
+    if done.code == 2 {
+        return numakit_skips::SAMPLES.skip(&done.err);
+    }
+    assert!(
+        done.code == 0 && done.out.ends_with("all of it: the same with --all\n"),
+        "{} {}",
+        done.out,
+        done.err
+    );
+}
+
+#[test]
+fn words_are_results_or_a_command() {
+    let folder = Folder::new("screen-words");
+    let Some(_) = explained_with(&folder, "", "true") else { return };
+    folder.run("explain result.json").says(2, "'numa show result.json' prints it");
+    let both = folder.run("explain result.json result.json");
+    assert!(both.code == 0 && both.out.contains("compared"), "{} {}", both.out, both.err);
+    folder.run("explain --for 1s result.json result.json").says(2, "--for has no meaning");
+    folder.run("explain result.json no-such-file").says(2, "no-such-file");
+    folder.run("explain no.json none.json").says(2, "no.json");
+    // A program comes first: its words may be files.
+    let shown = folder.run("explain cat result.json");
+    assert!(shown.code == 0 && shown.out.contains("samples by"), "{}", shown.err);
+    std::fs::write(folder.path("text"), "no result").unwrap();
+    folder.run("explain ./text result.txt").says(126, "cannot run './text result.txt'");
+}

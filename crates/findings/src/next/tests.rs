@@ -1,0 +1,298 @@
+use super::*;
+use crate::explained::{JudgedObject, JudgedProjection};
+use crate::finding::{Certainty, FindingSubject, Worth};
+use numakit_explain::account::ThreadTimes;
+use numakit_explain::caches::CacheSizes;
+use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
+use numakit_explain::flame::ChainValues;
+use numakit_explain::objects::{BlockOrigins, ObjectKind};
+use numakit_explain::projection::Projection;
+use numakit_explain::python::{PythonTime, ScriptShares};
+use numakit_explain::runtime::NamesReport;
+use numakit_explain::spins::Spins;
+use numakit_explain::waits::ThreadWaits;
+use numakit_explain::{
+    ExplainReport, ExplainedObject, Explanation, FlameGraphs, MissingSamples, ObjectFacts, SampleCounts,
+    SampledObject, SeenProcess, TimeShares,
+};
+use std::collections::BTreeMap;
+
+/// A program that computes for half of its time, in which nothing is wrong.
+fn calm() -> JudgedReport {
+    let time = TimeShares { computing: 0.5, local: 0.3, cached: 0.2, ..TimeShares::default() };
+    let threads = ThreadTimes { user: 4_000_000_000, ..ThreadTimes::default() };
+    let code = CodeName { function: Some("sum".to_owned()), module: "app".to_owned(), ..CodeName::default() };
+    let in_code = PlaceTimes { computing: 1000, ..PlaceTimes::default() };
+    let explanation = Explanation {
+        samples: SampleCounts {
+            total: 800,
+            memory: 300,
+            recovered: 300,
+            in_cache: 0,
+            by_rule: BTreeMap::new(),
+        },
+        time: Some(time),
+        threads,
+        remote_share: None,
+        nodes: Vec::new(),
+        traffic: None,
+        lines: Vec::new(),
+        functions: vec![CodeTime { name: code, time: in_code }],
+        source_lines: Vec::new(),
+        kernel: Vec::new(),
+        waits: ThreadWaits::default(),
+        spins: Spins::default(),
+        python: PythonTime::default(),
+        caches: CacheSizes::default(),
+        uses: Vec::new(),
+        chains: ChainValues::new(),
+    };
+    let process = SeenProcess { pid: 7, name: "app".to_owned(), joined: false, ended: false };
+    let report = ExplainReport {
+        version: 1,
+        regime: Regime::Precise,
+        machine: String::new(),
+        method: "by performance events".to_owned(),
+        method_reason: None,
+        rate: 199.0,
+        seconds: 4.0,
+        program: "./app".to_owned(),
+        complete: true,
+        exit_status: Some(0),
+        missing: MissingSamples::default(),
+        explanation,
+        processes: vec![process],
+        threads_sampled: Vec::new(),
+        hint_faults: None,
+        flame: FlameGraphs::default(),
+        sources: Vec::new(),
+        names: NamesReport::default(),
+    };
+    let (objects, findings, next) = (Vec::new(), Vec::new(), Vec::new());
+    JudgedReport { report, objects, findings, projected: None, next }
+}
+
+fn finding(subject: FindingSubject, saves: f64, command: Option<&str>) -> Finding {
+    let worth = Worth { at_most: Some(saves), why: "so it is".to_owned() };
+    Finding {
+        rule: "chain",
+        subject,
+        says: "a chain".to_owned(),
+        since_seconds: 0.0,
+        until_seconds: None,
+        cost: FindingCost::at_most(CostBasis::CpuTime, 100.0 * saves),
+        certainty: Certainty::Likely,
+        evidence: Vec::new(),
+        remedy: FindingRemedy {
+            words: "Use arrays".to_owned(),
+            commands: command.map(ToOwned::to_owned).into_iter().collect(),
+            expect: None,
+            worth: Some(worth),
+        },
+    }
+}
+
+fn object(finding: Option<Finding>) -> JudgedObject {
+    let object = ExplainedObject {
+        object: SampledObject {
+            pid: 7,
+            processes: vec![7],
+            kind: ObjectKind::Allocated,
+            pieces: 1,
+            blocks: BlockOrigins::default(),
+            size: 1 << 20,
+            name: "malloc in main".to_owned(),
+        },
+        home: Vec::new(),
+        used_from: Vec::new(),
+        nodes: Vec::new(),
+        time_share: 0.9,
+        remote: None,
+        in_cache: 0.0,
+        contended: 0.0,
+        hint_faults: None,
+        first_touch: Vec::new(),
+        used_by: Vec::new(),
+        members: None,
+        python_use: ScriptShares::default(),
+        python_allocation: ScriptShares::default(),
+        facts: ObjectFacts::default(),
+    };
+    JudgedObject { object, finding }
+}
+
+/// With findings about objects: what each saves, and its command.
+fn with(found: &[(f64, Option<&str>)]) -> JudgedReport {
+    let mut judged = calm();
+    for (place, (saves, command)) in (0..).zip(found) {
+        let finding = finding(FindingSubject::Object(place), *saves, *command);
+        judged.findings.push(finding.clone());
+        judged.objects.push(object(Some(finding)));
+    }
+    judged
+}
+
+fn started() -> ObservedAgain {
+    ObservedAgain { frequency: 199, target: "./app 7".to_owned(), ..ObservedAgain::default() }
+}
+
+fn running() -> ObservedAgain {
+    let (target, duration) = ("--pid 7".to_owned(), Some(Duration::from_secs(2)));
+    ObservedAgain { target, duration, is_running: true, ..started() }
+}
+
+fn commands(judged: &JudgedReport, again: &ObservedAgain) -> Vec<String> {
+    steps(judged, again, Some("./app 7")).into_iter().map(|step| step.command).collect()
+}
+
+#[test]
+fn a_remedy_comes_first_and_then_its_proof() {
+    let remedy = "numa run --thp on -- ./app 7";
+    let found = steps(&with(&[(0.4, Some(remedy))]), &started(), Some("./app 7"));
+    let said: Vec<&str> = found.iter().map(|step| step.command.as_str()).collect();
+    assert_eq!(said, [remedy, "numa explain --compare numa run --thp on -- ./app 7"]);
+    assert!(matches!(found[0].kind, NextKind::Remedy { is_incomplete: false, .. }));
+    assert_eq!(found[0].worth.as_ref().unwrap().words(), "at most 40.0 % of the CPU time");
+    // Of several objects the one whose cure saves most is the cause, and another remedy is worth more than a proof.
+    let both = with(&[(0.1, Some("one")), (0.4, Some("two"))]);
+    assert_eq!(commands(&both, &started()), ["two", "one"]);
+    let little = with(&[(0.4, Some("two")), (0.03, Some("one"))]);
+    assert_eq!(commands(&little, &started()), ["two", "numa explain --compare ./app 7"]);
+    let mut busy = with(&[(0.4, Some("two")), (0.3, Some("numa top"))]);
+    busy.findings[1].rule = waits::OTHERS_RUN.name;
+    assert_eq!(commands(&busy, &started()), ["two", "numa explain --compare ./app 7"]);
+    for (remedy, trial) in [
+        ("A=b numa run -- ./app 7", "A=b numa explain --compare numa run -- ./app 7"),
+        ("echo x >/y && ./app 7", "echo x >/y && numa explain --compare ./app 7"),
+        ("taskset -c 0-7 ./app 7", "numa explain --compare taskset -c 0-7 ./app 7"),
+        ("taskset -acp 0-7 99", "numa explain --compare ./app 7"),
+    ] {
+        assert_eq!(commands(&with(&[(0.4, Some(remedy))]), &started()), [remedy, trial]);
+    }
+}
+
+#[test]
+fn a_change_of_code_is_proved_by_a_comparison_with_this_result() {
+    let found = steps(&with(&[(0.4, None)]), &started(), None);
+    assert_eq!((found.len(), &found[0].kind), (1, &NextKind::Proof));
+    assert_eq!(found[0].r#do.as_deref(), Some("Use arrays"));
+    assert_eq!(found[0].command, "numa explain --compare ./app 7");
+    // A running program has another number when it was started again.
+    let mut of_process = with(&[(0.4, None)]);
+    let proof = "numa explain --compare --for 2s --pid $(pgrep -nx app)";
+    assert_eq!(commands(&of_process, &running()), [proof]);
+    let other = of_process.report.processes[0].clone();
+    of_process.report.processes.push(other);
+    assert_eq!(commands(&of_process, &running()), ["numa explain --compare --for 2s --name app"]);
+}
+
+#[test]
+fn a_process_that_has_ended_is_started_again() {
+    let mut ended = with(&[(0.4, None)]);
+    ended.report.processes[0].ended = true;
+    assert_eq!(commands(&ended, &running()), ["numa explain --compare ./app 7"]);
+}
+
+#[test]
+fn a_command_without_the_start_of_its_program_says_so() {
+    let found = steps(&with(&[(0.4, Some("MALLOC_CONF=thp:always CMD"))]), &running(), None);
+    assert!(matches!(found[0].kind, NextKind::Remedy { is_incomplete: true, .. }));
+}
+
+#[test]
+fn too_few_samples_ask_for_more_by_time_rate_or_work() {
+    let mut few = calm();
+    few.report.explanation.samples.total = 3;
+    few.report.explanation.threads.user = 20_000_000;
+    assert_eq!(commands(&few, &started()), ["numa explain -F 4500 ./app 7"]);
+    assert_eq!(commands(&few, &running()), ["numa explain --for 120s --pid 7"]);
+    few.report.explanation.threads.user = 1_000_000;
+    assert_eq!(steps(&few, &started(), None)[0].kind, NextKind::MoreWork);
+    few.report.explanation.threads.user = 9_000_000_000;
+    assert_eq!(commands(&few, &started()), ["numa doctor"], "the method delivers none");
+}
+
+#[test]
+fn what_hides_the_answer_comes_with_the_command_that_shows_it() {
+    let mut hidden = calm();
+    let file = |path: &str| NamelessCode { path: path.to_owned(), time: 500 };
+    hidden.report.names.nameless = vec![file("[vdso]"), file("/usr/lib/libx.so.1")];
+    let symbols =
+        "DEBUGINFOD_URLS=https://debuginfod.elfutils.org debuginfod-find debuginfo /usr/lib/libx.so.1";
+    assert_eq!(commands(&hidden, &started())[0], symbols);
+    hidden.report.names.nameless = vec![file("/home/u/app")];
+    assert!(matches!(steps(&hidden, &started(), None)[0].kind, NextKind::Rebuild { .. }));
+    let java = |source| RuntimeNames {
+        process: 7,
+        program: RuntimeProgram::Java,
+        source,
+        chains: true,
+        nameless: 600,
+        dumps: 0,
+        longest_dump: 0,
+    };
+    hidden.report.names.runtimes = vec![java(NamesSource::Nothing)];
+    let flag = "JDK_JAVA_OPTIONS=-XX:+DumpPerfMapAtExit numa explain ./app 7";
+    assert_eq!(commands(&hidden, &started())[0], flag);
+    assert_eq!(commands(&hidden, &running())[0], "jcmd 7 Compiler.perfmap && numa explain --for 2s --pid 7");
+    let mut refused = calm();
+    let waits = &mut refused.report.explanation.waits;
+    (waits.refused, waits.unseen) = (Some("permission denied".to_owned()), 9_000_000_000);
+    refused.report.explanation.threads.user = 0;
+    assert_ne!(commands(&refused, &running())[0], "sudo numa explain --for 2s --pid 7", "it is busy");
+    refused.report.explanation.waits.rows = vec![wait()];
+    assert_eq!(commands(&refused, &running())[0], "sudo numa explain --for 2s --pid 7");
+}
+
+fn wait() -> numakit_explain::waits::WaitTime {
+    numakit_explain::waits::WaitTime {
+        kind: numakit_explain::waits::WaitKind::Timer,
+        what: None,
+        peers: Vec::new(),
+        call: None,
+        time: 1,
+        threads: 1,
+        processes: 1,
+        chain: Vec::new(),
+    }
+}
+
+#[test]
+fn where_nothing_is_wrong_the_next_command_tells_more() {
+    let machine = ObservedAgain { larger_machine: Some("EPYC 9755 x2"), ..started() };
+    let found = steps(&calm(), &machine, None);
+    assert_eq!(found[0].command, "numa explain --as 'EPYC 9755 x2' ./app 7");
+    assert_eq!(found[0].worth.as_ref().unwrap().words(), "at most 30.0 % of the CPU time");
+    let by_number = ObservedAgain { larger_machine: Some("EPYC 9755 x2"), ..running() };
+    assert_eq!(commands(&calm(), &by_number), ["numa explain --as 'EPYC 9755 x2' ./app 7"]);
+    let unknown = &steps(&calm(), &by_number, None)[0].command;
+    assert_eq!(unknown, "numa explain --as 'EPYC 9755 x2' --for 2s --pid 7");
+    // On several nodes, and where an estimate is impossible.
+    assert_eq!(commands(&calm(), &started()), ["numa explain --flame flame ./app 7"]);
+    let mut computing = calm();
+    computing.report.explanation.time = Some(TimeShares { computing: 1.0, ..TimeShares::default() });
+    assert_eq!(commands(&computing, &machine), ["numa show"]);
+    computing.report.regime = Regime::Unknown;
+    assert_eq!(commands(&computing, &machine), ["numa doctor --calibrate"]);
+}
+
+#[test]
+fn after_an_estimate_comes_what_to_do_on_that_machine() {
+    let projection = Projection {
+        machine: "EPYC 9755 x2".to_owned(),
+        threads: 4,
+        why_not: None,
+        remote_share: None,
+        unknown: 0.0,
+        nodes: Vec::new(),
+    };
+    let mut judged = calm();
+    let there = |object| Some(JudgedProjection { projection: projection.clone(), objects: vec![object] });
+    judged.projected = there(object(None));
+    assert_eq!(commands(&judged, &started()), ["numa plan --machine 'EPYC 9755 x2' -c 4 --policy balanced"]);
+    let command = "numa run --memory interleave -- ./app 7";
+    judged.projected = there(object(Some(finding(FindingSubject::Object(0), 0.3, Some(command)))));
+    let found = steps(&judged, &started(), None);
+    assert_eq!(found[0].command, command);
+    assert!(matches!(&found[0].kind, NextKind::Remedy { machine: Some(name), .. } if name == "EPYC 9755 x2"));
+}
