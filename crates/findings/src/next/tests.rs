@@ -296,3 +296,15 @@ fn after_an_estimate_comes_what_to_do_on_that_machine() {
     assert_eq!(found[0].command, command);
     assert!(matches!(&found[0].kind, NextKind::Remedy { machine: Some(name), .. } if name == "EPYC 9755 x2"));
 }
+
+#[test]
+fn steps_are_read_back_from_json() {
+    let machine = ObservedAgain { larger_machine: Some("EPYC 9755 x2"), ..started() };
+    let remedy = with(&[(0.4, Some("numa run -- ./app 7"))]);
+    for judged in [remedy, with(&[(0.4, None)]), calm()] {
+        for step in steps(&judged, &machine, Some("./app 7")) {
+            let json = serde_json::to_string(&step).unwrap();
+            assert_eq!(serde_json::from_str::<NextStep>(&json).unwrap(), step, "{json}");
+        }
+    }
+}
