@@ -89,6 +89,7 @@ fn a_mistake_gets_the_right_command() {
         ("run --rate 5 true", "unexpected argument '--rate'"),
         ("stat -F 99 true", "'-F' is an option of 'numa explain'"),
         ("topo --thp=on", "'--thp' is an option of 'numa run'"),
+        ("--compare ./app", "'--compare' is an option of 'numa explain': numa explain --compare ./app"),
         ("-F 99 ./app -x", "'-F' is an option of 'numa explain', 'numa file': numa explain -F 99 ./app -x"),
     ] {
         folder.run(line).says(2, advice);
