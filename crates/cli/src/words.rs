@@ -66,7 +66,9 @@ pub fn with_verb(words: &[OsString]) -> Vec<OsString> {
         let rest = (former.rest)(&words[at + 1..]);
         words.splice(at.., former.now.iter().map(OsString::from).chain(rest));
     } else if !is_verb(&words[at]) && is_program(&words[at]) {
-        words.insert(at, OF_PROGRAMS.into());
+        // The dashes before a program say that no option follows; those before a verb are a mistake.
+        let from = if words[at - 1] == "--" { at - 1 } else { at };
+        words.splice(from..at, [OF_PROGRAMS.into()]);
     }
     words
 }
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(line("numa sh -c top"), "numa explain sh -c top");
         assert_eq!(line("numa --color never sh"), "numa --color never explain sh");
         assert_eq!(line("numa --color=never sh"), "numa --color=never explain sh");
-        assert_eq!(line("numa -- sh"), "numa -- explain sh");
+        assert_eq!(line("numa -- sh -x"), "numa explain sh -x");
         for verb in
             ["numa top", "numa run sh", "numa --color never stat", "numa --help", "numa no-such-program-here"]
         {

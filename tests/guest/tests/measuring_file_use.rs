@@ -113,7 +113,7 @@ fn show(name: &str, before: &Lines, after: &Lines, used: &Value) {
         far(after),
         remote_share(after),
         used["samples"],
-        used["far"],
+        used["remote"],
         used["then"],
         used["ranges"].as_array().unwrap().len()
     );

@@ -70,5 +70,5 @@ fn a_recording_reads_far_when_broken_and_local_when_repaired() {
     );
     assert!(first["says"].as_str().unwrap().contains("memory of node 0"), "{first}");
     let others = near["findings"]["problems"].as_array().unwrap();
-    assert!(others.iter().all(|other| !other["rule"].as_str().unwrap().starts_with("far")), "{others:?}");
+    assert!(others.iter().all(|other| !other["rule"].as_str().unwrap().starts_with("remote")), "{others:?}");
 }

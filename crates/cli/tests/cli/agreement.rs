@@ -138,7 +138,7 @@ fn a_recording_has_one_answer_wherever_it_is_asked_for() {
         let report = parsed(&folder.run(&format!("show --json {file}")));
         let found = problems(&report["findings"]);
         let first = found.first().map(|problem| problem[0].as_str().unwrap().to_owned());
-        assert_eq!(first.is_some_and(|rule| rule.starts_with("far-")), is_remote, "{name}: {found:?}");
+        assert_eq!(first.is_some_and(|rule| rule.starts_with("remote-")), is_remote, "{name}: {found:?}");
 
         let answered = answered(&folder, &file);
         assert_eq!(problems(&answered), found, "{name}: mcp");

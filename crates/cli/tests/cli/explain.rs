@@ -156,7 +156,7 @@ fn measuring_functions_are_named_by_the_time_that_they_wait() {
     let Some(program) = program(&folder, "g++", "kernels.cpp") else { return };
     let Some(large) = explained(&folder, &format!("{} chain 256 1", program.display())) else { return };
     let (time, samples) = (&large["time"], &large["samples"]);
-    let outside = time["near"].as_f64().unwrap() + time["far"].as_f64().unwrap();
+    let outside = time["local"].as_f64().unwrap() + time["remote"].as_f64().unwrap();
     println!("chain: {time}");
     assert!(outside > 4.0 * time["computing"].as_f64().unwrap(), "{time}");
     assert!(samples["recovered"].as_u64() >= samples["memory"].as_u64().map(|n| n * 98 / 100), "{samples}");
@@ -168,7 +168,7 @@ fn measuring_functions_are_named_by_the_time_that_they_wait() {
     let Some(small) = explained(&folder, &format!("{} chain 0.25 1", program.display())) else { return };
     let time = &small["time"];
     println!("small chain: {time}");
-    assert!(time["cached"].as_f64().unwrap() > 10.0 * time["near"].as_f64().unwrap(), "{time}");
+    assert!(time["cached"].as_f64().unwrap() > 10.0 * time["local"].as_f64().unwrap(), "{time}");
 }
 
 #[test]

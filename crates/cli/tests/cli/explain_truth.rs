@@ -99,7 +99,7 @@ fn measuring_objects_have_the_samples_of_the_functions_that_read_them() {
     let functions = result["functions"].as_array().unwrap();
     for code in functions.iter().filter(of_reader) {
         let at_memory = |place: &str| code["time"][place].as_f64().unwrap_or(0.0);
-        readers.insert(code["function"].as_str().unwrap(), at_memory("near") + at_memory("far"));
+        readers.insert(code["function"].as_str().unwrap(), at_memory("local") + at_memory("remote"));
     }
     let all: f64 = readers.values().sum();
     let (mut right, mut wrong) = (0.0, 0.0);

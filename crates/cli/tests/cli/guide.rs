@@ -11,7 +11,7 @@ use std::time::Duration;
 
 #[test]
 fn every_topic_is_listed_and_shown() {
-    let folder = Folder::new("guide");
+    let folder = Folder::new("guide-topics");
     let list = folder.run("help guide");
     assert_eq!(list.code, 0, "{}", list.err);
     for topic in topics::topics() {

@@ -169,7 +169,7 @@ impl FilesByUse {
             let share = |count: f64| (far.placed > 0).then(|| count / far.placed as f64);
             all["files"][at]["use"] = json!({
                 "samples": far.samples, "placed": far.placed,
-                "far": share(far.before as f64), "then": share(far.after),
+                "remote": share(far.before as f64), "then": share(far.after),
                 "pages": {"one": sums.one, "shared": sums.shared, "unused": sums.unused, "unclear": sums.unclear},
                 "ranges": plan.ranges.iter().map(range).collect::<Vec<_>>(),
             });
@@ -255,7 +255,7 @@ mod tests {
     fn json_has_ranges_and_shares() {
         let json = by_use().json();
         let used = &json["files"][0]["use"];
-        assert_eq!((&used["far"], &used["then"]), (&json!(0.5), &json!(0.2)));
+        assert_eq!((&used["remote"], &used["then"]), (&json!(0.5), &json!(0.2)));
         assert_eq!(
             used["ranges"][2],
             json!({"first": 1024, "pages": 256, "to": [0, 1], "samples": [20, 20]})
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(json["samples"]["others"], 1900);
         let mut unknown = by_use();
         unknown.files[0].1.far.placed = 0;
-        assert_eq!(unknown.json()["files"][0]["use"]["far"], Value::Null);
+        assert_eq!(unknown.json()["files"][0]["use"]["remote"], Value::Null);
         assert!(unknown.page().lines().nth(1).unwrap().contains(" - "), "{}", unknown.page());
     }
 }
