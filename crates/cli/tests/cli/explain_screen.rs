@@ -1,9 +1,11 @@
 //! `numa explain` ends with one screen, keeps all that it found, and takes results or a command.
 
-use crate::explain::{explained_with, program};
+use crate::compiler::builds;
+use crate::explain::{cpus, explained_with, program};
 use crate::runner::Folder;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 const LINES: usize = 24;
 const COLUMNS: usize = 100;
@@ -87,4 +89,25 @@ fn words_are_results_or_a_command() {
     assert!(shown.code == 0 && shown.out.contains("samples by"), "{}", shown.err);
     std::fs::write(folder.path("text"), "no result").unwrap();
     folder.run("explain ./text result.txt").says(126, "cannot run './text result.txt'");
+}
+
+/// The program of README, as it is and mended.
+#[test]
+fn measuring_the_example_of_the_readme_has_the_flaw_that_it_shows() {
+    if cpus() < 2 {
+        return numakit_skips::MACHINE.skip("two CPUs are needed for contention");
+    }
+    let folder = Folder::new("readme");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/words.c");
+    for (name, option, expected) in [("words", "-UPADDED", true), ("words-padded", "-DPADDED", false)] {
+        let options = ["-O2", "-g", "-pthread", "-Wall", "-Wextra", "-Werror", option];
+        if !builds("cc", &options, &source, &folder.path(name)) {
+            return numakit_skips::COMPILERS.skip("there is no cc");
+        }
+        let Some(found) = explained_with(&folder, "", &format!("./{name} 2 512")) else { return };
+        let is_counts = |object: &&Value| object["name"] == "counts";
+        let counts = found["objects"].as_array().unwrap().iter().find(is_counts);
+        let rule = counts.map(|object| object["verdict"]["rule"].as_str().unwrap_or("none"));
+        assert_eq!(rule == Some("contended-lines"), expected, "{name}: {rule:?}");
+    }
 }
