@@ -161,8 +161,7 @@ fn definition(with: impl Fn(&Verb) -> bool) -> Command {
 /// Runs a command line; its first word is the name of the program. An error means an invalid request
 /// or environment (exit code 2); otherwise the verb determines the exit code.
 pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
-    let given = words;
-    let words = words::with_verb(given);
+    let words = words::with_verb(words);
     // Defining all verbs takes longer than most of the work of `numa run`.
     let named = words.get(1).filter(|word| VERBS.iter().any(|verb| *word == verb.name));
     let definition = named.map_or_else(command, |name| definition(|verb| name == verb.name));
@@ -172,7 +171,7 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
             if let Some(mistake) = mistakes::no_verb(&other) {
                 anyhow::bail!(mistake);
             }
-            return answer(mistakes::with_advice(other, given));
+            return answer(mistakes::with_advice(other));
         }
     };
     let global = GlobalArgs::from_arg_matches(&matches)?;

@@ -2,21 +2,19 @@
 
 use crate::{Group, VERBS, command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use numakit_sys::command::quoted;
-use std::ffi::OsString;
 use std::path::Path;
 
 /// Verbs that are named at most, of those that have an option.
 const MOST_VERBS: usize = 3;
 
 /// The same error with advice, where there is any.
-pub fn with_advice(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+pub fn with_advice(mut error: clap::Error) -> clap::Error {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
     else {
         return error;
     };
-    if let Some(advice) = option_of_another(option, words) {
+    if let Some(advice) = option_of_another(option) {
         let mut all = match error.get(ContextKind::Suggested) {
             Some(ContextValue::StyledStrs(suggested)) => suggested.clone(),
             _ => Vec::new(),
@@ -52,7 +50,7 @@ pub fn no_verb(error: &clap::Error) -> Option<String> {
 }
 
 /// The verbs that have this option.
-fn option_of_another(option: &str, words: &[OsString]) -> Option<String> {
+fn option_of_another(option: &str) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
     let numa = command();
     let has = |verb: &&crate::Verb| {
@@ -68,12 +66,8 @@ fn option_of_another(option: &str, words: &[OsString]) -> Option<String> {
     let verbs: Vec<&str> =
         VERBS.iter().filter(|verb| verb.group != Group::Hidden).filter(has).map(|verb| verb.name).collect();
     let shown: Vec<String> = verbs.iter().take(MOST_VERBS).map(|verb| format!("'numa {verb}'")).collect();
-    let first = verbs.first()?;
-    // An option of a verb before any verb: the whole line with the verb.
-    let has_verb = words.iter().skip(1).any(|word| VERBS.iter().any(|verb| word == verb.name));
-    let moved = match words.get(1..) {
-        Some(rest) if !has_verb => format!(": numa {first} {}", quoted(rest)),
-        _ => String::new(),
-    };
-    Some(format!("'{name}' is an option of {}{moved}", shown.join(", ")))
+    if verbs.is_empty() {
+        return None;
+    }
+    Some(format!("'{name}' is an option of {}", shown.join(", ")))
 }

@@ -51,8 +51,9 @@ fn of_alloc_stats(rest: &[OsString]) -> Vec<OsString> {
     words
 }
 
-/// Global options with a value.
+/// Global options with a value, and those without.
 const WITH_VALUE: [&str; 2] = ["--sysroot", "--color"];
+const WITHOUT_VALUE: [&str; 4] = ["-h", "--help", "-V", "--version"];
 
 /// The words with a verb, where they name a program or a verb by a former name; otherwise as they are.
 pub fn with_verb(words: &[OsString]) -> Vec<OsString> {
@@ -61,7 +62,14 @@ pub fn with_verb(words: &[OsString]) -> Vec<OsString> {
         words.push(WITHOUT_WORDS.into());
         return words;
     }
-    let Some(at) = first_of_command(&words) else { return words };
+    let at = match first_of_command(&words) {
+        Some(First::Word(at)) => at,
+        Some(First::Option(at)) => {
+            words.insert(at, OF_PROGRAMS.into());
+            return words;
+        }
+        None => return words,
+    };
     if let Some(former) = FORMER_NAMES.iter().find(|former| words[at] == former.name) {
         let rest = (former.rest)(&words[at + 1..]);
         words.splice(at.., former.now.iter().map(OsString::from).chain(rest));
@@ -73,18 +81,31 @@ pub fn with_verb(words: &[OsString]) -> Vec<OsString> {
     words
 }
 
-/// The place of the first word that is neither a global option nor its value.
-pub fn first_of_command(words: &[OsString]) -> Option<usize> {
+/// What follows global options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// The place of a verb or a program.
+    Word(usize),
+    /// The place of an option that is not global.
+    Option(usize),
+}
+
+/// What follows the global options of a command line, if anything does.
+fn first_of_command(words: &[OsString]) -> Option<First> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
-        if WITH_VALUE.iter().any(|option| word == option) {
-            at += 2;
-        } else if word == "--" {
-            return words.get(at + 1).map(|_| at + 1);
-        } else if word.as_encoded_bytes().starts_with(b"-") {
+        let text = word.to_string_lossy();
+        let name = text.split('=').next().unwrap_or_default();
+        if name == "--" {
+            return words.get(at + 1).map(|_| First::Word(at + 1));
+        } else if WITH_VALUE.contains(&name) {
+            at += if text.contains('=') { 1 } else { 2 };
+        } else if !text.starts_with('-') {
+            return Some(First::Word(at));
+        } else if WITHOUT_VALUE.contains(&name) {
             at += 1;
         } else {
-            return Some(at);
+            return Some(First::Option(at));
         }
     }
     None
