@@ -8,11 +8,19 @@ use numakit_sys::SysRoot;
 use numakit_sys::command::quoted;
 use numakit_sys::stdio::note;
 
+/// The number of a process.
+fn pid(word: &str) -> Result<u32, String> {
+    word.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| format!("give the number of a process, or programs by their name: --name {word}"))
+}
+
 /// Running processes. At most one of the options is given, and no command beside it.
 #[derive(Debug, Clone, Args)]
 pub struct ProcessArgs {
     /// Observe these processes with all their descendants, and those that they start
-    #[arg(short, long = "pid", value_name = "PID,...", value_delimiter = ',', group = "observed", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long = "pid", value_name = "PID,...", value_delimiter = ',', group = "observed", value_parser = pid)]
     pids: Vec<u32>,
     /// Observe all processes of a control group and of those below it: a folder below /sys/fs/cgroup, or a path as in
     /// /proc/PID/cgroup

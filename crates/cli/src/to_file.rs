@@ -3,7 +3,8 @@
 use anyhow::{Context, anyhow, bail};
 pub use numakit_sys::output::Existing;
 use numakit_sys::output::OutputFile;
-use numakit_sys::{stdio, tty};
+use numakit_sys::{executable, stdio, tty};
+use std::ffi::OsStr;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
@@ -24,6 +25,13 @@ pub fn no_terminal(what: &str) -> anyhow::Result<()> {
 pub fn check(path: &Path, existing: Existing) -> anyhow::Result<()> {
     if is_standard_output(path) {
         return Ok(());
+    }
+    // An option whose file was forgotten takes the program that follows.
+    if existing == Existing::Replace && executable::find(path.as_os_str(), OsStr::new("")).is_ok() {
+        bail!(
+            "{0} is a program, which a result would replace; give the file before it, as in 'result.json {0}'",
+            path.display()
+        );
     }
     OutputFile::create(path, existing).map(drop).map_err(|error| cannot(path, &error))
 }

@@ -21,11 +21,13 @@ pub struct FormerName {
 }
 
 /// Names that verbs had.
-pub const FORMER_NAMES: [FormerName; 5] = [
+pub const FORMER_NAMES: [FormerName; 6] = [
     former("report", &["show"]),
     former("view", &["show", "--page"]),
     former("tasks", &["top", "--once"]),
     former("alloc-profile", &["alloc"]),
+    // Never a verb, but what users type.
+    former("compare", &["show"]),
     FormerName { name: "alloc-stats", now: &["alloc"], rest: of_alloc_stats },
 ];
 

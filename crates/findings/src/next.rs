@@ -33,6 +33,8 @@ const MOST_SECONDS: f64 = 120.0;
 const UNSEEN: f64 = 0.5;
 /// Where distributions install programs, whose packages have their symbols elsewhere.
 const PACKAGED: [&str; 6] = ["/usr/bin/", "/usr/sbin/", "/usr/lib", "/bin/", "/sbin/", "/lib"];
+/// The program that gets symbols.
+pub const SYMBOL_CLIENT: &str = "debuginfod-find";
 const SYMBOL_SERVER: &str = "https://debuginfod.elfutils.org";
 
 /// How the same program is observed again.
@@ -40,6 +42,8 @@ const SYMBOL_SERVER: &str = "https://debuginfod.elfutils.org";
 pub struct ObservedAgain {
     /// Options as they are typed, except the rate and the time; may be empty.
     pub options: String,
+    /// Whether the program that gets symbols is installed.
+    pub gets_symbols: bool,
     /// Samples in a second of CPU time of a thread.
     pub frequency: u32,
     /// For how long; `None`: until it ends.
@@ -177,7 +181,7 @@ impl ObservedAgain {
 pub fn symbols_command(path: &str) -> Option<String> {
     let is_packaged = PACKAGED.iter().any(|folder| path.starts_with(folder));
     is_packaged
-        .then(|| format!("DEBUGINFOD_URLS={SYMBOL_SERVER} debuginfod-find debuginfo {}", quoted(&[path])))
+        .then(|| format!("DEBUGINFOD_URLS={SYMBOL_SERVER} {SYMBOL_CLIENT} debuginfo {}", quoted(&[path])))
 }
 
 /// What to type next, the most valuable first; at least one command. `start` is the command line that starts the program, if it
@@ -292,7 +296,7 @@ fn permitted(judged: &JudgedReport, again: &ObservedAgain) -> Option<NextStep> {
     is_hidden.then(|| NextStep::new(NextKind::Privileges, format!("sudo {}", again.command(""))))
 }
 
-/// The command that gets the names of code with much of the CPU time.
+/// The command that gets the names of code with much of the CPU time, if it can be typed here.
 fn named(judged: &JudgedReport, again: &ObservedAgain, start: Option<&str>) -> Option<NextStep> {
     let share = |time: u64| activity::of_cpu_time(&judged.report.explanation, time);
     let names = &judged.report.names;
@@ -308,6 +312,7 @@ fn named(judged: &JudgedReport, again: &ObservedAgain, start: Option<&str>) -> O
     let file = names.nameless.iter().find(is_much)?;
     let (path, share) = (file.path.clone(), share(file.time));
     Some(match symbols_command(&path) {
+        Some(_) if !again.gets_symbols => return None,
         Some(command) => NextStep::new(NextKind::Symbols { path, share }, command),
         None => NextStep::new(NextKind::Rebuild { path, share }, again.command("")),
     })

@@ -48,6 +48,14 @@ pub fn parse(text: &str) -> Result<Duration, IntervalError> {
     Ok(Duration::from_nanos(ns.round() as u64))
 }
 
+/// Reads a length of time: as [`parse`], and a number alone is seconds, as for `sleep` and `timeout`.
+pub fn parse_length(text: &str) -> Result<Duration, IntervalError> {
+    match text.trim().parse::<f64>() {
+        Ok(_) => parse(&format!("{}s", text.trim())),
+        Err(_) => parse(text),
+    }
+}
+
 /// An interval in the unit that keeps it short.
 pub fn format(interval: Duration) -> String {
     let ns = interval.as_nanos();
@@ -69,6 +77,14 @@ pub fn format(interval: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_length_without_a_unit_is_in_seconds() {
+        assert_eq!(parse_length("3").unwrap(), Duration::from_secs(3));
+        assert_eq!(parse_length(" 0.5").unwrap(), Duration::from_millis(500));
+        assert_eq!(parse_length("2min").unwrap(), Duration::from_secs(120));
+        assert!(parse("3").is_err() && parse_length("three").is_err());
+    }
 
     #[test]
     fn intervals_are_parsed() {

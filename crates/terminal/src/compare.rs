@@ -19,8 +19,9 @@ pub fn text(comparison: &ResultComparison, rows: usize) -> String {
     let (cpu_before, cpu_after) = (cpu_before as f64 / NS_PER_S, cpu_after as f64 / NS_PER_S);
     _ = writeln!(
         out,
-        "observed {before:.1} s before, {after:.1} s after; CPU time {cpu_before:.1} s before, {cpu_after:.1} s after \
-         (one run each: how much such times vary is not known)"
+        "CPU time {cpu_before:.2} s before, {cpu_after:.2} s after{}; observed {before:.1} s before, {after:.1} s after (one run \
+         each: how much such times vary is not known)",
+        times(cpu_before, cpu_after)
     );
     out.push_str(&changes(comparison, rows));
     for absent in &comparison.absent {
@@ -29,12 +30,22 @@ pub fn text(comparison: &ResultComparison, rows: usize) -> String {
     out
 }
 
+/// How many times as much it is.
+fn times(before: f64, after: f64) -> String {
+    match before > 0.0 {
+        true => format!(", {:.2} times as much", after / before),
+        false => String::new(),
+    }
+}
+
 fn changes(comparison: &ResultComparison, rows: usize) -> String {
     let compared = grouped(comparison.compared as f64);
     if comparison.changes.is_empty() {
         return match comparison.compared {
             0 => "nothing can be compared\n".to_owned(),
-            _ => format!("no change beyond noise: the intervals of all {compared} compared shares overlap\n"),
+            _ => format!(
+                "the parts of that time are the same: the intervals of all {compared} compared shares overlap\n"
+            ),
         };
     }
     let shown: Vec<(String, String, String)> = comparison.changes.iter().take(rows).map(row).collect();

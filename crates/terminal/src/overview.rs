@@ -77,10 +77,10 @@ fn now(out: &mut String, SeenMachine { findings, seconds, busy }: &SeenMachine, 
                 said(out, "unknown", &untold.join(", "), width);
             }
         }
-        Some(_) => {
+        Some(problem) => {
             said(out, "now", &headline.verdict, width);
             said(out, "cost", &headline.cost, width);
-            said(out, "do", &headline.action, width);
+            said(out, "do", &problem.remedy.words, width);
         }
     }
     let cpus = |busy: &BusyProgram| busy.ran as f64 / 1e9 / seconds.max(1e-9);

@@ -17,7 +17,7 @@ use numakit_explain::hint_windows::HintWindows;
 use numakit_findings::comparison::explained::compare;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
 use numakit_findings::explained::{JudgedReport, judge};
-use numakit_findings::next::ObservedAgain;
+use numakit_findings::next::{ObservedAgain, SYMBOL_CLIENT};
 use numakit_launch::options;
 use numakit_model::Topology;
 use numakit_observation::interval;
@@ -28,11 +28,12 @@ use numakit_sys::SysRoot;
 use numakit_sys::allocation_log::LogThreshold;
 use numakit_sys::balancing::BalancingFiles;
 use numakit_sys::command::quoted;
+use numakit_sys::executable;
 use numakit_sys::proc::Processor;
 use numakit_sys::stdio::{note, print};
 use numakit_sys::tty;
 use numakit_terminal::explain;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -61,7 +62,7 @@ pub struct ExplainArgs {
     #[command(flatten)]
     processes: ProcessArgs,
     /// Stop after this time
-    #[arg(long = "for", value_name = "TIME", value_parser = interval::parse)]
+    #[arg(long = "for", alias = "duration", value_name = "TIME", value_parser = interval::parse_length)]
     duration: Option<Duration>,
     /// Take samples by this method instead of the best one that is permitted: perf, in-process or ptrace
     #[arg(long, alias = "road", value_name = "METHOD", value_parser = method())]
@@ -157,9 +158,10 @@ impl ExplainArgs {
             return Ok(ExitCode::SUCCESS);
         }
         global.only_here("samples are taken of programs on this machine")?;
+        // First, since '--json ./app' takes the program for its file.
+        self.check_files()?;
         self.processes.check(!self.command.is_empty())?;
         let chosen = self.processes.find(&SysRoot::host())?;
-        self.check_files()?;
         let before = if self.compare { Some(results::last()?) } else { None };
         let projected = self.projected.as_deref().map(projection::machine).transpose()?;
         let mut topology = numakit_topology::read(&SysRoot::host())?;
@@ -189,6 +191,9 @@ impl ExplainArgs {
             .removing_maps(writes_maps);
         if !self.no_names {
             explainer = explainer.asking_java();
+        }
+        if chosen.is_some() && self.duration.is_none() {
+            note("Ctrl-C ends the observation, and the program goes on");
         }
         let mut next_save = Instant::now() + SAVE;
         let ended = run.observe(&mut explainer, self.duration, |explainer| {
@@ -234,12 +239,14 @@ impl ExplainArgs {
         let flags = [("--no-allocations", self.no_allocations), ("--no-names", self.no_names)];
         let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned());
         let is_running = self.command.is_empty();
+        let path = std::env::var_os("PATH").unwrap_or_default();
         ObservedAgain {
             options: method.into_iter().chain(least).chain(flags).collect::<Vec<_>>().join(" "),
             frequency: self.frequency,
             duration: self.duration,
             target: if is_running { self.processes.words() } else { quoted(&self.command) },
             is_running,
+            gets_symbols: executable::find(OsStr::new(SYMBOL_CLIENT), &path).is_ok(),
             // Other methods see no page faults, which an estimate needs.
             larger_machine: (used == MethodKind::Perf)
                 .then(|| projection::offered(topology, &Processor::read(&SysRoot::host()).name))
@@ -294,11 +301,16 @@ impl ExplainArgs {
         let written = self.json.as_ref().map_or(Ok(()), |path| write_json(path, &text));
         let flame =
             self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.report.flame));
-        let shown = match before {
-            Some(before) => {
-                let after = SavedResult::parse(Path::new("-"), text.as_bytes())?;
-                numakit_terminal::compare::text(&compare(before, &after), self.rows())
-            }
+        let after = SavedResult::parse(Path::new("-"), text.as_bytes())?;
+        if let Some(before) = before.filter(|before| !before.is_of_program_of(&after)) {
+            note(format_args!(
+                "the last observation was of another program, '{}': nothing is compared. This one is kept now; type the same again \
+                 after a change",
+                before.program
+            ));
+        }
+        let shown = match before.filter(|before| before.is_of_program_of(&after)) {
+            Some(before) => numakit_terminal::compare::text(&compare(before, &after), self.rows()),
             None if self.all || self.rows.is_some() || self.output.is_some() => {
                 explain::text(report, self.rows())
             }

@@ -60,7 +60,7 @@ pub struct FileArgs {
     #[command(flatten, next_help_heading = "With --by-use")]
     processes: ProcessArgs,
     /// With --by-use: observe for this time [default: 10s, or until the command ends]
-    #[arg(long = "for", value_name = "TIME", requires = "by_use", value_parser = interval::parse)]
+    #[arg(long = "for", value_name = "TIME", requires = "by_use", value_parser = interval::parse_length)]
     duration: Option<Duration>,
     /// With --by-use: samples in a second of CPU time of a thread [default: 997]
     #[arg(short = 'F', long, value_name = "HZ", requires = "by_use", value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -70,8 +70,8 @@ pub struct PlanArgs {
 impl PlanArgs {
     /// The first lines of its help.
     pub const EXAMPLES: Examples = [
-        ("numa plan -c 64 --policy balanced", "where 64 threads would be"),
-        ("numa plan -c 64 --for gomp ./app", "the same as variables of OpenMP"),
+        ("numa plan -c 64 --machine 'EPYC 9755 x2'", "where 64 threads would be on that machine"),
+        ("numa plan --for gomp -c auto ./app", "the same here, as variables of OpenMP"),
     ];
 
     /// Prints the plan.

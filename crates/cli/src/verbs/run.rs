@@ -179,7 +179,7 @@ fn seconds(word: &str) -> Result<Duration, String> {
 impl RunArgs {
     /// The first lines of its help.
     pub const EXAMPLES: Examples = [
-        ("numa run -c 8 ./app", "eight cores, each with its memory on its node"),
+        ("numa run ./app", "free cores, a thread on each, with its memory on its node"),
         ("numa run --thp on ./app", "huge pages for what malloc allocates"),
     ];
 

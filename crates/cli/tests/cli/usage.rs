@@ -82,9 +82,13 @@ fn a_command_needs_no_dashes_before_it() {
 #[test]
 fn a_mistake_gets_the_right_command() {
     let folder = Folder::new("mistakes");
+    folder.script("app", "#!/bin/sh\n");
     std::fs::write(folder.path("notes"), "text").unwrap();
     for (line, advice) in [
         ("tpo", "did you mean 'numa topo'?"),
+        ("explain 26730", "'numa explain --pid 26730 --for 10s' observes a process"),
+        ("explain --pid java", "--name java"),
+        ("explain --json ./app", "./app is a program, which a result would replace"),
         ("no-such-program", "neither a verb nor a program in PATH; "),
         ("notes", "'numa show notes' shows a recording or a result, 'numa ./notes' runs a program"),
         ("run --rate 5 true", "unexpected argument '--rate'"),

@@ -133,7 +133,12 @@ fn with(found: &[(f64, Option<&str>)]) -> JudgedReport {
 }
 
 fn started() -> ObservedAgain {
-    ObservedAgain { frequency: 199, target: "./app 7".to_owned(), ..ObservedAgain::default() }
+    ObservedAgain {
+        frequency: 199,
+        gets_symbols: true,
+        target: "./app 7".to_owned(),
+        ..ObservedAgain::default()
+    }
 }
 
 fn running() -> ObservedAgain {

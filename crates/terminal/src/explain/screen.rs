@@ -64,7 +64,7 @@ fn head(judged: &JudgedReport, width: usize) -> Vec<Part> {
         }
         None => {
             let times = first_lines(report, MIN_PART);
-            parts.extend(times.lines().map(|line| Part::prose(line, width, 2).needing(0).dropped(5)));
+            parts.extend(times.lines().map(|line| Part::prose(line, width, 3).needing(0).dropped(5)));
         }
     }
     if report.regime == Regime::Unknown {

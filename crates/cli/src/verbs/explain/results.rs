@@ -11,6 +11,10 @@ pub(super) fn named(words: &[OsString]) -> anyhow::Result<Option<(SavedResult, S
     let path = std::env::var_os("PATH").unwrap_or_default();
     match words {
         [first, ..] if executable::find(first, &path).is_ok() => Ok(None),
+        [one] if one.to_str().is_some_and(|word| word.parse::<u32>().is_ok()) => {
+            let number = one.display();
+            bail!("'{number}' is not a program; 'numa explain --pid {number} --for 10s' observes a process")
+        }
         [one] if result(one).is_ok() => {
             let shown = one.display();
             bail!(

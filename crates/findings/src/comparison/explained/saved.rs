@@ -128,9 +128,31 @@ pub struct SavedResult {
     pub caches: CacheSizes,
     /// The objects.
     pub objects: Vec<SavedObject>,
+    /// The processes.
+    #[serde(default)]
+    pub processes: Vec<SavedProcess>,
 }
 
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SavedProcess {
+    /// The name of its program.
+    pub name: String,
+}
+
+/// Programs that run others, and say nothing of what was observed.
+const RUNNERS: [&str; 4] = ["numa", "sh", "bash", "dash"];
+
 impl SavedResult {
+    /// Whether both are of one program, under any command line: a process of each has the same name.
+    pub fn is_of_program_of(&self, other: &Self) -> bool {
+        let is_told = |result: &Self| result.processes.iter().any(|process| !process.name.is_empty());
+        let same = |process: &SavedProcess| {
+            !RUNNERS.contains(&process.name.as_str()) && other.processes.contains(process)
+        };
+        self.program == other.program || !is_told(self) || !is_told(other) || self.processes.iter().any(same)
+    }
+
     /// Reads a result from its text; `path` is for errors.
     pub fn parse(path: &Path, text: &[u8]) -> Result<Self, SavedResultError> {
         #[derive(Deserialize)]

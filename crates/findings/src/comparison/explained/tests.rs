@@ -1,6 +1,6 @@
 use super::*;
 use proptest::prelude::*;
-use saved::SavedResultError;
+use saved::{SavedProcess, SavedResultError};
 use std::path::Path;
 
 /// A result that is made up: remote memory, the share of one array, and a contended line.
@@ -158,4 +158,20 @@ proptest! {
         back.sort();
         prop_assert_eq!(one, back);
     }
+}
+
+#[test]
+fn results_of_other_programs_are_told() {
+    let of = |program: &str, names: &[&str]| {
+        let mut result = result(0.5, 0.5, 100);
+        result.program = program.to_owned();
+        result.processes = names.iter().map(|name| SavedProcess { name: (*name).to_owned() }).collect();
+        result
+    };
+    let app = of("./app 7", &["app"]);
+    assert!(app.is_of_program_of(&of("numa run --thp on -- ./app 8", &["numa", "app"])));
+    assert!(!app.is_of_program_of(&of("python3 app.py", &["python3"])));
+    // Both are run by a shell, or it is not known.
+    assert!(!of("sh a", &["sh", "a"]).is_of_program_of(&of("sh b", &["sh", "b"])));
+    assert!(app.is_of_program_of(&of("process 7", &[])));
 }
