@@ -362,3 +362,25 @@ fn a_running_process_is_placed() {
     assert!(status.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{status}");
     assert!(done.out.contains("memory: "), "{}", done.out);
 }
+
+#[test]
+fn the_cpu_time_of_the_program_is_that_of_a_child() {
+    let folder = Folder::new("cpu-time");
+    let burn = "import time\nwhile time.process_time() < 0.3: pass\n";
+    std::fs::write(folder.path("burn.py"), burn).unwrap();
+    if Command::new("python3").arg("--version").output().is_err() {
+        return numakit_skips::PYTHON.skip("there is no python3, which uses CPU time");
+    }
+    let mut shell = Command::new("sh");
+    let line = format!("{} run --share -c 1 python3 burn.py; times", env!("CARGO_BIN_EXE_numa"));
+    let done = folder.isolate(&mut shell).args(["-c", &line]).output().unwrap();
+    let text = String::from_utf8(done.stdout).unwrap();
+    // The second line is of children: minutes and seconds in user mode and in the kernel.
+    let of_children = text.lines().last().unwrap();
+    let seconds = |word: &str| {
+        let (minutes, seconds) = word.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+    };
+    let used: f64 = of_children.split_whitespace().map(seconds).sum();
+    assert!(used >= 0.29, "{text}");
+}

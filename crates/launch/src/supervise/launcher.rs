@@ -11,8 +11,11 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
+
+/// The supervisor ends within this time after the program, unless descendants run on.
+const LINGER: Duration = Duration::from_millis(100);
 
 /// How the program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,10 +122,38 @@ impl Launcher {
                     stopped = None;
                     let _ = SupervisorMessage::Acknowledged.send(supervisor);
                 }
-                Some(SupervisorMessage::Exited(status)) => return Ok(Ending::Exited(status)),
-                Some(SupervisorMessage::Killed(signal)) => return Ok(Ending::Killed(signal)),
+                Some(SupervisorMessage::Exited(status)) => {
+                    self.wait_for_supervisor();
+                    return Ok(Ending::Exited(status));
+                }
+                Some(SupervisorMessage::Killed(signal)) => {
+                    self.wait_for_supervisor();
+                    return Ok(Ending::Killed(signal));
+                }
                 Some(SupervisorMessage::Acknowledged | SupervisorMessage::Forward(..)) => {}
                 None => return self.take_over(),
+            }
+        }
+    }
+
+    /// Waits for the end of the supervisor, unless descendants of the program run on. The kernel counts the CPU time of the program, for
+    /// which the supervisor has waited, as that of this process's children only then: for `time numa run ./app`.
+    fn wait_for_supervisor(&self) {
+        let until = Instant::now() + LINGER;
+        loop {
+            match supervise::next_child_event() {
+                Ok(WaitResult::Child(child, ChildEvent::Exited(_) | ChildEvent::Killed(_)))
+                    if child == self.supervisor =>
+                {
+                    return;
+                }
+                Ok(WaitResult::Child(..)) => {}
+                Ok(WaitResult::Nothing) if Instant::now() < until => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    let _ = poll::readable(&[self.signals.as_fd()], Some(left));
+                    while self.signals.next().is_some() {}
+                }
+                Ok(WaitResult::Nothing | WaitResult::Childless) | Err(_) => return,
             }
         }
     }
