@@ -79,7 +79,7 @@ impl JudgedReport {
         let report = &self.report;
         let explanation = &report.explanation;
         let (times, waits) = (&explanation.threads, &explanation.waits);
-        let (ran, runnable) = ((times.user + times.kernel) as f64, times.runnable as f64);
+        let ran = (times.user + times.kernel) as f64;
         let cpus = ran / 1e9 / report.seconds.max(1e-9);
         let functions = explanation
             .functions
@@ -98,7 +98,7 @@ impl JudgedReport {
             function: functions.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= NAMED),
             kernel: kernel.filter(|(_, share)| *share >= NAMED),
             script: script(&explanation.python),
-            without_cpu: runnable / (ran + runnable).max(1.0),
+            without_cpu: without_cpu(explanation),
             stored: waits
                 .rows
                 .iter()
@@ -128,6 +128,12 @@ pub(crate) fn of_cpu_time(explanation: &Explanation, time: u64) -> f64 {
     let sampled: u64 = explanation.functions.iter().map(|code| code.time.total()).sum();
     let ThreadTimes { user, kernel, .. } = explanation.threads;
     time as f64 / sampled.max(1) as f64 * (user as f64 / (user + kernel).max(1) as f64)
+}
+
+/// Of the time in which threads could run, the part in which they had no CPU.
+pub(crate) fn without_cpu(explanation: &Explanation) -> f64 {
+    let ThreadTimes { user, kernel, runnable, .. } = explanation.threads;
+    runnable as f64 / (user + kernel + runnable).max(1) as f64
 }
 
 /// The part of the CPU time in loops that wait for other threads.

@@ -14,6 +14,12 @@ use numakit_explain::{ExplainReport, SampledThread};
 const MUCH: f64 = 0.2;
 /// With fewer looks at threads that wait for a lock nothing is said about it.
 const MIN_LOOKS: u64 = 10;
+/// Threads that had no CPU for this part of the time in which they could run keep those waiting that wait for them.
+const LATE: f64 = 0.1;
+/// Work differs if one thread has more than the mean by this part.
+const UNEQUAL: f64 = 0.1;
+/// A thread that does this part of the work while others wait works alone.
+const ALONE: f64 = 0.75;
 /// Functions that are named of a call chain.
 const FUNCTIONS: usize = 3;
 
@@ -26,6 +32,8 @@ pub(crate) struct ThreadCase<'a> {
     spins: &'a Spins,
     /// The part of the CPU time that those loops take.
     spinning: f64,
+    /// Of the time in which threads could run, the part in which they had no CPU.
+    without_cpu: f64,
     /// The threads that were sampled.
     threads: &'a [SampledThread],
 }
@@ -38,6 +46,7 @@ impl<'a> ThreadCase<'a> {
             locks: &explanation.waits.locks,
             spins: &explanation.spins,
             spinning: activity::spinning(explanation),
+            without_cpu: activity::without_cpu(explanation),
             threads: &report.threads_sampled,
         }
     }
@@ -122,10 +131,8 @@ fn held(lock: &LockTime) -> String {
 }
 
 /// Threads that use CPUs only to wait.
-pub(crate) const SPINNING: Rule = rule(
-    "spinning",
-    "threads that use CPUs in loops in which they wait for other threads",
-    |case| {
+pub(crate) const SPINNING: Rule =
+    rule("spinning", "threads that use CPUs in loops in which they wait for other threads", |case| {
         let ThreadCase { spins, spinning: share, .. } = *case;
         if share < MUCH {
             return None;
@@ -148,16 +155,44 @@ pub(crate) const SPINNING: Rule = rule(
             if threads == 1 { "One thread spends".to_owned() } else { format!("{threads} threads spend") },
             percent(100.0 * share)
         );
-        let remedy = FindingRemedy {
-            words: "Give each thread as much work as the others (OpenMP: schedule(dynamic), more and smaller parts), or run no \
-                    more threads than there is work for; OMP_WAIT_POLICY=passive lets those that wait sleep"
-                .to_owned(),
-            ..FindingRemedy::default()
-        };
-        let cost = FindingCost::at_most(CostBasis::CpuTime, 100.0 * share);
+        let (words, cost) = cause_of_spins(case);
+        let remedy = FindingRemedy { words, ..FindingRemedy::default() };
         Some(evident(says, cost, remedy, ("spins.time", 100.0 * share, percent(100.0 * share))))
-    },
-);
+    });
+
+/// What to do about threads that wait in loops, and what that is worth: it depends on why those that they wait for are late.
+fn cause_of_spins(case: &ThreadCase<'_>) -> (String, FindingCost) {
+    const SLEEP: &str = "OMP_WAIT_POLICY=passive lets threads that wait sleep";
+    let cost = FindingCost::at_most(CostBasis::CpuTime, 100.0 * case.spinning);
+    if case.without_cpu >= LATE {
+        let words = format!(
+            "{SLEEP}, so that those that they wait for get the CPU: threads had none {} of the time in which they could run. \
+             End other programs, or run fewer threads",
+            percent(100.0 * case.without_cpu)
+        );
+        return (words, FindingCost::unknown("threads that have a CPU each may not wait at all"));
+    }
+    let words = match is_equal(case.spins) {
+        true => format!(
+            "Threads have equal work, and wait often: give them larger parts between two waits (fewer barriers, nowait of OpenMP), \
+             or run fewer threads; {SLEEP}"
+        ),
+        false => format!(
+            "Give each thread as much work as the others (OpenMP: schedule(dynamic), more and smaller parts), or run no more \
+             threads than there is work for; {SLEEP}"
+        ),
+    };
+    (words, cost)
+}
+
+/// Whether the threads that wait in loops have about as much work as each other, and none works while the others wait.
+fn is_equal(spins: &Spins) -> bool {
+    let worked = || spins.threads.iter().map(|thread| thread.worked);
+    let (sum, most) = (worked().sum::<u64>(), worked().max().unwrap_or(0));
+    let mean = sum as f64 / spins.threads.len().max(1) as f64;
+    let has_worker = spins.worker.is_some_and(|(_, share)| share >= ALONE);
+    spins.threads.len() > 1 && most as f64 <= mean * (1.0 + UNEQUAL) && !has_worker
+}
 
 fn evident(says: String, cost: FindingCost, remedy: FindingRemedy, seen: (&str, f64, String)) -> Draft {
     let (series, value, words) = seen;
@@ -202,7 +237,13 @@ mod tests {
 
     fn found(locks: &[LockTime], spins: &Spins) -> Vec<(&'static str, String)> {
         let threads = [SampledThread { pid: 1, tid: 9, name: "main".to_owned() }];
-        let case = ThreadCase { locks, spins, spinning: spins.time as f64 / 1000.0, threads: &threads };
+        let case = ThreadCase {
+            locks,
+            spins,
+            spinning: spins.time as f64 / 1000.0,
+            without_cpu: 0.0,
+            threads: &threads,
+        };
         rules::judge_threads(&case).into_iter().map(|finding| (finding.rule, finding.says)).collect()
     }
 
@@ -250,5 +291,26 @@ mod tests {
                         meanwhile others are in serial [app] (90.0 % of their time, most by thread 9 (main))";
         assert_eq!(found(&[], &spins(400)), [("spinning", expected.to_owned())]);
         assert_eq!(found(&[], &spins(150)), []);
+    }
+    #[test]
+    fn what_to_do_about_spinning_follows_from_why_others_are_late() {
+        let of = |without_cpu, worked: [u64; 2], worker| {
+            let threads = [
+                SpinningThread { thread: 0, spun: 300, worked: worked[0] },
+                SpinningThread { thread: 1, spun: 100, worked: worked[1] },
+            ];
+            let spins = Spins { time: 400, threads: threads.into(), worker, ..Spins::default() };
+            let case = ThreadCase { locks: &[], spins: &spins, spinning: 0.4, without_cpu, threads: &[] };
+            let found = rules::judge_threads(&case).remove(0);
+            (found.remedy.words, found.cost)
+        };
+        let starts = |(words, _): &(String, FindingCost), begin: &str| words.starts_with(begin);
+        assert!(starts(&of(0.0, [100, 300], None), "Give each thread as much work"));
+        assert!(starts(&of(0.0, [200, 200], Some((0, 0.9))), "Give each thread as much work"));
+        assert!(starts(&of(0.0, [200, 210], Some((0, 0.5))), "Threads have equal work"));
+        // The work of threads without a CPU is not known to be unequal.
+        let starved = of(0.4, [100, 300], None);
+        assert!(starts(&starved, "OMP_WAIT_POLICY=passive") && starved.0.contains("40.0 %"), "{starved:?}");
+        assert!(matches!(starved.1, FindingCost::Unknown { .. }));
     }
 }
