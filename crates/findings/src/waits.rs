@@ -9,6 +9,8 @@ use numakit_model::CpuSet;
 
 /// From this part of the time on in which threads could run, waiting for a CPU is a problem.
 const MUCH: f64 = 0.2;
+/// Threads that have less of the time of their CPUs are kept waiting by others more than by each other.
+const OWN: f64 = 0.5;
 /// A mask is too narrow if this many CPUs outside of it were idle on average.
 const IDLE: f64 = 0.5;
 /// Processes that a command names; of more, it would not be read.
@@ -90,7 +92,7 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
     "more busy threads than CPUs that they may use",
     |case| {
         let MaskedThreads { cpus, threads, .. } = case.masked;
-        (*threads > cpus.len()).then(|| {
+        (*threads > cpus.len() && case.own() >= OWN).then(|| {
             let says =
                 format!("{} share {}, and wait for a CPU {}", case.threads(), cpu_words(cpus), case.of_time());
             let most = match cpus.len() {
@@ -98,8 +100,8 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
                 count => format!("{count} threads"),
             };
             let change = format!(
-                "Run no more than {most} (OMP_NUM_THREADS of OpenMP, the size of a pool of threads or connections elsewhere); the same work is then done with \
-                 fewer switches"
+                "Run no more than {most} (OMP_NUM_THREADS of OpenMP, the size of a pool of threads elsewhere), if they only compute: the \
+                 same work is then done with fewer switches. Threads that also wait for clients or storage may be needed"
             );
             case.draft(says, &change, None, None)
         })
@@ -132,6 +134,13 @@ impl<'a> WaitCase<'a> {
 }
 
 impl WaitCase<'_> {
+    /// The part of the time of their CPUs that the threads have: where it is small, others have the rest.
+    fn own(&self) -> f64 {
+        let MaskedThreads { cpus, threads, ran, waited, asleep } = self.masked;
+        let lived = (ran + waited + asleep) as f64 / (*threads).max(1) as f64;
+        *ran as f64 / (lived * cpus.len() as f64).max(1.0)
+    }
+
     /// The threads in words.
     fn threads(&self) -> String {
         match self.masked.threads {
@@ -217,7 +226,10 @@ mod tests {
     /// Threads on CPUs 0 to `last` of eight, of which CPU 7 is idle for this part of the time.
     fn found(threads: usize, last: u32, idle: f64, change: impl Fn(&mut CpuWaits)) -> Finding {
         let cpus = CpuSet::range(0, last);
-        let masked = MaskedThreads { cpus, threads, ran: SECOND, waited: 3 * SECOND, asleep: 0 };
+        // All of the time of these CPUs is theirs.
+        let ran = threads.min(cpus.len()) as u64 * SECOND;
+        let waited = (threads as u64 * SECOND - ran).max(SECOND);
+        let masked = MaskedThreads { cpus, threads, ran, waited, asleep: 0 };
         let idle = (0..8).map(|cpu| (cpu, if cpu == 7 { idle } else { 0.0 })).collect();
         let mut waits = CpuWaits { masks: vec![masked.clone()], idle, ..CpuWaits::default() };
         change(&mut waits);
@@ -240,6 +252,11 @@ mod tests {
         assert_eq!(rule(4, 0, 0.2), "more-threads-than-cpus", "no other CPU is idle");
         assert_eq!(rule(9, 7, 0.0), "more-threads-than-cpus");
         assert_eq!(rule(2, 7, 0.0), "cpus-used-by-others");
+        // Four threads that have a sixth of two CPUs do not wait for each other.
+        let (cpus, waits) = (CpuSet::range(0, 1), CpuWaits::default());
+        let masked = MaskedThreads { cpus, threads: 4, ran: SECOND, waited: 6 * SECOND, asleep: 5 * SECOND };
+        let starved = rules::judge_waits(&WaitCase::new(&waits, &masked, &[], "./app")).unwrap();
+        assert_eq!(starved.rule, "cpus-used-by-others");
         let limited = found(4, 0, 0.9, |waits| waits.throttled = 2 * SECOND);
         assert_eq!(limited.rule, "waits-for-cpu-limit");
     }
