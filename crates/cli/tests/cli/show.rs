@@ -28,7 +28,11 @@ fn a_result_of_explain_has_the_text_and_the_json_that_it_had() {
     explain(&folder, "b");
     let compared = folder.run("show a.json b.json");
     compared.says(0, "");
-    assert!(compared.out.starts_with("observed ") && compared.out.contains("CPU time"), "{}", compared.out);
+    assert!(
+        compared.out.starts_with("CPU time ") && compared.out.contains("; observed "),
+        "{}",
+        compared.out
+    );
     // Of a version whose form is older or newer.
     for (from, to, part) in [
         ("\"waits\":", "\"no_waits\":", "missing field `waits`"),
