@@ -36,8 +36,9 @@ pub fn show(text: &str) -> anyhow::Result<()> {
         command.stderr(Stdio::null());
     }
     let mut child = command.spawn().context("cannot start the pager")?;
+    // The user may quit before the end, and a pager that is not there reads nothing: neither ends this process.
+    signal::ignore_broken_pipe();
     if let Some(mut input) = child.stdin.take() {
-        // The user may quit before the end.
         let _ = input.write_all(text.as_bytes());
     }
     let status = child.wait().context("cannot wait for the pager")?;

@@ -67,6 +67,8 @@ fn a_terminal_shows_a_page_by_the_pager_that_variables_name() {
     let first = "Plan for any launcher";
     shows(&[("NUMAKIT_PAGER", "sed 's/^/> /'"), ("PAGER", "cat")], &format!("> {first}"));
     shows(&[("PAGER", "head -n 1; echo by PAGER; cat >/dev/null")], "by PAGER");
+    // One that reads nothing, and ends before it gets the text.
+    shows(&[("PAGER", "exec <&-; sleep 0.2; echo ended; exit 127")], first);
     // Without a pager it is printed.
     for pager in ["cat", "", "no-such-pager-here -x"] {
         shows(&[("PAGER", pager)], first);
