@@ -14,8 +14,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use numakit_explain::explainer::{Explainer, Observed};
 use numakit_explain::hint_windows::HintWindows;
-use numakit_findings::comparison::explained::compare;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
+use numakit_findings::comparison::explained::{ResultComparison, compare};
 use numakit_findings::explained::{JudgedReport, judge};
 use numakit_findings::next::{ObservedAgain, SYMBOL_CLIENT};
 use numakit_launch::options;
@@ -301,16 +301,8 @@ impl ExplainArgs {
         let written = self.json.as_ref().map_or(Ok(()), |path| write_json(path, &text));
         let flame =
             self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.report.flame));
-        let after = SavedResult::parse(Path::new("-"), text.as_bytes())?;
-        if let Some(before) = before.filter(|before| !before.is_of_program_of(&after)) {
-            note(format_args!(
-                "the last observation was of another program, '{}': nothing is compared. This one is kept now; type the same again \
-                 after a change",
-                before.program
-            ));
-        }
-        let shown = match before.filter(|before| before.is_of_program_of(&after)) {
-            Some(before) => numakit_terminal::compare::text(&compare(before, &after), self.rows()),
+        let shown = match before.map(|before| compared(before, &text)).transpose()?.flatten() {
+            Some(comparison) => numakit_terminal::compare::text(&comparison, self.rows()),
             None if self.all || self.rows.is_some() || self.output.is_some() => {
                 explain::text(report, self.rows())
             }
@@ -332,6 +324,20 @@ impl ExplainArgs {
         }
         written
     }
+}
+
+/// What changed since the result before; `None`, with a message, if that is of another program.
+fn compared(before: &SavedResult, text: &str) -> anyhow::Result<Option<ResultComparison>> {
+    let after = SavedResult::parse(Path::new("-"), text.as_bytes())?;
+    if before.is_of_program_of(&after) {
+        return Ok(Some(compare(before, &after)));
+    }
+    note(format_args!(
+        "the last observation was of another program, '{}': nothing is compared. This one is kept now; type the same again after a \
+         change",
+        before.program
+    ));
+    Ok(None)
 }
 
 fn json(report: &JudgedReport) -> anyhow::Result<String> {
