@@ -25,7 +25,7 @@ use std::process::ExitCode;
 ///
 /// --for writes only the configuration of a launcher to standard output, so that it can be
 /// redirected to a file; instructions and warnings go to standard error. The program's command
-/// follows '--', as in 'numa plan --for gomp -- ./app -x'.
+/// comes last, as in 'numa plan --for gomp ./app -x'.
 ///
 /// --check compares a running job with a plan: with that of 'numa run' if it started the process,
 /// otherwise with the plan for these options on an idle machine. For several processes, PID is
