@@ -1,7 +1,7 @@
 //! Shell completions: the definition of the command line, with suggestions for options that also
 //! accept other values.
 
-use crate::{Group, SECOND_NAME, VERBS, Verb, definition, manual, programs};
+use crate::{Group, SECOND_NAME, definition, listed_verbs, manual, programs};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgGroup, Command};
@@ -35,9 +35,7 @@ fn definitions() -> impl Iterator<Item = Command> {
 
 /// The definition of `numa` for generators of completions only.
 pub fn for_shells() -> Command {
-    let listed = |verb: &Verb| verb.group != Group::Hidden;
-    let verbs = VERBS.iter().filter(|verb| listed(verb));
-    verbs.fold(definition(listed), |numa, verb| {
+    listed_verbs().fold(definition(|verb| verb.group != Group::Hidden), |numa, verb| {
         numa.mut_subcommand(verb.name, |definition| with_words(verb.name, &definition))
     })
 }
@@ -72,7 +70,7 @@ fn words(argument: &str) -> Option<Vec<PossibleValue>> {
         "policy" => POLICIES.map(word).into(),
         "memory" => MEMORY.map(word).into(),
         "page" => named(manual::pages(programs()).unwrap_or_default().into_iter().map(|page| page.name)),
-        "topic" => named(verbs().chain(pages())),
+        "topic" => named(listed_verbs().map(|verb| verb.name.to_owned()).chain(pages())),
         "guide_page" => named(pages()),
         "program" => named(programs().iter().map(|program| program.get_name().to_owned())),
         _ => return None,
@@ -86,10 +84,6 @@ fn series() -> Vec<PossibleValue> {
     let sensors = SENSORS.iter().map(|sensor| PossibleValue::new(sensor.name));
     let known = SENSORS.iter().flat_map(|sensor| (sensor.known)());
     sensors.chain(named(known.map(|metric| metric.name))).collect()
-}
-
-fn verbs() -> impl Iterator<Item = String> {
-    VERBS.iter().filter(|verb| verb.group != Group::Hidden).map(|verb| verb.name.to_owned())
 }
 
 /// The pages of the guide.

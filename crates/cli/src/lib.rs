@@ -92,6 +92,11 @@ impl Verb {
     }
 }
 
+/// The verbs that help, completions and messages name.
+pub fn listed_verbs() -> impl Iterator<Item = &'static Verb> {
+    VERBS.iter().filter(|verb| verb.group != Group::Hidden)
+}
+
 /// Two command lines, and what each is for.
 pub type Examples = [(&'static str, &'static str); 2];
 

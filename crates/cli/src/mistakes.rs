@@ -1,6 +1,6 @@
 //! What is added to clap's messages about mistakes: the command that was meant.
 
-use crate::{Group, VERBS, command};
+use crate::{Verb, command, listed_verbs};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub fn no_verb(error: &clap::Error) -> Option<String> {
 fn option_of_another(option: &str) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
     let numa = command();
-    let has = |verb: &&crate::Verb| {
+    let has = |verb: &&Verb| {
         numa.find_subcommand(verb.name).is_some_and(|defined| {
             defined.get_arguments().filter(|arg| !arg.is_hide_set()).any(|arg| {
                 name.strip_prefix("--").is_some_and(|long| arg.get_long() == Some(long))
@@ -63,11 +63,7 @@ fn option_of_another(option: &str) -> Option<String> {
             })
         })
     };
-    let verbs: Vec<&str> =
-        VERBS.iter().filter(|verb| verb.group != Group::Hidden).filter(has).map(|verb| verb.name).collect();
-    let shown: Vec<String> = verbs.iter().take(MOST_VERBS).map(|verb| format!("'numa {verb}'")).collect();
-    if verbs.is_empty() {
-        return None;
-    }
-    Some(format!("'{name}' is an option of {}", shown.join(", ")))
+    let verbs = listed_verbs().filter(has).take(MOST_VERBS);
+    let shown: Vec<String> = verbs.map(|verb| format!("'numa {}'", verb.name)).collect();
+    (!shown.is_empty()).then(|| format!("'{name}' is an option of {}", shown.join(", ")))
 }

@@ -1,7 +1,7 @@
 //! `numa help`.
 
 use crate::words::FORMER_NAMES;
-use crate::{Examples, GlobalArgs, Group, VERBS, Verb, command, guide, help};
+use crate::{Examples, GlobalArgs, Group, VERBS, Verb, command, guide, help, listed_verbs};
 use anyhow::bail;
 use clap::Args;
 use numakit_guide::{Document, topics};
@@ -93,7 +93,7 @@ fn page_of(name: &str) -> anyhow::Result<&'static Document> {
     if verb(name).is_some() {
         bail!("the guide has no page about 'numa {name}'; 'numa help {name}' is its help");
     }
-    let verbs = VERBS.iter().filter(|verb| verb.group != Group::Hidden).map(|verb| verb.name);
+    let verbs = listed_verbs().map(|verb| verb.name);
     let known = verbs.chain(topics::topics().map(|topic| topic.name.as_str()));
     let nearest = numakit_model::suggest::nearest(name, known, 3);
     let meant = match nearest.as_slice() {
