@@ -86,6 +86,11 @@ impl Program {
         Ok(Self { file, code, obstacle, sanitizer })
     }
 
+    /// A program of another machine, of which nothing but the name is known.
+    pub fn elsewhere(name: &OsStr) -> Self {
+        Self { file: name.into(), code: name.into(), obstacle: None, sanitizer: None }
+    }
+
     /// Extracts the library, if the program can load it. If that is possible in no directory, the program runs
     /// without it.
     pub fn with_library(self) -> Result<(Self, PathBuf), PreloadError> {

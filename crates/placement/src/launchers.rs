@@ -38,6 +38,7 @@ pub static LAUNCHERS: &[Launcher] = &[
     Launcher { name: "slurm", help: "srun of Slurm", emit: mpi::slurm },
     Launcher { name: "taskset", help: "taskset of util-linux", emit: process::taskset },
     Launcher { name: "numactl", help: "numactl, with the memory policy", emit: process::numactl },
+    Launcher { name: "llama", help: "llama.cpp, by --threads and --numa", emit: process::llama },
     Launcher {
         name: "systemd",
         help: "a drop-in for a unit, or systemd-run for several processes",

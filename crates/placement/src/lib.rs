@@ -27,7 +27,7 @@ pub use error::{PlanError, Shortage};
 pub use lists::{ListError, NumberList};
 pub use request::{CorePolicy, Cores, Level, MemoryRequest, PlacementRequest, RequestError};
 pub use taken::Taken;
-pub use why::weights;
+pub use why::{idle_nodes, weights};
 
 use numakit_model::{Plan, Topology};
 

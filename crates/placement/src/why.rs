@@ -7,7 +7,7 @@ use crate::request::{CorePolicy, PlacementRequest};
 use crate::{devices, spread};
 use numakit_model::measured::reduced;
 use numakit_model::plan::Mode;
-use numakit_model::{CpuSet, Topology};
+use numakit_model::{CpuSet, Plan, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum of items in a line of an explanation.
@@ -148,7 +148,8 @@ pub(crate) fn warnings(
     available: &[u32],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    if !machine.distances.known {
+    // Between two nodes there is nothing to choose.
+    if !machine.distances.known && machine.topology.nodes.len() > 2 {
         warnings.push(
             "the machine does not report distances between nodes: the plan counts \
              nodes of one package as near to each other"
@@ -217,6 +218,23 @@ pub fn weights(topology: &Topology, request: &PlacementRequest) -> Option<String
             on_nodes(&nodes, &measured)
         ),
     })
+}
+
+/// What a plan of near cores leaves unused: the memory bandwidth of nodes without a thread. Nothing if the request says where.
+pub fn idle_nodes(topology: &Topology, request: &PlacementRequest, plan: &Plan) -> Option<String> {
+    let is_open = request.policy == CorePolicy::Compact && request.nodes.is_none() && request.cpus.is_none();
+    if !is_open || plan.steps.len() < 2 {
+        return None;
+    }
+    let used = plan.nodes();
+    let usable = topology.nodes.iter().filter(|node| !node.cpus.and(&topology.allowed).is_empty());
+    let idle: CpuSet = usable.map(|node| node.os_index).filter(|node| !used.contains(*node)).collect();
+    let who = match idle.len() {
+        0 => return None,
+        1 => format!("node {idle} has no thread"),
+        _ => format!("nodes {idle} have no thread"),
+    };
+    Some(format!("{who}; '--policy balanced' uses the memory bandwidth of all nodes, at larger distances"))
 }
 
 /// `3 on node 0, 1 on node 1`.

@@ -85,6 +85,12 @@ fn jobs() -> Vec<(String, Topology, Plan)> {
     let t = machine(MACHINES[0].1);
     let one = || plan(&t, 1, 4, 1, 2);
     job("every second core, bound memory", &t, with_memory(one(), Mode::Bind, None));
+    job("all nodes alike", &t, plan(&t, 1, 16, 1, 1));
+    job(
+        "all nodes alike, interleaved",
+        &t,
+        with_memory(plan(&t, 1, 16, 1, 1), Mode::Interleave, Some("0-3")),
+    );
     job("preferred node", &t, with_memory(one(), Mode::Prefer, Some("1")));
     job("preferred nodes", &t, with_memory(one(), Mode::Prefer, Some("0-1")));
     job("interleaved", &t, with_memory(plan(&t, 2, 2, 1, 1), Mode::Interleave, Some("0-3")));

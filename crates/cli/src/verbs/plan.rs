@@ -9,7 +9,7 @@ use clap::Args;
 use numakit_launch::{CheckReport, CoreSelector, check};
 use numakit_model::{Plan, Topology};
 use numakit_placement::launchers::{self, LAUNCHERS, LauncherOptions};
-use numakit_placement::{PlacementRequest, Taken, explained};
+use numakit_placement::{PlacementRequest, Taken, explained, idle_nodes};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::machine;
 use numakit_sys::stdio::{note, print};
@@ -83,7 +83,9 @@ impl PlanArgs {
         let mut topology = described(self.synthetic.as_deref(), self.machine.as_deref(), global)?;
         let is_described = self.synthetic.is_some() || self.machine.is_some();
         if is_described {
-            topology.notes.iter().for_each(note);
+            // The sources of a machine that has a name are among the reasons.
+            let shown = self.explain || self.synthetic.is_some();
+            topology.notes.iter().filter(|_| shown).for_each(note);
         } else {
             // Only the comparison of weights needs them.
             let _ = peaks::add(&global.root()?, &mut topology);
@@ -99,10 +101,13 @@ impl PlanArgs {
                 (now.plan, now.reasons)
             }
         };
+        let idle = idle_nodes(&topology, &request, &plan);
         if let Some(name) = &self.launcher {
             let root = global.root()?;
             let here = (!is_described && root.is_host()).then(|| host(&root));
-            return self.lines(name, &topology, &plan, here);
+            self.lines(name, &topology, &plan, here)?;
+            idle.iter().for_each(note);
+            return Ok(ExitCode::SUCCESS);
         }
         if self.json {
             print(json(&request, &plan, &reasons))?;
@@ -115,6 +120,7 @@ impl PlanArgs {
                 text += &format!("\n{}", explanation(&plan, &reasons));
             }
             print(text)?;
+            idle.iter().for_each(note);
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -125,7 +131,7 @@ impl PlanArgs {
         topology: &Topology,
         plan: &Plan,
         here: Option<String>,
-    ) -> anyhow::Result<ExitCode> {
+    ) -> anyhow::Result<()> {
         let options = LauncherOptions { host: self.host.clone().or(here), command: self.command.clone() };
         let lines = launchers::emit(name, topology, plan, &options)?;
         print(&lines.text)?;
@@ -135,7 +141,7 @@ impl PlanArgs {
         unmet.iter().for_each(warn);
         lines.hints.iter().for_each(note);
         others.iter().chain(&lines.warnings).for_each(warn);
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 

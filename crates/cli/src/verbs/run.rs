@@ -40,9 +40,9 @@ const BUSY: &str = "50";
 /// node of that core. The cores are reserved until the program and all its descendants have ended.
 /// Without -c, the program gets all free cores.
 ///
-/// numa exits with the status of the program, or by the signal that killed it. The status is 127
-/// if the program was not found, 126 if it is not executable, and 2 if it was not started for
-/// another reason.
+/// The exit status is that of the program, or numa ends by the signal that killed it. Nothing was
+/// started if it is 127 (there is no such program), 126 (it is not executable) or 2 (the message
+/// says why).
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Print what is set, unset and decided
@@ -67,7 +67,7 @@ pub struct RunArgs {
     /// Create a cpuset partition (cgroup) with these cores, if permitted
     #[arg(long)]
     isolate: bool,
-    /// Avoid CPUs on which unregistered programs use at least PERCENT; 'off' disables the check
+    /// Avoid CPUs of which programs without a reservation use at least PERCENT; 'off' does not look
     #[arg(long, value_name = "PERCENT|off", default_value = BUSY, value_parser = busy)]
     busy: Busy,
     /// Bind a running process instead, and move its memory
@@ -193,10 +193,14 @@ impl RunArgs {
             return self.rebind(&root, &request, pid);
         }
         let Some(name) = self.command.first() else {
-            bail!("no program given; name one, as in 'numa run -c 4 -- ./app', or a process with --pid");
+            bail!("no program given; name one, as in 'numa run -c 4 ./app', or a process with --pid");
         };
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-        match Program::find(name, &path) {
+        let found = match Program::find(name, &path) {
+            Err(_) if self.dry_run && self.machine.is_some() => Ok(Program::elsewhere(name)),
+            found => found,
+        };
+        match found {
             Ok(mut program) => {
                 if self.with.no_library {
                     program.obstacle = Some(Obstacle::Declined);

@@ -150,7 +150,7 @@ fn every_launcher_that_help_names_has_lines() {
         .skip(1)
         .map_while(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(names.len(), 16, "{help}");
+    assert_eq!(names.len(), 17, "{help}");
     for name in names {
         let done = plan(&folder, DEALT, &format!("--processes 2 --threads 2 --for {name}"));
         done.says(0, "");
@@ -162,7 +162,8 @@ fn every_launcher_that_help_names_has_lines() {
 fn a_machine_that_tells_no_distances_is_planned_with_a_warning() {
     let folder = Folder::new("plandistances");
     let machine = r#"{"nodes": [{"os_index": 0, "cpus": "0-3", "memory_kb": 16777216},
-        {"os_index": 1, "cpus": "4-7", "memory_kb": 16777216}]}"#;
+        {"os_index": 1, "cpus": "4-7", "memory_kb": 16777216},
+        {"os_index": 2, "cpus": "8-11", "memory_kb": 16777216}]}"#;
     std::fs::write(folder.path("machine.json"), machine).unwrap();
     let table = folder.run("plan --synthetic machine.json -c 6");
     table.says(0, "");

@@ -21,6 +21,7 @@ pub fn docker(job: &LauncherJob<'_>) -> Result {
         words.join(" ")
     };
     let mut lines = job.lines(job.ranks.iter().map(line).collect());
+    lines.hints.push("put the name of the image in place of IMAGE".to_owned());
     if job.ranks.iter().all(|rank| matches!(rank.memory().mode, Mode::Local | Mode::Bind)) {
         lines.warnings.clear();
     } else {

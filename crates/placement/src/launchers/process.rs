@@ -20,6 +20,41 @@ pub fn numactl(job: &LauncherJob<'_>) -> Result {
     Ok(one_by_one(job, &command, false))
 }
 
+/// `llama-server --threads 8 --numa distribute` where all nodes have as many threads. Otherwise numactl gives the CPUs, and
+/// llama.cpp keeps them.
+pub fn llama(job: &LauncherJob<'_>) -> Result {
+    let command = |rank: &Rank<'_>| {
+        let memory = numactl_memory(rank.memory()).join(" ");
+        let threads = rank.steps.len();
+        match (covers_nodes_evenly(job, rank), rank.memory().mode) {
+            (true, Mode::Local) => format!("{} --threads {threads} --numa distribute", job.app),
+            (true, _) => format!("numactl {memory} {} --threads {threads} --numa distribute", job.app),
+            (false, _) => {
+                format!("numactl -C {} {memory} {} --threads {threads} --numa numactl", rank.cpus(), job.app)
+            }
+        }
+    };
+    let mut lines = one_by_one(job, &command, false);
+    lines.warnings = vec![match job.ranks.iter().any(|rank| covers_nodes_evenly(job, rank)) {
+        true => {
+            "llama.cpp binds its threads to the CPUs of the nodes in turn, and not to single cores".to_owned()
+        }
+        false => "llama.cpp holds its threads on these CPUs, and they move between them".to_owned(),
+    }];
+    lines.hints.push(
+        "a model that is in the page cache stays where it is: 'numa file show MODEL' says on which nodes"
+            .to_owned(),
+    );
+    Ok(lines)
+}
+
+/// Whether a process has as many threads on each node of the machine, all of which have CPUs.
+fn covers_nodes_evenly(job: &LauncherJob<'_>, rank: &Rank<'_>) -> bool {
+    let on = |node: u32| rank.steps.iter().filter(|step| step.node == node).count();
+    let each = job.t.nodes.first().map_or(0, |node| on(node.os_index));
+    each > 0 && job.t.nodes.len() > 1 && job.t.nodes.iter().all(|node| on(node.os_index) == each)
+}
+
 fn one_by_one(
     job: &LauncherJob<'_>,
     command: &dyn Fn(&Rank<'_>) -> String,
