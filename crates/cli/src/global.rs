@@ -16,8 +16,15 @@ pub struct GlobalArgs {
     /// Read /sys and /proc of another machine from a directory or a capture
     #[arg(long, global = true, value_name = "DIR|CAPTURE")]
     sysroot: Option<PathBuf>,
-    /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// Use colours: auto (on a terminal, if NO_COLOR is not set), always or never [default: auto]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     color: Color,
     /// Print help ('-h' prints a summary)
     #[arg(short, long, global = true, action = ArgAction::Help)]

@@ -10,16 +10,18 @@ use std::fmt::Write;
 use std::io;
 
 /// One line about `numa`.
-pub const ABOUT: &str = "Observe NUMA machines and place programs on them";
+pub const ABOUT: &str = "Show why programs wait for memory, and run them close to it";
 
 /// The text of the man page and of the long help.
 pub const LONG_ABOUT: &str = "\
-Observe NUMA machines and place programs on them
+Show why programs wait for memory, and run them close to it
 
-The verbs show the topology of a machine, sample and record counters of the kernel and of the \
-hardware, and start programs with one thread per core and the memory of each thread on its node.
+  numa                                    what is wrong on this machine now
+  numa ./app                              run it: what costs, which data, whose line, what to do
+  numa explain --name postgres --for 20s  the same of programs that run already
+  numa run -c 64 ./app                    64 free cores, a thread on each with its memory beside it
 
-The program has a second name, numakit, for machines where another one is called numa.";
+Where another program is called numa, this one is numakit too.";
 
 /// The verbs of a group with the first line of their help, from the complete definition.
 pub fn verbs(numa: &Command, group: Group) -> Vec<(&'static str, String)> {

@@ -40,20 +40,21 @@ use std::time::{Duration, Instant};
 
 /// Show where a program's time goes, which data it waits for, and what to do
 ///
-/// It interrupts each thread 199 times in a second of CPU time, finds the instruction that waited and the address that
-/// it used, and the node of that page. It needs no hardware counters and no root; 'numa doctor' says how samples
-/// are taken here. It ends with one screen: the cause that costs most, or that nothing is wrong; which data and whose lines wait; and
-/// the command to type next, with what it is worth at most.
+/// It ends with one screen: the cause that costs most, or that nothing is wrong; which data and whose lines wait; and the command
+/// to type next, with what it is worth at most.
 ///
-/// With --all come all objects with their verdicts, functions and source lines by their CPU time, what threads waited for while they did
-/// not run, with locks and who held them, and lines of memory that several threads contend for. 'numa show' prints the same of the
-/// last observation, which is kept in $XDG_STATE_HOME/numakit (~/.local/state/numakit; of root /var/lib/numakit).
+/// --all prints all tables: objects with their verdicts, functions and source lines, locks and other waits, contended lines.
+/// 'numa show' prints them of the last observation, which is kept in $XDG_STATE_HOME/numakit (~/.local/state/numakit; of root
+/// /var/lib/numakit).
 ///
-/// Running processes are observed with all that they start, and with those that join the control group, unit or container or
-/// start with the name meanwhile.
+/// Of running processes, all that they start is observed too. So are processes that join the unit, container or control group, or
+/// start with the name, meanwhile.
 ///
 /// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise. --compare compares with the last
 /// observation.
+///
+/// Each thread is looked at 199 times in a second of its CPU time: at the instruction that waits, the address that it uses, and the
+/// node of that page. This needs no hardware counters and no root; 'numa doctor' says how it is done here.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Samples in a second of CPU time of a thread
@@ -64,7 +65,7 @@ pub struct ExplainArgs {
     /// Stop after this time
     #[arg(long = "for", alias = "duration", value_name = "TIME", value_parser = interval::parse_length)]
     duration: Option<Duration>,
-    /// Take samples by this method instead of the best one that is permitted: perf, in-process or ptrace
+    /// Take samples by this method [default: the best one that is permitted]
     #[arg(long, alias = "road", value_name = "METHOD", value_parser = method())]
     method: Option<MethodKind>,
     /// Blocks and mappings of this many bytes and more are objects of their own, named by the code that allocates them

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 /// Show recordings, and results of 'numa explain' and 'numa bench'; compare two
 ///
-/// What a file is, its content says. Without a file, it is the newest result of 'numa explain'.
+/// The kind of a file is known by its content. Without a file, the newest result of 'numa explain' is shown.
 ///
 /// A recording is analysed on one page. The first three lines say what is wrong, what it costs and what to do. The findings follow with
 /// their numbers, then tables: where memory was used or allocated (by node and phase), page faults,
