@@ -87,6 +87,15 @@ pub struct NodeTime {
     pub time: u64,
 }
 
+/// Page faults of all threads, and what they took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct FaultTime {
+    /// Their part of the CPU time in the kernel, between 0 and 1; `None` without samples in the kernel.
+    pub of_kernel: Option<f64>,
+    /// How many pages more than at first the processes had at most. Faults beyond that brought memory that had been given back.
+    pub grown_pages: u64,
+}
+
 /// Where the time went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
@@ -111,6 +120,9 @@ pub struct Explanation {
     pub source_lines: Vec<CodeTime>,
     /// The functions that used the kernel, that with most of its time first, with their parts of the time of samples in the kernel.
     pub kernel: Vec<CodeShare>,
+    /// Page faults, and what they took.
+    #[serde(default)]
+    pub faulting: FaultTime,
     /// What threads waited for while they did not run.
     pub waits: ThreadWaits,
     /// CPU time in which threads only waited for others.
@@ -156,6 +168,7 @@ impl Explanation {
             functions,
             source_lines,
             kernel: Vec::new(),
+            faulting: FaultTime::default(),
             waits: ThreadWaits::default(),
             spins: Spins::default(),
             python: PythonTime::default(),

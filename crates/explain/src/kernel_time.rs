@@ -4,6 +4,7 @@ use crate::code::{CodeName, CodeNames};
 use crate::collector::ObservedProcesses;
 use crate::explained::CodeShare;
 use numakit_sampling::Sample;
+use numakit_sampling::operand::sampled::{self, SampledMemory};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of different instructions; the time of further ones is missing.
@@ -14,7 +15,16 @@ const MAX_KEPT: usize = 8;
 /// The time of samples in the kernel, in ns, by process (its place in the list) and instruction.
 #[derive(Debug, Default)]
 pub(crate) struct KernelTime {
-    by_place: HashMap<(u32, u64), u64>,
+    by_place: HashMap<(u32, u64), EntryTime>,
+}
+
+/// What the kernel did for an instruction.
+#[derive(Debug, Default)]
+struct EntryTime {
+    /// In ns.
+    time: u64,
+    /// Whether the instruction stands behind a system call: if not, it accessed memory for which the kernel had no page yet.
+    is_behind_call: bool,
 }
 
 impl KernelTime {
@@ -25,10 +35,11 @@ impl KernelTime {
         }
         let place = (processes.place(sample.process), sample.registers.ip);
         // The code gets its name at the end, when the process may have ended.
-        if self.is_new(place) {
-            processes.space(sample);
-        }
-        self.add(place, sample.weight);
+        let is_behind_call = self.is_new(place) && {
+            let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
+            sampled::is_behind_call(sample.registers.ip, &space)
+        };
+        self.add(place, sample.weight, is_behind_call);
     }
 
     /// Whether nothing is known of this code, and something may be added.
@@ -36,18 +47,25 @@ impl KernelTime {
         !self.by_place.contains_key(&place) && self.by_place.len() < MAX_PLACES
     }
 
-    fn add(&mut self, place: (u32, u64), weight: u64) {
+    fn add(&mut self, place: (u32, u64), weight: u64, is_behind_call: bool) {
         if self.is_new(place) {
-            self.by_place.insert(place, 0);
+            self.by_place.insert(place, EntryTime { time: 0, is_behind_call });
         }
-        self.by_place.get_mut(&place).into_iter().for_each(|time| *time += weight);
+        self.by_place.get_mut(&place).into_iter().for_each(|entry| entry.time += weight);
+    }
+
+    /// The part of the time in the kernel that page faults take; `None` without samples in the kernel.
+    pub(crate) fn faulting(&self) -> Option<f64> {
+        let all: u64 = self.by_place.values().map(|entry| entry.time).sum();
+        let faulting = self.by_place.values().filter(|entry| !entry.is_behind_call).map(|entry| entry.time);
+        (all > 0).then(|| faulting.sum::<u64>() as f64 / all as f64)
     }
 
     /// The functions that entered the kernel, those with most of the time first, with their parts of it.
     pub(crate) fn functions(&self, names: &mut dyn CodeNames) -> Vec<CodeShare> {
-        let all: u64 = self.by_place.values().sum();
+        let all: u64 = self.by_place.values().map(|entry| entry.time).sum();
         let mut functions: BTreeMap<CodeName, u64> = BTreeMap::new();
-        for ((process, instruction), time) in &self.by_place {
+        for ((process, instruction), EntryTime { time, .. }) in &self.by_place {
             // Behind a system call, the next instruction is where the program goes on.
             let name = names.name(*process, instruction.saturating_sub(1));
             *functions.entry(CodeName { file: None, line: None, ..name }).or_default() += time;
@@ -81,7 +99,10 @@ mod tests {
     #[test]
     fn the_functions_with_most_time_in_the_kernel_come_first() {
         let mut kernel = KernelTime::default();
-        [(0x300, 1), (0x110, 2), (0x200, 1)].into_iter().for_each(|(at, time)| kernel.add((0, at), time));
+        assert_eq!(kernel.faulting(), None);
+        let calls = [(0x300, 1, true), (0x110, 2, false), (0x200, 1, true)];
+        calls.into_iter().for_each(|(at, time, is_call)| kernel.add((0, at), time, is_call));
+        assert_eq!(kernel.faulting(), Some(0.5));
         let functions = kernel.functions(&mut Names);
         let shares: Vec<_> =
             functions.iter().map(|code| (code.name.function.as_deref(), code.share)).collect();

@@ -62,7 +62,7 @@ pub mod waits;
 pub mod walk;
 
 pub use explained::{CodeShare, ExplainedObject, ObjectContext, ObjectFacts, ObjectTouch};
-pub use explanation::{Explanation, NodeTime, SampleCounts, Surveyed, TimeShares};
+pub use explanation::{Explanation, FaultTime, NodeTime, SampleCounts, Surveyed, TimeShares};
 pub use flame::FlameGraph;
 pub use observation::{Observation, ObservedAccess, Waited};
 pub use report::{

@@ -15,6 +15,10 @@ pub(crate) const TICK: u64 = 10_000_000;
 
 /// A thread is busy from one in this many parts of the observed time on.
 const BUSY_PART: u64 = 10;
+/// One that works, and mostly waits meanwhile, uses one in this many parts.
+const WORKING_PART: u64 = 50;
+/// One that only looks now and then for work runs for less than one in this many parts, however long it waits for a CPU each time.
+const WAKING_PART: u64 = 200;
 
 /// The counts of a thread since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub struct ThreadAccounts {
     threads: HashMap<(u32, u32), Account>,
     /// User mode and kernel of whole processes: at their first visit and at the last, with the threads that have ended.
     processes: HashMap<u32, [[u64; 2]; 2]>,
+    /// The pages that processes had resident: at their first visit, and the maximum.
+    resident: HashMap<u32, [u64; 2]>,
     /// User mode and kernel by samples, since the account of the thread was read last. A thread that ends takes its account
     /// with it, and then this is all that is known.
     unread: HashMap<(u32, u32), [u64; 2]>,
@@ -65,6 +71,7 @@ impl ThreadAccounts {
             from_start,
             threads: HashMap::new(),
             processes: HashMap::new(),
+            resident: HashMap::new(),
             unread: HashMap::new(),
             joining: HashSet::new(),
             visits: 0,
@@ -96,6 +103,9 @@ impl ThreadAccounts {
                 let now = [stat.user, stat.own[2].saturating_sub(stat.user)].map(|ticks| ticks * TICK);
                 let first = if is_new { [0; 2] } else { now };
                 self.processes.entry(pid).or_insert([first, now])[1] = now;
+                let first = if is_new { 0 } else { stat.resident };
+                let most = &mut self.resident.entry(pid).or_insert([first, first])[1];
+                *most = stat.resident.max(*most);
             }
             for tid in process.threads().unwrap_or_default() {
                 self.read(&process.thread(tid), (pid, tid), now, is_new);
@@ -166,6 +176,22 @@ impl ThreadAccounts {
     pub fn busy(&self, least: u64) -> impl Iterator<Item = (u32, u32)> {
         let ran = |a: &Account| (a.now.user + a.now.kernel).saturating_sub(a.before.user + a.before.kernel);
         self.threads.iter().filter(move |(_, account)| ran(account) >= least).map(|(key, _)| *key)
+    }
+
+    /// How many pages more than at first the processes had at most.
+    pub fn grown_pages(&self) -> u64 {
+        self.resident.values().map(|[first, most]| most - first).sum()
+    }
+
+    /// The threads that work: ran, or waited for a CPU, for one in [`WORKING_PART`] parts of the time that they were seen. Others
+    /// of a pool wait for work.
+    pub fn working(&self) -> HashSet<(u32, u32)> {
+        let works = |account: &Account| {
+            let (ran, times) = (account.ran(), account.times());
+            let is_seldom = ran < (ran + times.asleep) / WAKING_PART;
+            ran + times.runnable >= (times.total() / WORKING_PART).max(1) && !is_seldom
+        };
+        self.threads.iter().filter(|(_, account)| works(account)).map(|(thread, _)| *thread).collect()
     }
 
     /// How many threads lived at the same time: a shell that starts one program after another has two.
@@ -391,6 +417,34 @@ mod tests {
         root.change(|tree| thread(tree, 7, [60, 20], 100, "800000000 4550000000 9\n"));
         accounts.visit(&[7], 6000 * MS);
         assert_eq!(accounts.busy_at_once(5000 * MS), 1);
+    }
+
+    #[test]
+    fn threads_that_work_are_told_from_those_that_wait_for_work() {
+        let root = machine();
+        let mut accounts = ThreadAccounts::new(&root, false);
+        accounts.visit(&[7], 1000 * MS);
+        // Of five seconds it ran for 20 ms, and waited for a CPU for 400 ms.
+        root.change(|tree| thread(tree, 7, [31, 11], 100, "420000000 450000000 9\n"));
+        accounts.visit(&[7], 6000 * MS);
+        assert_eq!(accounts.working(), HashSet::new());
+        root.change(|tree| thread(tree, 7, [38, 12], 100, "500000000 50000000 9\n"));
+        accounts.visit(&[7], 6000 * MS);
+        assert_eq!(accounts.working(), HashSet::from([(7, 7)]));
+    }
+
+    #[test]
+    fn memory_grows_by_the_most_that_was_resident() {
+        let root = SysRoot::of_tree(FileTree::new());
+        let mut accounts = ThreadAccounts::new(&root, false);
+        for (at, pages) in [(1000, 300), (2000, 900), (3000, 100)] {
+            root.change(|tree| {
+                let stat = format!("7 (w) R 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 0 {pages}\n");
+                _ = tree.file("/proc/7/stat", stat);
+            });
+            accounts.visit(&[7], at * MS);
+        }
+        assert_eq!(accounts.grown_pages(), 600);
     }
 
     #[test]

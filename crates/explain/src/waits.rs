@@ -12,6 +12,7 @@ mod watch;
 
 pub(crate) use watch::{WaitScene, WaitWatch};
 
+use crate::account::ThreadTimes;
 use crate::code::CodeName;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,9 @@ pub struct WaitTime {
     pub call: Option<String>,
     /// The time in ns, of all of these threads.
     pub time: u64,
+    /// The part of it of threads that work, in ns: others of a pool wait for work.
+    #[serde(default)]
+    pub of_working: u64,
     /// How many threads waited so.
     pub threads: usize,
     /// In how many processes.
@@ -124,6 +128,15 @@ pub struct LockTime {
     pub holders: Vec<LockHolder>,
 }
 
+/// Threads that work, in contrast to those of a pool that wait for work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkingThreads {
+    /// How many there were.
+    pub threads: usize,
+    /// Their time.
+    pub times: ThreadTimes,
+}
+
 /// What all threads waited for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadWaits {
@@ -131,6 +144,9 @@ pub struct ThreadWaits {
     pub threads: usize,
     /// How many of these were busy: ran or could have run for a tenth of the observed time at least.
     pub busy: usize,
+    /// Those that work: ran, or waited for a CPU, for 2 % of their time at least.
+    #[serde(default)]
+    pub working: WorkingThreads,
     /// What they waited for, the longest time first.
     pub rows: Vec<WaitTime>,
     /// Locks for which they waited, the longest time first.

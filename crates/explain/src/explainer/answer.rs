@@ -19,7 +19,7 @@ use crate::report::{
 use crate::sources::{self, AnnotatedSource};
 use crate::spins::{self, Spins};
 use crate::waits::{ThreadWaits, WaitScene};
-use crate::{Explanation, Surveyed};
+use crate::{Explanation, FaultTime, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
@@ -259,6 +259,8 @@ impl Explainer {
         explanation.place_objects(&self.homes());
         (explanation.waits, explanation.spins) = (self.waits(complete, end), self.spins());
         explanation.kernel = self.kernel.functions(&mut self.processes);
+        let (of_kernel, grown_pages) = (self.kernel.faulting(), self.accounts.grown_pages());
+        explanation.faulting = FaultTime { of_kernel, grown_pages };
         explanation.python = self.python_time();
         let flame = self.flame(&explanation);
         if complete {

@@ -7,14 +7,14 @@ use super::open_files::{FileIdentity, OpenFile};
 use super::peers::OtherEnd;
 use super::targets::WaitTarget;
 use super::watch::{SeenHolder, SeenWait, WaitScene, WaitWatch};
-use super::{LockHolder, LockTime, ThreadWaits, WaitKind, WaitTime};
+use super::{LockHolder, LockTime, ThreadWaits, WaitKind, WaitTime, WorkingThreads};
 use crate::account::ThreadTimes;
 use crate::chain_names::ChainNames;
 use crate::code::CodeName;
 use crate::java::waits::{JavaPlace, JavaWaits};
 use numakit_sys::proc::syscall;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Of more files than this, those with less than one in this many parts of the time of all waits are not distinguished: a file that
 /// one look saw is chance.
@@ -89,11 +89,18 @@ impl WaitWatch {
         }
         let named = self.named(by_wait, scene, complete);
         let observed = end.saturating_sub(self.started);
+        let works = scene.accounts.working();
+        let mut working = WorkingThreads::default();
+        for (_, time) in times.iter().filter(|(thread, _)| works.contains(thread)) {
+            working.threads += 1;
+            working.times += *time;
+        }
         ThreadWaits {
             threads: scene.accounts.at_once(),
             busy: scene.accounts.busy_at_once(observed),
             locks: self.locks(&named, &times, scene),
-            rows: rows(&named),
+            rows: rows(&named, &works),
+            working,
             unseen,
             looks: self.looks,
             cost: self.cost,
@@ -367,9 +374,12 @@ fn call(wait: &SeenWait) -> Option<String> {
     wait.call.map(name)
 }
 
-/// Waits for the same in the same function as one row, the longest time first. Files for which hardly anybody waits are one row
+/// Some of the threads of a wait.
+type SomeThreads<'a> = BTreeMap<&'a Thread, &'a SeenTime>;
+
+/// Waits for the same in the same function as one row, the longest time first, and those of threads that work as another one. Files for which hardly anybody waits are one row
 /// together: who reads a thousand files waits for storage.
-fn rows(named: &[NamedWait]) -> Vec<WaitTime> {
+fn rows(named: &[NamedWait], works: &HashSet<Thread>) -> Vec<WaitTime> {
     let all: u64 = named.iter().map(NamedWait::time).sum();
     let mut of_file: BTreeMap<&Option<String>, u64> = BTreeMap::new();
     for wait in named.iter().filter(|wait| wait.kind == WaitKind::Storage) {
@@ -378,35 +388,49 @@ fn rows(named: &[NamedWait]) -> Vec<WaitTime> {
     let is_many = of_file.len() > MANY_FILES;
     let is_small =
         |wait: &NamedWait| is_many && of_file.get(&wait.what).is_some_and(|time| time * SMALL_FILE < all);
-    let mut groups: BTreeMap<_, Vec<&NamedWait>> = BTreeMap::new();
+    let mut groups: BTreeMap<_, Vec<(&NamedWait, SomeThreads<'_>)>> = BTreeMap::new();
     for wait in named {
         let caller = outside(&wait.chain).first().map(|code| (code.function.clone(), code.module.clone()));
-        let peers = wait.end.processes.clone();
         let what = if wait.kind == WaitKind::Storage && is_small(wait) { None } else { wait.what.clone() };
-        groups.entry((wait.kind, what, wait.call.clone(), caller, peers)).or_default().push(wait);
-    }
-    let row =
-        |((kind, what, call, _, peers), waits): ((WaitKind, Option<String>, _, _, _), Vec<&NamedWait>)| {
-            let threads: BTreeSet<Thread> =
-                waits.iter().flat_map(|wait| wait.threads.keys().copied()).collect();
-            let processes: BTreeSet<u32> = threads.iter().map(|(process, _)| *process).collect();
-            let most = waits.iter().max_by_key(|wait| wait.time());
-            let files: BTreeSet<&String> = waits.iter().filter_map(|wait| wait.what.as_ref()).collect();
-            let small = (files.len() > 1).then(|| format!("{} files", files.len()));
-            WaitTime {
-                kind,
-                what: what.or(small).or_else(|| files.first().map(|file| (*file).clone())),
-                peers,
-                call,
-                time: waits.iter().map(|wait| wait.time()).sum(),
-                threads: threads.len(),
-                processes: processes.len(),
-                chain: most.map(|wait| outside(&wait.chain)).unwrap_or_default(),
+        let (working, idle): (SomeThreads<'_>, SomeThreads<'_>) =
+            wait.threads.iter().partition(|(thread, _)| works.contains(thread));
+        for (is_working, threads) in [(true, working), (false, idle)] {
+            if !threads.is_empty() {
+                let (call, caller, peers) = (wait.call.clone(), caller.clone(), wait.end.processes.clone());
+                let key = (wait.kind, what.clone(), call, caller, peers, is_working);
+                groups.entry(key).or_default().push((wait, threads));
             }
-        };
+        }
+    }
+    let row = |((kind, what, call, _, peers, is_working), waits): ((_, _, _, _, _, bool), Vec<_>)| {
+        let row = WaitTime { peers, call, ..row(kind, what, &waits) };
+        WaitTime { of_working: if is_working { row.time } else { 0 }, ..row }
+    };
     let mut rows: Vec<WaitTime> = groups.into_iter().map(row).filter(|row| row.time > 0).collect();
     rows.sort_by_key(|row| Reverse(row.time));
     rows
+}
+
+/// Waits of these threads as a row.
+fn row(kind: WaitKind, what: Option<String>, waits: &[(&NamedWait, SomeThreads<'_>)]) -> WaitTime {
+    let time_of = |threads: &SomeThreads<'_>| threads.values().map(|seen| seen.time).sum::<u64>();
+    let threads: BTreeSet<Thread> =
+        waits.iter().flat_map(|(_, threads)| threads.keys().map(|thread| **thread)).collect();
+    let processes: BTreeSet<u32> = threads.iter().map(|(process, _)| *process).collect();
+    let most = waits.iter().max_by_key(|(_, threads)| time_of(threads));
+    let files: BTreeSet<&String> = waits.iter().filter_map(|(wait, _)| wait.what.as_ref()).collect();
+    let small = (files.len() > 1).then(|| format!("{} files", files.len()));
+    WaitTime {
+        kind,
+        what: what.or(small).or_else(|| files.first().map(|file| (*file).clone())),
+        peers: Vec::new(),
+        call: None,
+        time: waits.iter().map(|(_, threads)| time_of(threads)).sum(),
+        of_working: 0,
+        threads: threads.len(),
+        processes: processes.len(),
+        chain: most.map(|(wait, _)| outside(&wait.chain)).unwrap_or_default(),
+    }
 }
 
 /// The part of a chain that is the program's: without the functions of the C library in which the thread waits, and those that
@@ -490,10 +514,20 @@ mod tests {
             threads: BTreeMap::from([((7, file), SeenTime { time, looks: 1 })]),
         };
         let named: Vec<NamedWait> = (1..40).map(|file| wait(file, 10)).chain([wait(99, 200)]).collect();
-        let rows: Vec<_> =
-            super::rows(&named).into_iter().map(|row| (row.what.unwrap(), row.time, row.threads)).collect();
-        assert_eq!(rows, [("39 files".to_owned(), 390, 39), ("/data/99".to_owned(), 200, 1)]);
+        let works = HashSet::new();
+        let rows: Vec<_> = super::rows(&named, &works)
+            .into_iter()
+            .map(|row| (row.what.unwrap(), row.time, row.threads))
+            .collect();
+        let of = |what: &str, time, threads| (what.to_owned(), time, threads);
+        let working: HashSet<_> = HashSet::from([(7, 1), (7, 2), (7, 99)]);
+        assert_eq!(rows, [of("39 files", 390, 39), of("/data/99", 200, 1)]);
+        // Those of threads that work are not mixed with others.
+        let rows = super::rows(&named, &working).into_iter();
+        let rows: Vec<_> = rows.map(|row| (row.time, row.of_working, row.threads)).collect();
+        assert_eq!(rows, [(370, 0, 37), (200, 200, 1), (20, 20, 2)]);
+
         let few: Vec<NamedWait> = (1..4).map(|file| wait(file, 10)).collect();
-        assert_eq!(super::rows(&few).len(), 3);
+        assert_eq!(super::rows(&few, &works).len(), 3);
     }
 }
