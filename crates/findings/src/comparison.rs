@@ -185,7 +185,8 @@ pub fn compare(before: &Profile, after: &Profile) -> Comparison {
         new,
         kept,
     };
-    if !before.is_short && !after.is_short && compared > 0 {
+    let ran = comparison.run_time.as_ref().is_some_and(Difference::is_beyond_noise);
+    if ran || !before.is_short && !after.is_short && compared > 0 {
         comparison.outcome = outcome(&comparison, has_program);
     }
     comparison.headline = headline(&comparison, before, after, has_program);

@@ -159,13 +159,13 @@ impl ShowArgs {
     }
 
     fn compare_explained(&self, before: &Path, after: &Path) -> anyhow::Result<ExitCode> {
-        if self.json {
-            bail!(
-                "two results of 'numa explain' are compared as text, or with --page; --json is for one of them"
-            );
-        }
         let read = |path| SavedResult::parse(path, &saved::read(path)?);
         let comparison = compare(&read(before)?, &read(after)?);
+        if self.json {
+            let json = serde_json::to_string_pretty(&comparison).context("cannot write JSON")?;
+            print(format_args!("{json}\n"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         print(numakit_terminal::compare::text(&comparison, self.rows.map_or(EXPLAINED_ROWS, Into::into)))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -9,17 +9,20 @@ use numakit_explain::code::PlaceTimes;
 use numakit_explain::contended::Sharing;
 use numakit_explain::share::{self, ShareEstimate};
 use saved::SavedResult;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Two caches that differ by less than this factor are the same: the share of the last level depends on the threads.
 const SAME_CACHE: f64 = 1.05;
 
 /// What a share that changed is a part of.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind", content = "name", rename_all = "kebab-case")]
 pub enum ChangedShare {
     /// A part of the time of all threads, by its name in the file.
     Time(&'static str),
     /// Far memory in the time at memory.
+    #[serde(rename = "remote-share")]
     Far,
     /// An object in the time at memory.
     Object(String),
@@ -32,7 +35,7 @@ pub enum ChangedShare {
 }
 
 /// A share before and after.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShareChange {
     /// What it is of.
     pub what: ChangedShare,
@@ -54,7 +57,8 @@ impl ShareChange {
 }
 
 /// Why two results may differ for other reasons than a change of the program; before, after.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "of", rename_all = "kebab-case")]
 pub enum UnlikeResults {
     /// The results are of different programs or command lines.
     Program(String, String),
@@ -70,8 +74,8 @@ pub enum UnlikeResults {
     Incomplete(bool, bool),
 }
 
-/// What two results say together.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// What two results say together: the JSON of `numa show --json A B` for results of `numa explain`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ResultComparison {
     /// What else differs.
     pub unlike: Vec<UnlikeResults>,
@@ -93,6 +97,8 @@ pub fn compare(before: &SavedResult, after: &SavedResult) -> ResultComparison {
     let mut shares = times(before, after, &mut absent);
     match (before.remote_share, after.remote_share) {
         (Some(before), Some(after)) => shares.push(ShareChange { what: ChangedShare::Far, before, after }),
+        // On one node, no memory is remote.
+        (None, None) => {}
         _ => _ = absent.insert("remote share"),
     }
     // Shares of time can only be compared if samples mean the same in both results.
@@ -140,7 +146,7 @@ fn cpu_time(result: &SavedResult) -> u64 {
 fn unlike(before: &SavedResult, after: &SavedResult) -> Vec<UnlikeResults> {
     let mut found = Vec::new();
     let both = |one: &str, other: &str| (one.to_owned(), other.to_owned());
-    if before.program != after.program {
+    if !before.is_run_of(after) {
         let (one, other) = both(&before.program, &after.program);
         found.push(UnlikeResults::Program(one, other));
     }

@@ -53,6 +53,19 @@ fn profile(measures: Vec<Measure>, problems: Vec<Finding>, run: f64) -> Profile 
 }
 
 #[test]
+fn a_run_that_took_much_longer_is_worse_however_short_the_recordings_are() {
+    let short = |run| Profile { is_short: true, ..profile(Vec::new(), Vec::new(), run) };
+    let comparison = compare(&short(0.3), &short(2.7));
+    assert_eq!(comparison.outcome, ComparisonOutcome::Worse);
+    assert!(
+        comparison.headline.verdict.starts_with("B is worse: it took 2.7 s"),
+        "{:?}",
+        comparison.headline
+    );
+    assert_eq!(compare(&short(0.3), &short(0.301)).outcome, ComparisonOutcome::CannotTell);
+}
+
+#[test]
 fn a_shorter_run_is_better() {
     let before = profile(
         vec![measure("remote_time_share", 78.9, 2.0)],

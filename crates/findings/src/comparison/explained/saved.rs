@@ -136,6 +136,9 @@ pub struct SavedResult {
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SavedProcess {
+    /// Its number; 0 where the result does not tell it.
+    #[serde(default)]
+    pub pid: u32,
     /// The name of its program.
     pub name: String,
 }
@@ -148,9 +151,21 @@ impl SavedResult {
     pub fn is_of_program_of(&self, other: &Self) -> bool {
         let is_told = |result: &Self| result.processes.iter().any(|process| !process.name.is_empty());
         let same = |process: &SavedProcess| {
-            !RUNNERS.contains(&process.name.as_str()) && other.processes.contains(process)
+            let is_same = |theirs: &SavedProcess| theirs.name == process.name;
+            !RUNNERS.contains(&process.name.as_str()) && other.processes.iter().any(is_same)
         };
         self.program == other.program || !is_told(self) || !is_told(other) || self.processes.iter().any(same)
+    }
+
+    /// Whether both are of one command line, with or without words before it such as `numa run --thp on --`, or of one process.
+    pub(crate) fn is_run_of(&self, other: &Self) -> bool {
+        let is_behind = |long: &str, short: &str| {
+            long.strip_suffix(short).is_some_and(|before| before.is_empty() || before.ends_with(' '))
+        };
+        let is_same = |process: &SavedProcess| process.pid > 0 && other.processes.contains(process);
+        is_behind(&self.program, &other.program)
+            || is_behind(&other.program, &self.program)
+            || self.processes.iter().any(is_same)
     }
 
     /// Reads a result from its text; `path` is for errors.

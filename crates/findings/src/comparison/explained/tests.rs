@@ -165,7 +165,8 @@ fn results_of_other_programs_are_told() {
     let of = |program: &str, names: &[&str]| {
         let mut result = result(0.5, 0.5, 100);
         result.program = program.to_owned();
-        result.processes = names.iter().map(|name| SavedProcess { name: (*name).to_owned() }).collect();
+        result.processes =
+            names.iter().map(|name| SavedProcess { pid: 0, name: (*name).to_owned() }).collect();
         result
     };
     let app = of("./app 7", &["app"]);
@@ -174,4 +175,35 @@ fn results_of_other_programs_are_told() {
     // Both are run by a shell, or it is not known.
     assert!(!of("sh a", &["sh", "a"]).is_of_program_of(&of("sh b", &["sh", "b"])));
     assert!(app.is_of_program_of(&of("process 7", &[])));
+}
+
+#[test]
+fn runs_of_one_command_line_or_process_need_no_caution() {
+    let of = |program: &str, pid: u32| {
+        let mut result = result(0.5, 0.5, 100);
+        result.program = program.to_owned();
+        result.processes = vec![SavedProcess { pid, name: "app".to_owned() }];
+        result
+    };
+    let unlike = |one: &SavedResult, other: &SavedResult| compare(one, other).unlike;
+    let app = of("./app 7", 1);
+    assert_eq!(unlike(&app, &of("numa run --thp on -- ./app 7", 2)), []);
+    assert_eq!(unlike(&of("numa run -- ./app 7", 2), &app), []);
+    assert_eq!(unlike(&of("process 9", 9), &of("processes named app", 9)), [], "it is the same process");
+    for other in ["./app 8", "./other-./app 7"] {
+        assert!(matches!(unlike(&app, &of(other, 2))[..], [UnlikeResults::Program(..)]), "{other}");
+    }
+}
+
+#[test]
+fn on_one_node_a_remote_share_is_not_missed_and_a_comparison_is_json() {
+    let mut one = result(0.0, 0.5, 100);
+    one.remote_share = None;
+    let mut other = result(0.0, 0.1, 100);
+    other.remote_share = None;
+    let comparison = compare(&one, &other);
+    assert_eq!(comparison.absent, BTreeSet::new());
+    let json = serde_json::to_value(&comparison).unwrap();
+    assert_eq!(json["changes"][0]["what"], serde_json::json!({"kind": "object", "name": "array"}));
+    assert_eq!(json["cpu_time"], serde_json::json!([40_000_000_000u64, 40_000_000_000u64]));
 }
