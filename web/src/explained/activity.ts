@@ -35,11 +35,11 @@ function busy({ threads, busy: count, cpus, part, function: most, without_cpu: w
     : count === 1 ? `1 of ${threads} threads is busy; of its CPU time`
     : `${count} of ${threads} threads are busy; of their CPU time`;
   const parts = [
-    part ? (part[1] > MOST ? `${percent(part[1])} is ${PARTS[part[0]] ?? part[0]}` : `no part dominates (${percent(part[1])} is ${PARTS[part[0]] ?? part[0]})`) : null,
+    part ? (part[1] > MOST ? `${percent(part[1])} is ${PARTS[part[0]] ?? part[0]}` : `the largest part, ${percent(part[1])}, is ${PARTS[part[0]] ?? part[0]}`) : null,
     most ? `${percent(most[1])} is in ${most[0].function ?? "code without names"} [${most[0].module}]` : part ? "no function has much" : "nothing is known",
   ];
   const it = count > 1 ? "they" : "it";
-  const queued = without >= WITHOUT_CPU ? `; for ${percent(without)} of the time in which ${it} could run ${it} had no CPU` : "";
+  const queued = without != null && without >= WITHOUT_CPU ? `; for ${percent(without)} of the time in which ${it} could run ${it} had no CPU` : "";
   return `${who} ${parts.filter(Boolean).join(", ")}${queued}`;
 }
 

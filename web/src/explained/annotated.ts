@@ -1,12 +1,12 @@
 // The source lines of the functions with most time, each with its part of that.
 
 import { h } from "../elements";
-import { percent, sampledTime, type AnnotatedSource, type Result } from "./result";
+import { percent, cpuTime, type AnnotatedSource, type Result } from "./result";
 
 export function annotatedView(result: Result): HTMLElement | null {
   const sources = result.sources ?? [];
   if (sources.length === 0) return null;
-  const all = sampledTime(result);
+  const all = cpuTime(result);
   return h("section", { class: "card", "aria-label": "Source" },
     h("h2", {}, "Source of the functions with most time"),
     ...sources.map((source, at) => sourceView(source, all, at === 0)));

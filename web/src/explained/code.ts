@@ -1,7 +1,7 @@
 // Functions and source lines, by the time that they waited for memory.
 
 import { h, svg } from "../elements";
-import { outside, percent, place, sampledTime, total, type PlaceTimes, type Result, type TimedCode } from "./result";
+import { outside, percent, place, cpuTime, total, type PlaceTimes, type Result, type TimedCode } from "./result";
 
 type Part = [string, string, (time: PlaceTimes) => number];
 
@@ -19,7 +19,7 @@ const WIDTH = 100;
 const ROWS = 15;
 
 export function codeView(result: Result): HTMLElement {
-  const all = sampledTime(result);
+  const all = cpuTime(result);
   const parts = result.remote_share === null ? PARTS_ON_ONE_NODE : PARTS;
   return h("section", { class: "card", "aria-label": "Code" },
     h("h2", {}, "Code that waits for memory"),

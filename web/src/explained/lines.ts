@@ -1,7 +1,7 @@
 // Contended lines: who uses which bytes of them.
 
 import { h } from "../elements";
-import { percent, sampledTime, SHARINGS, type ContendedLine, type LineUser, type Result } from "./result";
+import { percent, cpuTime, SHARINGS, type ContendedLine, type LineUser, type Result } from "./result";
 
 const USERS = 8;
 
@@ -13,7 +13,7 @@ export function linesView(result: Result): HTMLElement {
 }
 
 function lineView(result: Result, line: ContendedLine): HTMLElement {
-  const all = sampledTime(result);
+  const all = cpuTime(result);
   const object = result.objects[line.object]?.name ?? "unknown mapping";
   const share = all > 0 ? `${percent(line.weight / all)} of the CPU time` : "its share of the time is not known";
   const home = line.home === null ? "node of its page unknown" : `memory of node ${line.home}`;

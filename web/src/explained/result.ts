@@ -125,7 +125,8 @@ export interface Activity {
   is_busy: boolean;
   part: [string, number] | null;
   function: [Code, number] | null;
-  without_cpu: number;
+  /** Null where a finding says it. */
+  without_cpu: number | null;
   waits: [Wait, number][];
 }
 
@@ -380,9 +381,10 @@ export function projectedText({ machine, threads, remote_share: far, unknown, wh
 /** A part of the time that is too large to be passed over. */
 const MUCH = 0.05;
 
-/** All CPU time of the samples in ns. */
-export function sampledTime(result: Result): number {
-  return result.functions.reduce((sum, { time }) => sum + total(time), 0);
+/** All CPU time in ns, in the measure of samples: these are of user mode, and the kernel has its part by its own account. */
+export function cpuTime({ functions, threads: { user, kernel } }: Result): number {
+  const sampled = functions.reduce((sum, { time }) => sum + total(time), 0);
+  return user > 0 ? (sampled * (user + kernel)) / user : sampled;
 }
 
 export function total(time: PlaceTimes): number {
