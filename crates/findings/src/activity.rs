@@ -2,10 +2,11 @@
 //! Threads that only wait do not change what is said of those that work.
 
 use crate::explained::JudgedReport;
+use crate::waits;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::code::CodeName;
 use numakit_explain::python::PythonTime;
-use numakit_explain::waits::{WaitKind, WaitTime};
+use numakit_explain::waits::{ThreadWaits, WaitKind, WaitTime};
 use numakit_explain::{Explanation, TimeShares};
 use serde::Serialize;
 
@@ -58,11 +59,15 @@ pub struct ProgramActivity<'a> {
     pub kernel: Option<(&'a CodeName, f64)>,
     /// The function of Python in which threads were at most looks, as a share, if that is much.
     pub script: Option<(&'a CodeName, f64)>,
-    /// Of the time in which threads could run, the part in which they had no CPU.
-    pub without_cpu: f64,
+    /// Of the time in which threads could run, the part in which they had no CPU; `None` where a finding says it.
+    pub without_cpu: Option<f64>,
     /// The wait for storage that takes most time, as a share of the observed time, if that is much.
     pub stored: Option<(&'a WaitTime, f64)>,
-    /// What threads wait for most, as shares of the time of all waits.
+    /// How many of them work; others of a pool wait for work.
+    pub working: usize,
+    /// What those wait for most, as shares of their time.
+    pub working_waits: Vec<(&'a WaitTime, f64)>,
+    /// What threads wait for most, as shares of the time of all waits: of those that work, if there are any.
     pub waits: Vec<(&'a WaitTime, f64)>,
 }
 
@@ -85,10 +90,11 @@ impl JudgedReport {
             .functions
             .iter()
             .map(|code| (&code.name, of_cpu_time(explanation, code.time.total())));
-        let in_kernel = times.kernel as f64 / (times.user + times.kernel).max(1) as f64;
+        let in_kernel = in_kernel(explanation);
         let kernel = explanation.kernel.first().map(|code| (&code.name, code.share * in_kernel));
-        let waited: u64 = waits.rows.iter().map(|row| row.time).sum();
-        let share = |row: &WaitTime| row.time as f64 / waited.max(1) as f64;
+        let of_working: u64 = waits.rows.iter().map(|row| row.of_working).sum();
+        let time = |row: &WaitTime| if of_working > 0 { row.of_working } else { row.time };
+        let waited: u64 = waits.rows.iter().map(time).sum();
         ProgramActivity {
             threads: waits.threads,
             busy: waits.busy,
@@ -98,7 +104,7 @@ impl JudgedReport {
             function: functions.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= NAMED),
             kernel: kernel.filter(|(_, share)| *share >= NAMED),
             script: script(&explanation.python),
-            without_cpu: without_cpu(explanation),
+            without_cpu: (!self.findings.iter().any(waits::says_cpu_waits)).then(|| without_cpu(explanation)),
             stored: waits
                 .rows
                 .iter()
@@ -106,15 +112,21 @@ impl JudgedReport {
                 .map(|row| (row, row.time as f64 / 1e9 / report.seconds.max(1e-9)))
                 .max_by(|a, b| a.1.total_cmp(&b.1))
                 .filter(|(_, share)| *share >= NAMED),
-            waits: waits
-                .rows
-                .iter()
-                .map(|row| (row, share(row)))
-                .filter(|(_, share)| *share >= NAMED_WAIT)
-                .take(MAX_WAITS)
-                .collect(),
+            working: waits.working.threads,
+            working_waits: longest(waits, |row| row.of_working, waits.working.times.total()),
+            waits: longest(waits, time, waited),
         }
     }
+}
+
+/// The waits that take most of this time.
+fn longest(waits: &ThreadWaits, time: impl Fn(&WaitTime) -> u64, all: u64) -> Vec<(&WaitTime, f64)> {
+    let share = |row| time(row) as f64 / all.max(1) as f64;
+    let mut rows: Vec<(&WaitTime, f64)> = waits.rows.iter().map(|row| (row, share(row))).collect();
+    rows.retain(|(_, share)| *share >= NAMED_WAIT);
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    rows.truncate(MAX_WAITS);
+    rows
 }
 
 /// The function of Python with most looks, if that is much and there were enough.
@@ -124,10 +136,16 @@ fn script(python: &PythonTime) -> Option<(&CodeName, f64)> {
 }
 
 /// The part of the CPU time that samples in user mode with this time stand for.
-pub(crate) fn of_cpu_time(explanation: &Explanation, time: u64) -> f64 {
+pub fn of_cpu_time(explanation: &Explanation, time: u64) -> f64 {
     let sampled: u64 = explanation.functions.iter().map(|code| code.time.total()).sum();
     let ThreadTimes { user, kernel, .. } = explanation.threads;
     time as f64 / sampled.max(1) as f64 * (user as f64 / (user + kernel).max(1) as f64)
+}
+
+/// The part of the CPU time in the kernel.
+pub(crate) fn in_kernel(explanation: &Explanation) -> f64 {
+    let ThreadTimes { user, kernel, .. } = explanation.threads;
+    kernel as f64 / (user + kernel).max(1) as f64
 }
 
 /// Of the time in which threads could run, the part in which they had no CPU.
@@ -137,7 +155,7 @@ pub(crate) fn without_cpu(explanation: &Explanation) -> f64 {
 }
 
 /// The part of the CPU time in loops that wait for other threads.
-pub(crate) fn spinning(explanation: &Explanation) -> f64 {
+pub fn spinning(explanation: &Explanation) -> f64 {
     of_cpu_time(explanation, explanation.spins.time)
 }
 
@@ -172,6 +190,29 @@ mod tests {
         assert_eq!(script(&python(40, 30)).map(|(_, share)| share), Some(0.75));
         assert!(script(&python(40, 2)).is_none() && script(&python(9, 9)).is_none());
         assert!(script(&PythonTime::default()).is_none());
+    }
+
+    #[test]
+    fn what_threads_that_work_wait_for_is_not_diluted_by_idle_ones() {
+        let row = |kind, time, of_working| WaitTime {
+            kind,
+            what: None,
+            peers: Vec::new(),
+            call: None,
+            time,
+            of_working,
+            threads: 4,
+            processes: 4,
+            chain: Vec::new(),
+        };
+        let rows = vec![row(WaitKind::Events, 970, 20), row(WaitKind::Semaphore, 30, 30)];
+        let waits = ThreadWaits { rows, ..ThreadWaits::default() };
+        let kinds = |found: Vec<(&WaitTime, f64)>| -> Vec<(WaitKind, f64)> {
+            found.into_iter().map(|(row, share)| (row.kind, share)).collect()
+        };
+        assert_eq!(kinds(longest(&waits, |row| row.time, 1000)), [(WaitKind::Events, 0.97)]);
+        let expected = [(WaitKind::Semaphore, 0.3), (WaitKind::Events, 0.2)];
+        assert_eq!(kinds(longest(&waits, |row| row.of_working, 100)), expected);
     }
 
     #[test]

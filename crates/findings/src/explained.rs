@@ -3,6 +3,7 @@
 mod saved;
 
 use crate::activity::ProgramActivity;
+use crate::fault_time::FaultCase;
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::next::{self, NextStep, ObservedAgain};
 use crate::objects;
@@ -11,7 +12,9 @@ use crate::thread_waits::ThreadCase;
 use crate::waits;
 use numakit_explain::projection::Projection;
 use numakit_explain::remote_costs::RemoteCosts;
-use numakit_explain::{ExplainReport, Explained, ExplainedObject, ProjectedFacts, UNKNOWN_COMMAND};
+use numakit_explain::{
+    ExplainReport, Explained, ExplainedObject, ProjectedFacts, Regime, SampleCounts, UNKNOWN_COMMAND,
+};
 use numakit_model::numbers::duration;
 use numakit_model::thresholds::MIN_SAMPLES;
 use serde::{Serialize, Serializer};
@@ -127,8 +130,27 @@ pub enum FewSamples {
 impl JudgedReport {
     /// The finding that matters most, by its place in the list; `None` if nothing that was found saves much.
     pub fn cause(&self) -> Option<usize> {
-        if self.findings.first()?.subject == FindingSubject::Program {
-            return Some(0);
+        let others = self.others();
+        others.filter(|place| *place == 0).or_else(|| self.own_cause()).or(others)
+    }
+
+    /// What is said beside the cause: of the program itself, where other programs matter more; else what others do.
+    pub fn beside_cause(&self) -> Option<usize> {
+        let cause = self.cause()?;
+        let beside = if self.findings[cause].is_of_others() { self.own_cause() } else { self.others() };
+        beside.filter(|place| *place != cause)
+    }
+
+    /// The finding about what other programs do.
+    fn others(&self) -> Option<usize> {
+        self.findings.iter().position(Finding::is_of_others)
+    }
+
+    /// The finding that matters most of those about the program itself.
+    pub(crate) fn own_cause(&self) -> Option<usize> {
+        let first = self.findings.iter().position(|finding| !finding.is_of_others())?;
+        if self.findings[first].subject == FindingSubject::Program {
+            return Some(first);
         }
         let bound = |finding: &Finding| finding.remedy.worth.as_ref().and_then(|worth| worth.at_most);
         let found = self.objects.iter().filter_map(|judged| judged.finding.as_ref());
@@ -160,6 +182,12 @@ impl JudgedReport {
         })
     }
 
+    /// Whether too few samples were at memory outside of the caches for shares of objects.
+    pub fn has_few_at_memory(&self) -> bool {
+        let SampleCounts { recovered, in_cache, .. } = self.report.explanation.samples;
+        self.report.regime == Regime::Precise && recovered.saturating_sub(in_cache) < MIN_SAMPLES
+    }
+
     /// The same in words, with what to do.
     pub fn too_few_samples(&self) -> Option<String> {
         let ExplainReport { explanation, seconds, method, .. } = &self.report;
@@ -183,7 +211,8 @@ impl JudgedReport {
 pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
     let waits = waits::judge(&explained).into_iter();
     let of_threads = rules::judge_threads(&ThreadCase::new(&explained.report));
-    let of_program = waits.chain(of_threads).collect();
+    let of_faults = FaultCase::new(&explained).and_then(|case| rules::judge_faults(&case));
+    let of_program = waits.chain(of_threads).chain(of_faults).collect();
     let Explained { mut report, objects, command, attached, costs, projected, .. } = explained;
     let program = (command.as_str(), !attached.is_empty());
     let (places, objects) = judged(objects, program, &costs);

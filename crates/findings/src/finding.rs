@@ -1,6 +1,7 @@
 //! Findings, of recordings and of samples: what is wrong, how much it costs, since when, who causes it, and what to do.
 
 use crate::rules;
+use crate::waits;
 use numakit_model::numbers::NumberStyle;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
@@ -55,6 +56,13 @@ pub struct Finding {
     pub evidence: Vec<FindingEvidence>,
     /// What to do.
     pub remedy: FindingRemedy,
+}
+
+impl Finding {
+    /// Whether it is about what other programs do, and not about the observed one.
+    pub fn is_of_others(&self) -> bool {
+        self.rule == waits::OTHERS_RUN.name
+    }
 }
 
 /// The name of a rule in a saved finding.

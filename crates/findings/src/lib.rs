@@ -21,6 +21,7 @@ mod course;
 mod criteria;
 pub mod explained;
 mod facts;
+mod fault_time;
 pub mod finding;
 mod guide;
 mod headline;

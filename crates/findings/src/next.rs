@@ -4,7 +4,6 @@ use crate::activity;
 use crate::explained::{FewSamples, JudgedReport};
 use crate::finding::{CostBasis, Finding, FindingCost, FindingRemedy};
 use crate::rules;
-use crate::waits;
 use numakit_explain::runtime::{NamelessCode, NamesSource, RuntimeNames, RuntimeProgram};
 use numakit_explain::{Regime, UNKNOWN_COMMAND};
 use numakit_model::thresholds::MIN_SAMPLES;
@@ -14,6 +13,8 @@ use std::time::Duration;
 
 /// At most this many commands are given: of more, none would be read.
 const MAX_STEPS: usize = 2;
+/// A change of the source that saves this part of what the cause costs is named beside it.
+const LESS: f64 = 0.5;
 /// From this part of the CPU time on, what cannot be told of code without names is worth a command.
 const NAMELESS: f64 = 0.15;
 /// From this part of the CPU time on, the chains that wait for memory are worth a look.
@@ -196,7 +197,7 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         ..again.clone()
     });
     let again = started.as_ref().unwrap_or(again);
-    let cause = judged.cause();
+    let (cause, own) = (judged.cause(), judged.own_cause());
     let mut steps = match (cause, judged.few_samples()) {
         (Some(place), _) => vec![mended(judged, again, &judged.findings[place])],
         (None, Some(few)) => vec![clearer(judged, again, few)],
@@ -208,16 +209,25 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
     steps.extend(permitted(judged, again));
     steps.extend(named(judged, again, start));
     let others = judged.findings.iter().enumerate().filter(|(place, _)| Some(*place) != cause);
-    for step in others.filter_map(|(_, finding)| tried(finding)) {
-        if !steps.iter().any(|known| known.command == step.command) {
+    let of_cause = cause.map(|place| &judged.findings[place]).filter(|finding| !finding.is_of_others());
+    let least = LESS * of_cause.and_then(|finding| finding.cost.percent()).unwrap_or(0.0);
+    for step in others.filter_map(|(_, finding)| tried(judged, again, finding, least)) {
+        // One command may prove several changes, but a remedy is typed once.
+        let is_remedy = matches!(step.kind, NextKind::Remedy { .. });
+        let is_known =
+            |known: &NextStep| known.command == step.command && (is_remedy || known.r#do == step.r#do);
+        if !steps.iter().any(is_known) {
             steps.push(step);
         }
+    }
+    if let (None, Some(_), Some(few)) = (own, cause, judged.few_samples()) {
+        steps.push(clearer(judged, again, few));
     }
     if let Some(first) = steps.first().filter(|step| matches!(step.kind, NextKind::Remedy { .. })) {
         let proof = again.trial(&first.command, start);
         steps.push(proof.unwrap_or_else(|| NextStep::new(NextKind::Proof, again.after_change(judged))));
     }
-    if cause.is_none() && judged.few_samples().is_none() {
+    if own.is_none() && judged.few_samples().is_none() {
         steps.extend(projected(judged));
         steps.extend(elsewhere(judged, again, start));
     }
@@ -242,10 +252,12 @@ fn remedy(finding: &Finding, machine: Option<String>) -> Option<NextStep> {
     })
 }
 
-/// The same of a finding that is not the cause, if it costs enough. What others do is said, and no remedy of the program.
-fn tried(finding: &Finding) -> Option<NextStep> {
-    let is_costly = finding.cost.percent().is_some_and(|percent| percent >= rules::COSTLY);
-    remedy(finding, None).filter(|_| is_costly && finding.rule != waits::OTHERS_RUN.name)
+/// What to do about a finding that is not the cause, if it costs enough. What others do is said, and no remedy of the program. A
+/// change of the source that is worth less than `least` percent comes after the proof of a remedy.
+fn tried(judged: &JudgedReport, again: &ObservedAgain, finding: &Finding, least: f64) -> Option<NextStep> {
+    let percent = finding.cost.percent().filter(|percent| *percent >= rules::COSTLY)?;
+    let is_worth = !finding.remedy.commands.is_empty() || percent >= least;
+    (is_worth && !finding.is_of_others()).then(|| mended(judged, again, finding))
 }
 
 /// The remedy of a finding, or what it says to change and the command that proves it.

@@ -36,6 +36,7 @@ mod wander;
 use crate::case::{Case, Draft};
 use crate::course::{Limit, Watched, Watching};
 use crate::facts::Facts;
+use crate::fault_time::{self, FaultCase};
 use crate::finding::{Certainty, Finding, FindingCost, FindingSubject};
 use crate::objects::{ObjectCase, layout, remote};
 use crate::tally::Tally;
@@ -60,7 +61,7 @@ impl Rule {
     pub(crate) fn limit(&self) -> Option<&Limit> {
         match &self.judge {
             Judge::Rows(limit, _) => Some(limit),
-            Judge::Object(_) | Judge::Waits(_) | Judge::Threads(_) => None,
+            Judge::Object(_) | Judge::Waits(_) | Judge::Threads(_) | Judge::Faults(_) => None,
         }
     }
 
@@ -80,6 +81,8 @@ pub(crate) enum Judge {
     Waits(fn(&WaitCase<'_>) -> Option<Draft>),
     /// Threads that wait for other threads of their program. All rules of the table that apply are findings.
     Threads(fn(&ThreadCase<'_>) -> Option<Draft>),
+    /// The time that page faults of the program take. The first rule of the table that applies is the finding.
+    Faults(fn(&FaultCase<'_>) -> Option<Draft>),
 }
 
 /// What the findings of a rule are.
@@ -163,6 +166,8 @@ pub(crate) static RULES: &[&Rule] = &[
     &thread_waits::CONTENDED_GIL,
     &thread_waits::CONTENDED_LOCK,
     &thread_waits::SPINNING,
+    &fault_time::MEMORY_GIVEN_BACK,
+    &fault_time::FIRST_USE,
 ];
 
 /// The name of a rule in the table; `None` if no rule has this name.
@@ -180,7 +185,7 @@ pub(crate) fn watched(watching: &Watching<'_>) -> Vec<Watched<Rule>> {
 pub(crate) fn judge_object(case: &ObjectCase<'_>) -> Option<Finding> {
     first(|rule| match rule.judge {
         Judge::Object(judge) => judge(case),
-        Judge::Rows(..) | Judge::Waits(_) | Judge::Threads(_) => None,
+        _ => None,
     })
 }
 
@@ -188,7 +193,7 @@ pub(crate) fn judge_object(case: &ObjectCase<'_>) -> Option<Finding> {
 pub(crate) fn judge_waits(case: &WaitCase<'_>) -> Option<Finding> {
     first(|rule| match rule.judge {
         Judge::Waits(judge) => judge(case),
-        Judge::Rows(..) | Judge::Object(_) | Judge::Threads(_) => None,
+        _ => None,
     })
 }
 
@@ -196,9 +201,17 @@ pub(crate) fn judge_waits(case: &WaitCase<'_>) -> Option<Finding> {
 pub(crate) fn judge_threads(case: &ThreadCase<'_>) -> Vec<Finding> {
     let finding = |rule: &&Rule| match rule.judge {
         Judge::Threads(judge) => Some(judge(case)?.of_all_time(rule.name)),
-        Judge::Rows(..) | Judge::Object(_) | Judge::Waits(_) => None,
+        _ => None,
     };
     RULES.iter().filter_map(finding).collect()
+}
+
+/// The finding about the time of page faults.
+pub(crate) fn judge_faults(case: &FaultCase<'_>) -> Option<Finding> {
+    first(|rule| match rule.judge {
+        Judge::Faults(judge) => judge(case),
+        _ => None,
+    })
 }
 
 fn first(judge: impl Fn(&Rule) -> Option<Draft>) -> Option<Finding> {
@@ -238,7 +251,7 @@ fn finding(case: &Case<'_>) -> Option<(RuleKind, Finding)> {
 /// A finding whose cost cannot be told is ordered as if it cost this share of the time.
 const UNKNOWN_COST: f64 = 3.0;
 /// What other programs cost counts as this part: what the program itself can mend comes first, unless much more is lost.
-const OF_OTHERS: f64 = 0.5;
+const OF_OTHERS: f64 = 0.33;
 
 /// The key by which findings are ordered: failures first, then those of the program, then by cost. A cost that is less
 /// certain counts less.
@@ -252,7 +265,7 @@ fn rank((kind, finding): &(RuleKind, Finding)) -> (bool, bool, bool, f64) {
         FindingCost::Share { percent, .. } => *percent,
         FindingCost::Unknown { .. } => UNKNOWN_COST,
     };
-    let cost = if finding.rule == waits::OTHERS_RUN.name { OF_OTHERS * cost } else { cost };
+    let cost = if finding.is_of_others() { OF_OTHERS * cost } else { cost };
     let is_program = matches!(finding.subject, FindingSubject::Program | FindingSubject::Object(_));
     (*kind == RuleKind::Failure, *kind != RuleKind::Remark, is_program, sure * cost)
 }
@@ -282,7 +295,7 @@ mod tests {
             sort(&mut all);
             all[0].1.rule
         };
-        assert_eq!(order(69.0, 48.0), remote::CONTENDED_LINES.name);
-        assert_eq!(order(69.0, 20.0), waits::OTHERS_RUN.name);
+        assert_eq!(order(43.0, 24.0), remote::CONTENDED_LINES.name);
+        assert_eq!(order(86.0, 15.0), waits::OTHERS_RUN.name);
     }
 }

@@ -13,6 +13,8 @@ const MUCH: f64 = 0.2;
 const OWN: f64 = 0.5;
 /// A mask is too narrow if this many CPUs outside of it were idle on average.
 const IDLE: f64 = 0.5;
+/// Threads that wait for something else than a CPU for less of their time only compute.
+const COMPUTING: f64 = 0.05;
 /// Processes that a command names; of more, it would not be read.
 const MAX_NAMED: usize = 64;
 /// The part of the waits that the limit of a control group explains.
@@ -41,6 +43,12 @@ pub(crate) fn judge(explained: &Explained) -> Option<Finding> {
     let running: Vec<u32> = running.map(|process| process.pid).collect();
     let case = WaitCase::new(waits, masked, &running, command);
     (case.share >= MUCH).then(|| rules::judge_waits(&case)).flatten()
+}
+
+/// Whether a finding says how long threads had no CPU.
+pub(crate) fn says_cpu_waits(finding: &Finding) -> bool {
+    let rules = [&GROUP_LIMIT, &NARROW_MASK, &MORE_THREADS_THAN_CPUS, &OTHERS_RUN];
+    rules.iter().any(|rule| rule.name == finding.rule)
 }
 
 /// A rule about waits.
@@ -91,18 +99,26 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
     "more-threads-than-cpus",
     "more busy threads than CPUs that they may use",
     |case| {
-        let MaskedThreads { cpus, threads, .. } = case.masked;
-        (*threads > cpus.len() && case.own() >= OWN).then(|| {
+        let MaskedThreads { cpus, .. } = case.masked;
+        case.has_more_threads().then(|| {
             let says =
                 format!("{} share {}, and wait for a CPU {}", case.threads(), cpu_words(cpus), case.of_time());
             let most = match cpus.len() {
                 1 => "one thread".to_owned(),
                 count => format!("{count} threads"),
             };
-            let change = format!(
-                "Run no more than {most} (OMP_NUM_THREADS of OpenMP, the size of a pool of threads elsewhere), if they only compute: the \
-                 same work is then done with fewer switches. Threads that also wait for clients or storage may be needed"
-            );
+            let change = match case.only_compute() {
+                true => format!(
+                    "Run no more than {most} (OMP_NUM_THREADS of OpenMP, the size of a pool of threads elsewhere): the same work is \
+                     then done with fewer switches"
+                ),
+                false => format!(
+                    "The CPUs have no time left. Threads that also wait for clients, locks or storage, as these do for {} of their \
+                     time, may have to be more than {}: fewer of them help only if measurements say so",
+                    percent(100.0 * case.asleep()),
+                    cpus.len()
+                ),
+            };
             case.draft(says, &change, None, None)
         })
     },
@@ -111,9 +127,10 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
 /// Other programs.
 pub(crate) const OTHERS_RUN: Rule =
     rule("cpus-used-by-others", "threads that wait for CPUs which other programs use", |case| {
-        let wait = if case.masked.threads == 1 { "waits" } else { "wait" };
-        let says =
-            format!("{} {wait} for a CPU {}, which other programs use", case.threads(), case.of_time());
+        let wait = if case.masked.threads == 1 { "one busy thread waits" } else { "busy threads wait" };
+        let count =
+            if case.masked.threads == 1 { String::new() } else { format!("{} ", case.masked.threads) };
+        let says = format!("Other programs use the CPUs: {count}{wait} for one {}", case.of_time());
         let change = "End the other programs, or give each program CPUs of its own";
         Some(case.draft(says, change, Some(case.lost), Some("numa top".to_owned())))
     });
@@ -139,6 +156,22 @@ impl WaitCase<'_> {
         let MaskedThreads { cpus, threads, ran, waited, asleep } = self.masked;
         let lived = (ran + waited + asleep) as f64 / (*threads).max(1) as f64;
         *ran as f64 / (lived * cpus.len() as f64).max(1.0)
+    }
+
+    /// The part of their time in which the threads waited for something else than a CPU.
+    fn asleep(&self) -> f64 {
+        let MaskedThreads { ran, waited, asleep, .. } = self.masked;
+        *asleep as f64 / (ran + waited + asleep).max(1) as f64
+    }
+
+    /// Whether the threads hardly wait for anything but a CPU.
+    fn only_compute(&self) -> bool {
+        self.asleep() < COMPUTING
+    }
+
+    /// Whether more threads than CPUs have most of the time of these.
+    fn has_more_threads(&self) -> bool {
+        self.masked.threads > self.masked.cpus.len() && self.own() >= OWN
     }
 
     /// The threads in words.

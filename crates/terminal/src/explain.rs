@@ -14,13 +14,17 @@ use numakit_explain::code::CodeName;
 use numakit_explain::contended::{ContendedLine, LineUser, Sharing};
 use numakit_explain::traffic::Traffic;
 use numakit_explain::{ExplainReport, Regime, SeenProcess, TimeShares};
+use numakit_findings::activity::{of_cpu_time, spinning};
 use numakit_findings::explained::JudgedReport;
+use numakit_findings::finding::FindingSubject;
 use numakit_model::numbers::{duration, grouped};
 use numakit_model::thresholds::MIN_SAMPLES;
 use std::fmt::Write;
 
 /// An estimate of traffic from fewer pages than this says little.
 const MIN_PAGES: u64 = 500;
+/// Loops that wait for other threads are named from this part of the CPU time on.
+const MIN_SPINNING: f64 = 0.005;
 /// Threads of a contended line that are shown.
 const MAX_USERS: usize = 4;
 /// Fields of a thread that are shown.
@@ -33,6 +37,10 @@ pub fn text(judged: &JudgedReport, rows: usize) -> String {
     let report = &judged.report;
     let (first, later) = objects::of_program(&judged.findings);
     let mut out = first;
+    for (_, says) in objects::causes(judged).iter().filter(|(of, _)| *of != FindingSubject::Program) {
+        // Writing to a string cannot fail.
+        _ = writeln!(out, "{says}.");
+    }
     out.push_str(&objects::activity(judged));
     out.push_str(&first_lines(report, 0.0));
     out.push_str(&later);
@@ -120,9 +128,15 @@ fn time_line(time: &TimeShares, report: &ExplainReport, least: f64) -> String {
     }
     let at_memory = words(&places);
     let colon = if at_memory.is_empty() { "" } else { ": " };
+    // Loops that wait for other threads are no computing.
+    let spun = spinning(&report.explanation);
+    let spins = match spun >= least.max(MIN_SPINNING) {
+        true => format!("waiting in loops {}; ", percent(spun)),
+        false => String::new(),
+    };
     format!(
-        "CPU time {all}: computing {}; memory {}{colon}{at_memory}; kernel {}{faults}\n{running}",
-        percent(of_cpu(time.computing)),
+        "CPU time {all}: computing {}; {spins}memory {}{colon}{at_memory}; kernel {}{faults}\n{running}",
+        percent((of_cpu(time.computing) - spun).max(0.0)),
         percent(of_cpu(memory)),
         percent(of_cpu(time.kernel)),
     )
@@ -190,7 +204,6 @@ fn shortened(name: &str) -> String {
 }
 
 fn contended(JudgedReport { report, objects, .. }: &JudgedReport, line: &ContendedLine) -> String {
-    let all: u64 = report.explanation.functions.iter().map(|code| code.time.total()).sum();
     let what = match line.sharing {
         Sharing::False => "false sharing: each thread uses bytes of its own on one line",
         Sharing::True => "true sharing: threads use the same bytes",
@@ -199,7 +212,7 @@ fn contended(JudgedReport { report, objects, .. }: &JudgedReport, line: &Contend
     let nodes = if line.across_nodes { ", across nodes" } else { "" };
     let object = objects.get(line.object as usize);
     let object = object.map_or("unknown mapping", |judged| &judged.object.object.name);
-    let share = if all > 0 { line.weight as f64 / all as f64 } else { 0.0 };
+    let share = of_cpu_time(&report.explanation, line.weight);
     let mut out = format!(
         "\ncontended line {:#x} ({object}), {} of the CPU time{nodes}\n  {what}\n",
         line.address,

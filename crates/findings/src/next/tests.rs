@@ -1,6 +1,7 @@
 use super::*;
 use crate::explained::{JudgedObject, JudgedProjection};
 use crate::finding::{Certainty, FindingSubject, Worth};
+use crate::waits;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::caches::CacheSizes;
 use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
@@ -40,6 +41,7 @@ fn calm() -> JudgedReport {
         functions: vec![CodeTime { name: code, time: in_code }],
         source_lines: Vec::new(),
         kernel: Vec::new(),
+        faulting: numakit_explain::FaultTime::default(),
         waits: ThreadWaits::default(),
         spins: Spins::default(),
         python: PythonTime::default(),
@@ -177,6 +179,47 @@ fn a_remedy_comes_first_and_then_its_proof() {
 }
 
 #[test]
+fn what_the_program_can_mend_is_a_step_beside_what_others_do() {
+    let mut busy = with(&[(0.2, None)]);
+    let mut others = finding(FindingSubject::Program, 0.9, Some("numa top"));
+    (others.rule, others.remedy.words) = (waits::OTHERS_RUN.name, "End them".to_owned());
+    busy.findings.insert(0, others);
+    let of = |judged: &JudgedReport| -> Vec<(Option<String>, String)> {
+        let steps = steps(judged, &started(), Some("./app 7"));
+        steps.into_iter().map(|step| (step.r#do, step.command)).collect()
+    };
+    let compare = "numa explain --compare ./app 7".to_owned();
+    let (end, arrays) = (Some("End them".to_owned()), Some("Use arrays".to_owned()));
+    assert_eq!(of(&busy), [(end.clone(), "numa top".to_owned()), (arrays.clone(), compare.clone())]);
+    assert_eq!((busy.cause(), busy.beside_cause()), (Some(0), Some(1)));
+    // What is its own comes first: what others do is said, and is no step.
+    busy.findings.swap(0, 1);
+    assert_eq!((busy.cause(), busy.beside_cause()), (Some(0), Some(1)));
+    assert_eq!(of(&busy), [(arrays, compare.clone())]);
+    // Nothing of its own that saves much.
+    let mut calm = with(&[(0.01, None)]);
+    calm.findings.insert(0, busy.findings.remove(1));
+    assert_eq!((calm.cause(), calm.beside_cause()), (Some(0), None));
+    assert_eq!(of(&calm), [(end, "numa top".to_owned()), (None, compare)]);
+}
+
+#[test]
+fn two_changes_of_the_source_are_two_steps_if_both_save_much() {
+    let words = |saves: f64| {
+        let mut two = with(&[(0.4, None), (saves, None)]);
+        two.findings[1].remedy.words = "Pad it".to_owned();
+        let steps = steps(&two, &started(), Some("./app 7"));
+        steps.into_iter().filter_map(|step| step.r#do).collect::<Vec<_>>()
+    };
+    assert_eq!(words(0.3), ["Use arrays", "Pad it"]);
+    assert_eq!(words(0.1), ["Use arrays"]);
+    let mut one = with(&[(0.4, Some("numa run -- ./app 7")), (0.3, Some("numa run -- ./app 7"))]);
+    one.findings[1].remedy.words = "Pad it".to_owned();
+    let found = steps(&one, &started(), Some("./app 7"));
+    assert_eq!(found.iter().filter(|step| matches!(step.kind, NextKind::Remedy { .. })).count(), 1);
+}
+
+#[test]
 fn a_change_of_code_is_proved_by_a_comparison_with_this_result() {
     let found = steps(&with(&[(0.4, None)]), &started(), None);
     assert_eq!((found.len(), &found[0].kind), (1, &NextKind::Proof));
@@ -256,6 +299,7 @@ fn wait() -> numakit_explain::waits::WaitTime {
         peers: Vec::new(),
         call: None,
         time: 1,
+        of_working: 0,
         threads: 1,
         processes: 1,
         chain: Vec::new(),

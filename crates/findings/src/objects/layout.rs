@@ -10,8 +10,8 @@ use numakit_explain::walk::MemoryWalk;
 const MIN_TIME: f64 = 0.05;
 /// This part of the looks is a habit.
 const MIN_HABIT: f64 = 0.5;
-/// Four times what the second level of a large TLB (2,048 entries) reaches with small pages.
-const MIN_RANDOM: u64 = 32 << 20;
+/// Twice what the second level of a large TLB (2,048 entries) reaches with small pages: half of the accesses miss it.
+const MIN_RANDOM: u64 = 16 << 20;
 /// A smaller part of each line wastes the rest.
 const WASTE: f64 = 0.5;
 
@@ -47,9 +47,9 @@ pub(crate) const CHAIN: Rule = rule("chain", "an access needs the value that the
 
 /// More pages than the TLB reaches.
 pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
-    rule("random-on-small-pages", "32 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
+    rule("random-on-small-pages", "16 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
         (is_on_small_pages(e) && is_habit(e, MemoryWalk::scattered)).then(|| {
-            let says = "it is read at random, on pages of 4 KiB: most accesses miss the TLB";
+            let says = "it is read at random, on pages of 4 KiB: many accesses miss the TLB";
             let HugePagesRemedy { change, command, expect } = remedy::huge_pages(e);
             let gain = if command.is_some() { Gain::AllPageWalks } else { Gain::PageWalks };
             e.draft(says, change, gain).trying(command, expect)

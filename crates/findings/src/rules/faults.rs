@@ -3,6 +3,7 @@
 use super::{COSTLY, Judge, MACHINE, RUNS, Rule, RuleKind};
 use crate::case::{Case, Draft, bytes, per_second, percent};
 use crate::course::Limit;
+use crate::fault_time::KEEPING;
 use crate::finding::{FindingRemedy, FindingSubject};
 use numakit_model::Instance;
 use numakit_model::numbers::{NumberStyle, grouped};
@@ -70,10 +71,7 @@ fn kept(case: &Case<'_>, faults: f64) -> Option<f64> {
 fn comes_and_goes(case: &Case<'_>) -> FindingRemedy {
     case.remedy(
         "Reuse memory instead of returning it; with the allocator of glibc these settings keep it",
-        &[
-            "numa run -- env MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=4294967296 {command}",
-            "numa run --thp on -- {command}",
-        ],
+        &[&format!("numa run -- env {KEEPING} {{command}}"), "numa run --thp on -- {command}"],
     )
 }
 

@@ -3,6 +3,7 @@
 use super::{COSTLY, Judge, MACHINE, Rule, RuleKind};
 use crate::case::{Case, Draft, per_second, percent};
 use crate::course::Limit;
+use crate::fault_time::KEEPING;
 use crate::finding::FindingSubject;
 use numakit_model::Instance;
 use numakit_model::numbers::grouped;
@@ -33,10 +34,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("Clearing huge pages takes {} of {whose} CPU time", percent(share));
     let remedy = case.remedy(
         "Reuse memory instead of returning it; without huge pages only what is touched is cleared",
-        &[
-            "numa run --no-thp -- {command}",
-            "numa run -- env MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=4294967296 {command}",
-        ],
+        &["numa run --no-thp -- {command}", &format!("numa run -- env {KEEPING} {{command}}")],
     );
     let evidence = case.evidence(formula, format!("{} huge pages, {}", grouped(faults), per_second(rate)));
     Some(Draft::estimated(subject, says, share, remedy).with([evidence]))

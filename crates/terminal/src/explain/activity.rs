@@ -28,13 +28,12 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
     let mut parts = Vec::new();
     let kernel = kernel.filter(|_| matches!(part, Some((TimePart::Kernel, _))));
     if let Some((part, share)) = part {
-        let says = format!("{} is {}", percent(*share), part_words(*part));
-        let call = kernel.map(|(name, share)| format!("{} for {}", percent(share), named(name)));
-        parts.push(match (ProgramActivity::dominates(*share), call) {
-            (true, None) => says,
-            (true, Some(call)) => format!("{says} ({call})"),
-            (false, None) => format!("no part dominates ({says})"),
-            (false, Some(call)) => format!("no part dominates ({says}, {call})"),
+        let call = kernel
+            .map_or_else(String::new, |(name, share)| format!(" ({} for {})", percent(share), named(name)));
+        let (share_words, part) = (percent(*share), part_words(*part));
+        parts.push(match ProgramActivity::dominates(*share) {
+            true => format!("{share_words} is {part}{call}"),
+            false => format!("the largest part, {share_words}, is {part}{call}"),
         });
     }
     match function {
@@ -48,13 +47,9 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
     }
     // Writing to a string cannot fail.
     _ = write!(out, " {}", parts.join(", "));
-    if *without_cpu >= WITHOUT_CPU {
+    if let Some(without) = without_cpu.filter(|part| *part >= WITHOUT_CPU) {
         let it = if *busy > 1 { "they" } else { "it" };
-        _ = write!(
-            out,
-            "; for {} of the time in which {it} could run {it} had no CPU",
-            percent(*without_cpu)
-        );
+        _ = write!(out, "; for {} of the time in which {it} could run {it} had no CPU", percent(without));
     }
     if let Some((row, share)) = stored {
         _ = write!(out, "; for {} of the time a thread waits {}", percent(*share), waits::words(row));
@@ -74,15 +69,21 @@ fn part_words(part: TimePart) -> &'static str {
 }
 
 fn waiting(activity: &ProgramActivity<'_>) -> String {
-    let ProgramActivity { threads, cpus, waits, .. } = activity;
+    let ProgramActivity { threads, cpus, waits, working, .. } = activity;
     let mut out = match threads {
         1 => format!("its one thread is not busy ({} of a CPU)", percent(*cpus)),
         _ => format!("none of its {threads} threads is busy (together {} of a CPU)", percent(*cpus)),
     };
     let words: Vec<String> =
         waits.iter().map(|(row, share)| format!("{} {}", percent(*share), waits::words(row))).collect();
+    let who = match working {
+        0 => "it waits".to_owned(),
+        working if working == threads => "it waits".to_owned(),
+        1 => "the one that works waits".to_owned(),
+        working => format!("the {working} that work wait"),
+    };
     if !words.is_empty() {
-        _ = write!(out, "; it waits: {}", words.join(", "));
+        _ = write!(out, "; {who}: {}", words.join(", "));
     }
     out
 }

@@ -3,6 +3,7 @@
 use super::named;
 use numakit_explain::Explanation;
 use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
+use numakit_findings::activity::of_cpu_time;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -13,38 +14,42 @@ const MIN_LINE: f64 = 0.005;
 
 /// All functions with much of the CPU time, those that use most of it first.
 pub fn functions(explanation: &Explanation) -> String {
-    let sum: u64 = explanation.functions.iter().map(|code| code.time.total()).sum();
     let spins: HashMap<&CodeName, u64> =
         explanation.spins.functions.iter().map(|spin| (&spin.name, spin.time)).collect();
     let mut shown: Vec<&CodeTime> =
-        explanation.functions.iter().filter(|code| is_much(code, MIN_FUNCTION, sum)).collect();
+        explanation.functions.iter().filter(|code| is_much(explanation, code, MIN_FUNCTION)).collect();
     shown.sort_by_key(|code| std::cmp::Reverse(code.time.total()));
-    table("FUNCTION", &shown, sum, &spins)
+    table("FUNCTION", explanation, &shown, &spins)
 }
 
 /// The source lines with most of the CPU time, at most `rows`.
 pub fn source_lines(explanation: &Explanation, rows: usize) -> String {
-    let sum: u64 = explanation.functions.iter().map(|code| code.time.total()).sum();
     let lines = &explanation.source_lines;
-    let mut shown: Vec<&CodeTime> = lines.iter().filter(|code| is_much(code, MIN_LINE, sum)).collect();
+    let mut shown: Vec<&CodeTime> =
+        lines.iter().filter(|code| is_much(explanation, code, MIN_LINE)).collect();
     shown.sort_by_key(|code| std::cmp::Reverse(code.time.total()));
     shown.truncate(rows);
-    table("SOURCE LINE", &shown, sum, &HashMap::new())
+    table("SOURCE LINE", explanation, &shown, &HashMap::new())
 }
 
-fn is_much(code: &CodeTime, least: f64, sum: u64) -> bool {
-    code.time.total() > 0 && code.time.total() as f64 >= least * sum as f64
+fn is_much(explanation: &Explanation, code: &CodeTime, least: f64) -> bool {
+    code.time.total() > 0 && of_cpu_time(explanation, code.time.total()) >= least
 }
 
-/// `spins` is the time of functions in loops that wait for other threads, a part of their computing.
-fn table(heading: &str, shown: &[&CodeTime], sum: u64, spins: &HashMap<&CodeName, u64>) -> String {
+/// Shares are of the CPU time, of which the kernel has a part too. `spins` is the time of functions in loops that wait for other threads, a part of their computing.
+fn table(
+    heading: &str,
+    explanation: &Explanation,
+    shown: &[&CodeTime],
+    spins: &HashMap<&CodeName, u64>,
+) -> String {
     if shown.is_empty() {
         return String::new();
     }
     let spin = |words: &str| if spins.is_empty() { String::new() } else { format!(" {words:>6}") };
     let mut out =
         format!("\n   CPU% LOCAL%   REM%  UNKN%  CONT% CACHE%  COMP%{}  {heading}\n", spin("SPIN%"));
-    let percent = |part: u64| part as f64 / sum as f64 * 100.0;
+    let percent = |part: u64| of_cpu_time(explanation, part) * 100.0;
     for code in shown {
         let PlaceTimes { computing, private_cache, shared_cache, contended, local, remote, unknown } =
             code.time;

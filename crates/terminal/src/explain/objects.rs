@@ -8,8 +8,9 @@ use numakit_explain::python::ScriptShares;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::{CodeShare, ExplainedObject, ObjectTouch, Regime, SeenProcess};
 use numakit_findings::explained::{JudgedObject, JudgedReport};
-use numakit_findings::finding::{Finding, FindingSubject, Worth};
+use numakit_findings::finding::{Finding, FindingCost, FindingSubject, Worth};
 use numakit_model::numbers::{ABSENT, NumberStyle};
+use numakit_model::thresholds::MIN_SAMPLES;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -46,18 +47,18 @@ fn words<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let mut out = String::new();
     for Finding { says, cost, remedy, .. } in findings {
         let commands = remedy.commands.iter().map(|command| ("try now", command.clone()));
-        let lines = [("do", remedy.words.clone())].into_iter().chain(commands);
         // Writing to a string cannot fail.
         _ = writeln!(out, "{says}.");
-        lines
-            .chain([("cost", cost.words())])
+        [("do", remedy.words.clone()), ("cost", cost.words())]
+            .into_iter()
+            .chain(commands)
             .for_each(|(heading, text)| _ = writeln!(out, "  {heading:<8} {text}"));
         out.push('\n');
     }
     out
 }
 
-/// What the program does; before that, where nothing has a verdict, that too little was seen, or that nothing is wrong.
+/// What the program does; before that, where nothing has a verdict, that too little was seen.
 pub fn activity(judged: &JudgedReport) -> String {
     let report = &judged.report;
     let activity = judged.activity();
@@ -70,9 +71,6 @@ pub fn activity(judged: &JudgedReport) -> String {
         };
     }
     let Some(time) = &report.explanation.time else { return String::new() };
-    if let Some(cause) = cause(judged) {
-        return format!("{cause}.\n{}.\n", capital(&sentence));
-    }
     if !judged.findings.is_empty() || time.remote + time.contended > FAR {
         return format!("{}.\n", capital(&sentence));
     }
@@ -82,16 +80,50 @@ pub fn activity(judged: &JudgedReport) -> String {
     }
 }
 
-/// What is wrong with the object that costs most, unless what is wrong with the whole program costs more: that stands before this.
-pub(super) fn cause(judged: &JudgedReport) -> Option<String> {
-    let finding = &judged.findings[judged.cause()?];
-    let FindingSubject::Object(place) = finding.subject else { return None };
-    let name = &judged.objects.get(place as usize)?.object.object.name;
-    let worth =
-        finding.remedy.worth.as_ref().and_then(|worth| worth.at_most).map_or_else(String::new, |share| {
-            format!(" (a cure saves at most {} of the CPU time)", percent(share))
-        });
-    Some(format!("{name}: {}{worth}", finding.says))
+/// What is wrong that matters most, and what is to be said beside it: other programs that take CPUs from the program, or what is
+/// wrong with the program itself.
+pub(super) fn causes(judged: &JudgedReport) -> Vec<(FindingSubject, String)> {
+    let cause = judged.cause().map(|place| &judged.findings[place]);
+    let beside = judged.beside_cause().map(|place| &judged.findings[place]);
+    let is_own_second = cause.is_some_and(Finding::is_of_others);
+    let first = cause.map(|finding| (finding.subject, caused(judged, finding)));
+    let second = beside.map(|finding| {
+        let says = caused(judged, finding);
+        let says = match (is_own_second, finding.subject) {
+            (false, _) => says,
+            (true, FindingSubject::Object(_)) => format!("In the program itself, {says}"),
+            (true, _) => format!("In the program itself: {says}"),
+        };
+        (finding.subject, says)
+    });
+    first.into_iter().chain(second).collect()
+}
+
+/// A finding with its object, and with what it costs. The share of what other programs do says that already.
+fn caused(judged: &JudgedReport, finding: &Finding) -> String {
+    let FindingSubject::Object(place) = finding.subject else {
+        return match &finding.cost {
+            FindingCost::Share { .. } if !finding.is_of_others() => {
+                format!("{} (it costs {})", finding.says, finding.cost.words())
+            }
+            _ => finding.says.clone(),
+        };
+    };
+    let name = judged.objects.get(place as usize).map(|object| distinct_name(object, &judged.objects));
+    let worth = finding.remedy.worth.as_ref().and_then(|worth| worth.at_most);
+    let worth = worth
+        .map(|share| format!(" (a cure saves at most {} of the CPU time)", percent(share)))
+        .unwrap_or_default();
+    format!("{}: {}{worth}", name.unwrap_or_default(), finding.says)
+}
+
+/// The name of an object; with its size where others have the same name.
+fn distinct_name(judged: &JudgedObject, all: &[JudgedObject]) -> String {
+    let name = &judged.object.object.name;
+    match all.iter().filter(|other| other.object.object.name == *name).count() {
+        0 | 1 => name.clone(),
+        _ => format!("{name}, {}", size(&judged.object)),
+    }
 }
 
 /// The begin of a sentence.
@@ -103,7 +135,15 @@ pub(super) fn capital(sentence: &str) -> String {
 /// The table, and what there is to say about each object with a verdict.
 pub fn objects(judged: &JudgedReport, rows: usize) -> String {
     let part = if judged.report.regime == Regime::Precise { "MEM%" } else { "PAGES%" };
-    table(&judged.objects, &judged.report.processes, part, rows)
+    let table = table(&judged.objects, &judged.report.processes, part, rows);
+    let samples = &judged.report.explanation.samples;
+    match judged.has_few_at_memory() && !table.is_empty() {
+        true => format!(
+            "{table}  MEM% is uncertain: of {} samples at memory outside of the caches, fewer than {MIN_SAMPLES}.\n",
+            samples.recovered.saturating_sub(samples.in_cache)
+        ),
+        false => table,
+    }
 }
 
 /// The same of any objects of these processes; `part` is what their shares are called.
@@ -146,7 +186,7 @@ pub fn table(objects: &[JudgedObject], processes: &[SeenProcess], part: &str, ro
         object.members.iter().for_each(|members| out.push_str(&members_line(members)));
     }
     out.push_str(&scripts(&shown));
-    shown.iter().for_each(|judged| out.push_str(&verdict(judged)));
+    shown.iter().for_each(|judged| out.push_str(&verdict(judged, objects)));
     out
 }
 
@@ -208,9 +248,10 @@ fn process_words(of: &[u32], processes: &[SeenProcess]) -> String {
     }
 }
 
-fn verdict(JudgedObject { object, finding }: &JudgedObject) -> String {
+fn verdict(judged: &JudgedObject, all: &[JudgedObject]) -> String {
+    let JudgedObject { object, finding } = judged;
     let Some(Finding { says, remedy, .. }) = finding else { return String::new() };
-    let mut out = format!("\n{}: {says}\n", object.object.name);
+    let mut out = format!("\n{}: {says}\n", distinct_name(judged, all));
     let users: Vec<String> =
         object.used_by.iter().map(|code| format!("{} {}", named(&code.name), percent(code.share))).collect();
     let worth = remedy.worth.as_ref().map(worth);
@@ -219,9 +260,9 @@ fn verdict(JudgedObject { object, finding }: &JudgedObject) -> String {
         ("touched", touched),
         ("used by", (!users.is_empty()).then(|| users.join(", "))),
         ("do", Some(remedy.words.clone())),
+        ("worth", worth),
         ("try now", remedy.commands.first().cloned()),
         ("", remedy.expect.as_ref().map(|expect| format!("it {expect}"))),
-        ("worth", worth),
     ] {
         if let Some(text) = text {
             _ = writeln!(out, "  {heading:<8} {text}");

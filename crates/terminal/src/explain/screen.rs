@@ -7,9 +7,8 @@ mod tables;
 use super::{first_lines, objects, percent, projected, traffic_lines, waits};
 use fit::{Part, fitted};
 use numakit_explain::Regime;
-use numakit_explain::waits::LockTime;
+use numakit_explain::waits::{LockTime, WaitTime};
 use numakit_findings::explained::JudgedReport;
-use numakit_findings::finding::{FindingCost, FindingSubject};
 use numakit_model::numbers::{duration, grouped};
 
 /// Lines of at most this many columns are printed, however wide the terminal is.
@@ -21,6 +20,8 @@ const MIN_WIDTH: usize = 40;
 /// Locks with less of the time of their threads are left out.
 const MIN_LOCK: f64 = 0.05;
 const MAX_LOCKS: usize = 2;
+/// What busy threads wait for is shown from this part of their time on.
+const MIN_WAITS: f64 = 0.3;
 /// Parts of the CPU time with less are left out.
 const MIN_PART: f64 = 0.005;
 
@@ -32,7 +33,7 @@ pub fn screen(judged: &JudgedReport, width: usize, is_kept: bool) -> String {
     parts.push(Part::space());
     parts.extend(tables::data(judged, width));
     parts.extend(tables::code(judged, width));
-    parts.extend(locks(judged, width));
+    parts.extend(waiting(judged, width));
     parts.push(Part::space());
     parts.extend(step::all(judged, width));
     parts.push(Part::space());
@@ -43,13 +44,8 @@ pub fn screen(judged: &JudgedReport, width: usize, is_kept: bool) -> String {
 /// What costs, what the program does, and the parts of its time.
 fn head(judged: &JudgedReport, width: usize) -> Vec<Part> {
     let mut parts = Vec::new();
-    let cause = judged.cause().and_then(|place| judged.findings.get(place));
-    if let Some(finding) = cause.filter(|finding| finding.subject == FindingSubject::Program) {
-        let cost = match &finding.cost {
-            FindingCost::Share { .. } => format!(" (it costs {})", finding.cost.words()),
-            FindingCost::Unknown { .. } => String::new(),
-        };
-        parts.push(Part::prose(&brief(&format!("{}{cost}.", finding.says)), width, 4).needing(2));
+    for (_, says) in objects::causes(judged) {
+        parts.push(Part::prose(&brief(&format!("{says}.")), width, 4).needing(2));
     }
     let activity = brief(&objects::activity(judged));
     parts.extend(activity.lines().map(|line| Part::prose(line, width, 4).needing(2).dropped(2)));
@@ -86,15 +82,27 @@ fn brief(text: &str) -> String {
     text.split_inclusive([' ', '\n']).map(word).collect()
 }
 
-/// The locks for which threads wait and who holds them, unless the first sentence has said it.
-fn locks(judged: &JudgedReport, width: usize) -> Option<Part> {
+/// What threads that work wait for, and the locks and who holds them, unless the first sentences have said it.
+fn waiting(judged: &JudgedReport, width: usize) -> Option<Part> {
     const SAID: [&str; 2] = ["contended-lock", "contended-gil"];
     let cause = judged.cause().map(|place| judged.findings[place].rule);
     let of_cause = judged.report.explanation.waits.locks.iter();
     let shown = of_cause
         .filter(|lock| lock.threads > 1 && waits::part(lock) >= MIN_LOCK)
         .filter(|lock| cause != Some(SAID[usize::from(lock.is_gil)]));
-    let lines: Vec<String> = shown.take(MAX_LOCKS).map(lock).collect();
+    let mut lines: Vec<String> = shown.take(MAX_LOCKS).map(lock).collect();
+    let activity = judged.activity();
+    if activity.is_busy && activity.working_waits.iter().map(|(_, share)| share).sum::<f64>() >= MIN_WAITS {
+        let who = match activity.working {
+            1 => "its thread that works waits".to_owned(),
+            count => format!("its {count} threads that work wait"),
+        };
+        let words = |(row, share): &(&WaitTime, f64)| {
+            format!("{} {}", percent(*share), waits::words_in(row, waits::FUNCTIONS))
+        };
+        let all: Vec<String> = activity.working_waits.iter().map(words).collect();
+        lines.insert(0, format!("of their time, {who} {}", all.join(", ")));
+    }
     (!lines.is_empty()).then(|| Part::items("waits", &lines, width).needing(0).dropped(5))
 }
 

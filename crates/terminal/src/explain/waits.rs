@@ -11,7 +11,7 @@ const MIN_LOCK: f64 = 0.02;
 /// From this number of threads on, on average, a line says that their waiting was not looked at.
 const UNSEEN: f64 = 0.05;
 /// Functions of a chain that are shown.
-const FUNCTIONS: usize = 3;
+pub(super) const FUNCTIONS: usize = 3;
 const WHAT_WIDTH: usize = 44;
 
 /// The table, and what there is to say about each lock that costs time.
@@ -40,8 +40,13 @@ pub fn table(waits: &ThreadWaits, rows: usize) -> String {
     out
 }
 
-/// `for a timer (in tick < main)`.
+/// `for a timer (in tick)`.
 pub fn words(row: &WaitTime) -> String {
+    words_in(row, 1)
+}
+
+/// The same with more of the functions in which threads wait: `for a timer (in tick < main)`.
+pub(super) fn words_in(row: &WaitTime, functions: usize) -> String {
     let what = what(row);
     let call = row.call.as_deref().unwrap_or("a call");
     let what = match row.kind {
@@ -55,7 +60,7 @@ pub fn words(row: &WaitTime) -> String {
         WaitKind::Socket => format!(", {what}"),
         _ => format!(" {what}"),
     };
-    let place = chain(&row.chain, 1);
+    let place = chain(&row.chain, functions);
     let place = if place.is_empty() { String::new() } else { format!(" (in {place})") };
     format!("for {}{what}{place}", article(row.kind))
 }
@@ -187,6 +192,7 @@ mod tests {
             peers: Vec::new(),
             call: Some("read".to_owned()),
             time,
+            of_working: 0,
             threads: 2,
             processes: 1,
             chain: vec![code("next_line"), code("main")],

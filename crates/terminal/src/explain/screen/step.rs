@@ -1,5 +1,6 @@
 //! What to do, and the commands to type.
 
+use super::brief;
 use super::fit::Part;
 use crate::explain::percent;
 use numakit_explain::UNKNOWN_COMMAND;
@@ -7,43 +8,42 @@ use numakit_findings::explained::JudgedReport;
 use numakit_findings::next::{NextKind, NextStep};
 use numakit_model::thresholds::MIN_SAMPLES;
 
-/// A second step with more lines would leave no room for the data.
-const MAX_SECOND: usize = 5;
+/// A second command with more lines would leave no room for the data.
+const MAX_SECOND: usize = 3;
 
-/// The steps with what each is worth.
+/// The steps: what to do, what that is worth, and the command. Of two steps with one command, it stands once.
 pub(super) fn all(judged: &JudgedReport, width: usize) -> Vec<Part> {
-    let steps = judged.next.iter().enumerate().map(|(at, step)| (at, one(step, at == 0, width)));
-    let fits =
-        |at: usize, parts: &[Part]| at == 0 || parts.iter().map(Part::height).sum::<usize>() <= MAX_SECOND;
-    steps.filter(|(at, parts)| fits(*at, parts)).flat_map(|(_, parts)| parts).collect()
+    let steps = &judged.next;
+    let fits = |step: &NextStep| Part::command("", &step.command, width).height() <= MAX_SECOND;
+    let shown = steps.iter().enumerate().filter(|(at, step)| *at == 0 || fits(step));
+    let one = |(at, step): (usize, &NextStep)| {
+        let is_shared = steps.get(at + 1).is_some_and(|next| next.command == step.command);
+        one(step, at == 0, is_shared && fits(step), width)
+    };
+    shown.flat_map(one).collect()
 }
 
-fn one(step: &NextStep, is_first: bool, width: usize) -> Vec<Part> {
+fn one(step: &NextStep, is_first: bool, is_shared: bool, width: usize) -> Vec<Part> {
     let label = match (is_first, &step.kind) {
         (true, _) => "next",
         (false, NextKind::Proof | NextKind::Trial) => "then",
         (false, _) => "also",
     };
-    let command = Part::command(label, &step.command, width);
-    // What else to change is said of the most valuable step alone.
-    let change = step.r#do.as_ref().filter(|_| is_first);
-    let change = change.map(|change| Part::labelled("do", change, width, 3).dropped(6));
-    let (most, early) = if is_first { (3, 6) } else { (1, 7) };
-    let (cost, purpose) = (step.worth.as_ref().map(|cost| cost.words()), purpose(&step.kind));
+    let (most, early) = if is_first { (6, 6) } else { (3, 7) };
+    // What a command tries is said by the command.
+    let is_said = !is_first && matches!(step.kind, NextKind::Remedy { .. });
+    let change = step.r#do.as_ref().filter(|_| !is_said);
+    let change = change.map(|change| Part::labelled("do", &brief(change), width, most).dropped(early));
     let why = step.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let worth = |text: &str| Part::labelled("worth", text, width, most).dropped(early);
-    match (cost, &step.kind) {
-        // The command tries what is to be changed.
-        (Some(cost), NextKind::Remedy { .. } | NextKind::OtherMachine) => {
-            let does = if purpose.is_empty() { purpose } else { format!("; {purpose}") };
-            [command, worth(&format!("{cost}{does}{why}"))].into_iter().chain(change).collect()
-        }
-        (cost, _) => {
-            let worth = cost.map(|cost| worth(&format!("{cost}{why}")));
-            let told = Part::labelled("", &purpose, width, 2).dropped(early);
-            change.into_iter().chain(worth).chain([command, told]).collect()
-        }
-    }
+    let worth = step
+        .worth
+        .as_ref()
+        .map(|cost| Part::labelled("worth", &format!("{}{why}", cost.words()), width, most).dropped(early));
+    let told = Some(purpose(&step.kind)).filter(|purpose| !purpose.is_empty());
+    let told = told.map(|told| Part::labelled("", &told, width, 2).dropped(early));
+    let command = [Some(Part::command(label, &step.command, width)), told];
+    let command = command.into_iter().filter(|_| !is_shared).flatten();
+    change.into_iter().chain(worth).chain(command).collect()
 }
 
 /// What a command does.

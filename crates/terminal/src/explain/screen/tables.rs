@@ -8,7 +8,7 @@ use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::python::ScriptFunction;
 use numakit_explain::{ExplainedObject, Explanation, Regime};
-use numakit_findings::activity::{ProgramActivity, TimePart};
+use numakit_findings::activity::{ProgramActivity, TimePart, of_cpu_time};
 use numakit_findings::explained::{JudgedObject, JudgedReport};
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) fn data(judged: &JudgedReport, width: usize) -> Option<Part> {
     let objects = judged.projected.as_ref().map_or(&judged.objects, |there| &there.objects);
     let shown: Vec<&JudgedObject> =
         objects.iter().filter(|judged| judged.object.time_share >= MIN_SHARE).take(ROWS).collect();
-    if shown.is_empty() || judged.report.regime == Regime::Unknown {
+    if shown.is_empty() || judged.report.regime == Regime::Unknown || judged.has_few_at_memory() {
         return None;
     }
     let used = |judged: &&JudgedObject| {
@@ -127,7 +127,7 @@ fn sampled(explanation: &Explanation, part: Option<TimePart>) -> (&'static str, 
     let waits = matches!(part, Some(TimePart::Memory | TimePart::Contended));
     let mut all: Vec<&CodeTime> = all.iter().collect();
     all.sort_by_key(|code| std::cmp::Reverse(if waits { waited(&code.time) } else { code.time.total() }));
-    let share = |time: u64| time as f64 / sum.max(1) as f64;
+    let share = |time: u64| of_cpu_time(explanation, time);
     let row = |code: &&CodeTime| {
         let at_memory = share(waited(&code.time));
         let words = match at_memory >= MIN_SHARE {

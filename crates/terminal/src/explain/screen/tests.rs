@@ -4,7 +4,7 @@ use numakit_explain::share::ShareEstimate;
 use numakit_explain::traffic::{Traffic, TrafficCell};
 use numakit_explain::waits::LockHolder;
 use numakit_findings::explained::JudgedProjection;
-use numakit_findings::finding::{CostBasis, Finding};
+use numakit_findings::finding::{CostBasis, Finding, FindingSubject};
 use numakit_findings::next::{NextKind, NextStep};
 
 /// The result of a program whose words are all as long as they get.
@@ -128,13 +128,26 @@ fn every_step_says_what_it_is_for() {
         assert_eq!(lines.next(), Some("next:   numa run --memory interleave -- ./app"), "{shown}");
         assert!(lines.next().is_some_and(|line| line.starts_with("        ") && line.len() > 20), "{shown}");
     }
-    steps.next = vec![step(), NextStep { kind: NextKind::Proof, worth: None, why: None, ..step() }];
+    let proof = NextStep { kind: NextKind::Proof, worth: None, why: None, ..step() };
+    steps.next =
+        vec![step(), NextStep { command: "numa explain --compare ./app".to_owned(), ..proof.clone() }];
     let shown = screen(&steps, 100, true);
-    assert!(shown.contains("\ndo:     Initialise") && shown.contains("\nthen:   numa run"), "{shown}");
+    assert!(shown.contains("\ndo:     Initialise") && shown.contains("\nthen:   numa explain"), "{shown}");
     assert!(
-        shown.contains("\nworth:  at most 20.0 % of the CPU time; it spreads the load: remote"),
+        shown.contains("\nworth:  at most 20.0 % of the CPU time: remote memory takes twice as long\nnext:"),
         "{shown}"
     );
+}
+
+#[test]
+fn two_changes_that_one_command_proves_have_it_once() {
+    let mut steps = report();
+    let proof = |change: &str| NextStep { kind: NextKind::Proof, r#do: Some(change.to_owned()), ..step() };
+    steps.next = vec![proof("Pad it"), proof("Sort it")];
+    let shown = screen(&steps, 100, true);
+    let at = |words: &str| shown.find(words).unwrap();
+    assert!(at("\ndo:     Pad it") < at("\ndo:     Sort it"), "{shown}");
+    assert_eq!(shown.matches("numa run --memory interleave").count(), 1, "{shown}");
 }
 
 #[test]
@@ -160,6 +173,75 @@ fn a_finding_about_the_program_stands_first_with_its_cost() {
     let shown = screen(&slow, 100, true);
     let expected =
         "\nwaits:  75.0 % for total_lock: 4 threads in worker; thread 12 (worker) holds it, in worker\n";
+    assert!(shown.contains(expected), "{shown}");
+}
+
+/// The result of a program with contended lines whose CPUs others use; `others` is what that costs, in percent.
+fn beside_others(others: f64) -> JudgedReport {
+    let mut busy = report();
+    let cost =
+        |percent, of| numakit_findings::finding::FindingCost::Share { of, percent, low: 0.0, high: percent };
+    let says = "Other programs use the CPUs: 2 busy threads wait for one".to_owned();
+    let others = Finding {
+        rule: "cpus-used-by-others",
+        subject: FindingSubject::Program,
+        says,
+        cost: cost(others, CostBasis::WallTime),
+        ..finding()
+    };
+    let own = Finding { cost: cost(20.0, CostBasis::CpuTime), ..finding() };
+    busy.findings = if others.cost.percent() > Some(60.0) { vec![others, own] } else { vec![own, others] };
+    busy
+}
+
+#[test]
+fn what_others_do_stands_beside_what_is_wrong_with_the_program() {
+    let own = "malloc in main (app.c:3): node 0 touched all of it first (a cure";
+    let shown = screen(&beside_others(30.0), 100, true);
+    assert!(shown.starts_with(own), "{shown}");
+    assert!(shown.contains("\nOther programs use the CPUs: 2 busy threads wait for one.\n"), "{shown}");
+    let shown = screen(&beside_others(90.0), 100, true);
+    assert!(
+        shown.starts_with(
+            "Other programs use the CPUs: 2 busy threads wait for one.\nIn the program itself, malloc"
+        ),
+        "{shown}"
+    );
+    let whole = crate::explain::text(&beside_others(90.0), 5);
+    assert!(whole.contains("In the program itself, malloc in main"), "{whole}");
+}
+
+#[test]
+fn shares_of_few_samples_are_not_shown() {
+    let mut few = report();
+    assert!(screen(&few, 100, true).contains("MEM%"));
+    few.report.explanation.samples.recovered = few.report.explanation.samples.in_cache + 3;
+    assert!(!screen(&few, 100, true).contains("MEM%"));
+    let whole = crate::explain::text(&few, 5);
+    assert!(whole.contains("MEM% is uncertain: of 3 samples at memory"), "{whole}");
+}
+
+#[test]
+fn objects_with_one_name_are_told_apart_by_their_sizes() {
+    let mut twins = report();
+    let other = object();
+    twins.objects.push(other);
+    let shown = screen(&twins, 100, true);
+    assert!(shown.starts_with("malloc in main (app.c:3), 256 MiB: node 0"), "{shown}");
+}
+
+#[test]
+fn what_working_threads_wait_for_is_shown_of_a_busy_program() {
+    let mut pool = report();
+    let waits = &mut pool.report.explanation.waits;
+    waits.working = numakit_explain::waits::WorkingThreads {
+        threads: 8,
+        times: numakit_explain::account::ThreadTimes { user: 200, asleep: 800, ..Default::default() },
+    };
+    assert!(!screen(&pool, 100, true).contains("\nwaits:"));
+    pool.report.explanation.waits.rows[0].of_working = 600;
+    let shown = screen(&pool, 100, true);
+    let expected = "\nwaits:  of their time, its 8 threads that work wait 60.0 % for a lock total_lock (in worker < main)\n";
     assert!(shown.contains(expected), "{shown}");
 }
 
