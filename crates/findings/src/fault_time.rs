@@ -89,7 +89,7 @@ pub(crate) const MEMORY_GIVEN_BACK: Rule = rule(
             return None;
         }
         let says = format!(
-            "The program gives memory back and gets it again: {} page faults brought {} pages that it had at one time",
+            "The program gives memory back and gets it again: {} page faults for at most {} pages at one time",
             grouped(case.faults as f64),
             grouped(case.grown as f64)
         );
@@ -121,12 +121,14 @@ pub(crate) const FIRST_USE: Rule = rule(
                 ("Use less memory, or let several threads use it for the first time", None)
             }
             _ => (
-                "Ask for huge pages for large blocks (madvise with MADV_HUGEPAGE before they are used): one fault then brings 2 MiB",
+                "Ask for huge pages for large blocks (madvise with MADV_HUGEPAGE before they are used): one fault then brings 2 MiB. On a \
+                 virtual machine whose host gives it memory late, they may not help: try it",
                 case.command.filter(|_| case.malloc == Some(MallocLibrary::C)),
             ),
         };
         let command = command.map(|command| format!("numa run --thp on -- {command}"));
-        Some(case.draft(says, words, command.into_iter().collect()))
+        // What a huge page takes differs between machines.
+        Some(case.draft(says, words, command.into_iter().collect()).certainty(Certainty::Possible))
     },
 );
 

@@ -95,6 +95,8 @@ impl WaitWatch {
             working.threads += 1;
             working.times += *time;
         }
+        // Programs that follow each other, as in a shell's loop, count as one.
+        working.threads = working.threads.min(scene.accounts.at_once());
         ThreadWaits {
             threads: scene.accounts.at_once(),
             busy: scene.accounts.busy_at_once(observed),

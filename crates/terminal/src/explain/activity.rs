@@ -48,7 +48,7 @@ fn busy(activity: &ProgramActivity<'_>) -> String {
     // Writing to a string cannot fail.
     _ = write!(out, " {}", parts.join(", "));
     if let Some(without) = without_cpu.filter(|part| *part >= WITHOUT_CPU) {
-        let it = if *busy > 1 { "they" } else { "it" };
+        let it = if *threads > 1 && *busy != 1 { "they" } else { "it" };
         _ = write!(out, "; for {} of the time in which {it} could run {it} had no CPU", percent(without));
     }
     if let Some((row, share)) = stored {

@@ -94,14 +94,14 @@ fn waiting(judged: &JudgedReport, width: usize) -> Option<Part> {
     let activity = judged.activity();
     if activity.is_busy && activity.working_waits.iter().map(|(_, share)| share).sum::<f64>() >= MIN_WAITS {
         let who = match activity.working {
-            1 => "its thread that works waits".to_owned(),
-            count => format!("its {count} threads that work wait"),
+            1 => "what its thread that works waits for, as parts of its time:".to_owned(),
+            count => format!("what its {count} threads that work wait for, as parts of their time:"),
         };
         let words = |(row, share): &(&WaitTime, f64)| {
             format!("{} {}", percent(*share), waits::words_in(row, waits::FUNCTIONS))
         };
-        let all: Vec<String> = activity.working_waits.iter().map(words).collect();
-        lines.insert(0, format!("of their time, {who} {}", all.join(", ")));
+        let all = activity.working_waits.iter().map(words);
+        lines.splice(0..0, std::iter::once(who).chain(all));
     }
     (!lines.is_empty()).then(|| Part::items("waits", &lines, width).needing(0).dropped(5))
 }

@@ -39,7 +39,7 @@ fn one(step: &NextStep, is_first: bool, is_shared: bool, width: usize) -> Vec<Pa
         .worth
         .as_ref()
         .map(|cost| Part::labelled("worth", &format!("{}{why}", cost.words()), width, most).dropped(early));
-    let told = Some(purpose(&step.kind)).filter(|purpose| !purpose.is_empty());
+    let told = Some(purpose(step)).filter(|purpose| !purpose.is_empty());
     let told = told.map(|told| Part::labelled("", &told, width, 2).dropped(early));
     let command = [Some(Part::command(label, &step.command, width)), told];
     let command = command.into_iter().filter(|_| !is_shared).flatten();
@@ -47,9 +47,9 @@ fn one(step: &NextStep, is_first: bool, is_shared: bool, width: usize) -> Vec<Pa
 }
 
 /// What a command does.
-fn purpose(kind: &NextKind) -> String {
+fn purpose(step: &NextStep) -> String {
     let of_time = |share: f64| format!("{} of the CPU time", percent(share.min(1.0)));
-    match kind {
+    match &step.kind {
         NextKind::Remedy { expect, machine, is_incomplete } => {
             let command = is_incomplete.then(|| format!("{UNKNOWN_COMMAND} is the command that runs it"));
             let place = machine.as_ref().map(|machine| format!("to be typed on {machine}"));
@@ -76,7 +76,11 @@ fn purpose(kind: &NextKind) -> String {
         }
         NextKind::RuntimeNames { share } => format!("names functions with {}", of_time(*share)),
         NextKind::OtherMachine => {
-            "it says how much of that would be remote on a machine of several nodes".to_owned()
+            let waits = step.worth.as_ref().map(|cost| format!("{} waits for memory: ", cost.words()));
+            format!(
+                "{}it says how much of that would be remote on a machine of several nodes",
+                waits.unwrap_or_default()
+            )
         }
         NextKind::Placement { machine } => format!("says where its threads run on {machine}"),
         NextKind::CallChains => "draws which chains of calls wait for memory, in flame.time.svg".to_owned(),

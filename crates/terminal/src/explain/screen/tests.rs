@@ -241,7 +241,7 @@ fn what_working_threads_wait_for_is_shown_of_a_busy_program() {
     assert!(!screen(&pool, 100, true).contains("\nwaits:"));
     pool.report.explanation.waits.rows[0].of_working = 600;
     let shown = screen(&pool, 100, true);
-    let expected = "\nwaits:  of their time, its 8 threads that work wait 60.0 % for a lock total_lock (in worker < main)\n";
+    let expected = "\nwaits:  what its 8 threads that work wait for, as parts of their time:\n        60.0 % for a lock total_lock (in worker < main)\n";
     assert!(shown.contains(expected), "{shown}");
 }
 
