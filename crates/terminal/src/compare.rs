@@ -44,7 +44,7 @@ fn changes(comparison: &ResultComparison, rows: usize) -> String {
         return match comparison.compared {
             0 => "nothing can be compared\n".to_owned(),
             _ => format!(
-                "the parts of that time are the same: the intervals of all {compared} compared shares overlap\n"
+                "no part of that time changed beyond noise: the intervals of all {compared} compared shares overlap\n"
             ),
         };
     }

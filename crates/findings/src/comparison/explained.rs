@@ -15,6 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Two caches that differ by less than this factor are the same: the share of the last level depends on the threads.
 const SAME_CACHE: f64 = 1.05;
 
+/// The part of the time that the kernel counts, and does not sample.
+const KERNEL: &str = "kernel";
+/// Parts of the CPU time, in ns, in which the kernel's part is taken to vary: its account is exact, but runs differ.
+const COUNTED: u64 = 20_000_000;
+
 /// What a share that changed is a part of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", content = "name", rename_all = "kebab-case")]
@@ -199,15 +204,22 @@ fn times(before: &SavedResult, after: &SavedResult, absent: &mut BTreeSet<&'stat
             ("remote memory", time.remote),
             ("memory of unknown node", time.unknown),
             ("contended lines", time.contended),
-            ("kernel", time.kernel),
+            (KERNEL, time.kernel),
             ("runnable without a CPU", time.runnable),
             ("asleep", time.asleep),
         ]
     };
+    let of = |result: &SavedResult, name: &str, share: f64| match name {
+        KERNEL => {
+            let parts = (cpu_time(result) / COUNTED).max(1);
+            ShareEstimate::of_samples(share.clamp(0.0, 1.0), parts as f64)
+        }
+        _ => estimate(result, share, result.samples.total),
+    };
     let pair = |((name, one), (_, other)): ((&'static str, f64), (&str, f64))| ShareChange {
         what: ChangedShare::Time(name),
-        before: estimate(before, one, before.samples.total),
-        after: estimate(after, other, after.samples.total),
+        before: of(before, name, one),
+        after: of(after, name, other),
     };
     parts(one).into_iter().zip(parts(other)).map(pair).collect()
 }

@@ -84,6 +84,20 @@ fn noise_is_no_change() {
 }
 
 #[test]
+fn the_kernels_part_is_counted_so_that_short_runs_tell_it() {
+    let with = |kernel: f64, cpu: u64| {
+        let mut result = result(0.3, 0.5, 0);
+        let time = result.time.as_mut().unwrap();
+        (time.computing, time.kernel) = (0.4 - kernel, kernel);
+        (result.threads.user, result.threads.kernel) = (cpu, 0);
+        result
+    };
+    let kernel = ChangedShare::Time("kernel");
+    assert!(changed(&with(0.35, 1_700_000_000), &with(0.02, 330_000_000)).contains(&kernel));
+    assert!(!changed(&with(0.2, 1_700_000_000), &with(0.15, 330_000_000)).contains(&kernel));
+}
+
+#[test]
 fn another_machine_method_regime_or_program_is_said() {
     let before = result(0.3, 0.5, 0);
     let mut after = before.clone();

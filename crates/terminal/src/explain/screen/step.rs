@@ -35,10 +35,12 @@ fn one(step: &NextStep, is_first: bool, is_shared: bool, width: usize) -> Vec<Pa
     let change = step.r#do.as_ref().filter(|_| !is_said);
     let change = change.map(|change| Part::labelled("do", &brief(change), width, most).dropped(early));
     let why = step.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let worth = step
-        .worth
-        .as_ref()
-        .map(|cost| Part::labelled("worth", &format!("{}{why}", cost.words()), width, most).dropped(early));
+    // What is at memory is no gain.
+    let is_gain = !matches!(step.kind, NextKind::OtherMachine);
+    let worth =
+        step.worth.as_ref().filter(|_| is_gain).map(|cost| {
+            Part::labelled("worth", &format!("{}{why}", cost.words()), width, most).dropped(early)
+        });
     let told = Some(purpose(step)).filter(|purpose| !purpose.is_empty());
     let told = told.map(|told| Part::labelled("", &told, width, 2).dropped(early));
     let command = [Some(Part::command(label, &step.command, width)), told];
