@@ -3,6 +3,7 @@
 mod answer;
 mod names;
 mod objects;
+mod waiting;
 
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};

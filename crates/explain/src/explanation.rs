@@ -10,6 +10,7 @@ use crate::object_use::{self, ObjectUse};
 use crate::observation::Observation;
 use crate::place::{Places, TimePlace};
 use crate::python::PythonTime;
+use crate::ranks::RankTime;
 use crate::share::ShareEstimate;
 use crate::spins::Spins;
 use crate::traffic::Traffic;
@@ -127,6 +128,9 @@ pub struct Explanation {
     pub waits: ThreadWaits,
     /// CPU time in which threads only waited for others.
     pub spins: Spins,
+    /// The ranks of an MPI job, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankTime>,
     /// What programs of Python did, in terms of Python.
     pub python: PythonTime,
     /// The caches that objects were compared with.
@@ -171,6 +175,7 @@ impl Explanation {
             faulting: FaultTime::default(),
             waits: ThreadWaits::default(),
             spins: Spins::default(),
+            ranks: Vec::new(),
             python: PythonTime::default(),
             caches: known.caches,
             uses,

@@ -61,6 +61,21 @@ impl KernelTime {
         (all > 0).then(|| faulting.sum::<u64>() as f64 / all as f64)
     }
 
+    /// The time of processes, by their places: for functions that only wait, and for all others.
+    pub(crate) fn of_processes(
+        &self,
+        names: &mut dyn CodeNames,
+        waits: fn(&str) -> bool,
+    ) -> HashMap<u32, [u64; 2]> {
+        let mut times: HashMap<u32, [u64; 2]> = HashMap::new();
+        for ((process, instruction), time) in &self.by_place {
+            let name = names.name(*process, instruction.saturating_sub(1));
+            let is_work = !name.function.as_deref().is_some_and(waits);
+            times.entry(*process).or_default()[usize::from(is_work)] += time;
+        }
+        times
+    }
+
     /// The functions that entered the kernel, those with most of the time first, with their parts of it.
     pub(crate) fn functions(&self, names: &mut dyn CodeNames) -> Vec<CodeShare> {
         let all: u64 = self.by_place.values().map(|entry| entry.time).sum();
@@ -108,5 +123,6 @@ mod tests {
             functions.iter().map(|code| (code.name.function.as_deref(), code.share)).collect();
         assert_eq!(shares, [(Some("read"), 0.75), (Some("open"), 0.25)], "0x200 is behind the call");
         assert!(kernel.is_new((1, 0x300)) && !kernel.is_new((0, 0x300)));
+        assert_eq!(kernel.of_processes(&mut Names, |name| name == "read"), [(0, [3, 1])].into());
     }
 }

@@ -43,6 +43,7 @@ mod process_visits;
 pub mod processes;
 pub mod projection;
 pub mod python;
+pub mod ranks;
 pub mod remote_costs;
 mod report;
 pub mod residence;

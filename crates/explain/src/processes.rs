@@ -60,6 +60,8 @@ pub struct Processes {
     code: HashMap<u32, Vec<CodePiece>>,
     /// Ranges in which code was replaced, until the decoder has forgotten them.
     changed: HashMap<u32, Vec<Range<u64>>>,
+    /// The numbers of processes that a launcher started as ranks of an MPI job.
+    ranks: HashMap<u32, u32>,
     /// Where the processes see their files, and who runs them.
     views: BTreeMap<u32, (PathBuf, u32)>,
     pages: PageNodes,
@@ -127,6 +129,7 @@ impl Processes {
             next_place: 0,
             code: HashMap::new(),
             changed: HashMap::new(),
+            ranks: HashMap::new(),
             views: BTreeMap::new(),
             pages: PageNodes::new(&SysRoot::host(), &with_memory),
             node_of_cpu: topology.nodes.iter().flat_map(cpus).collect(),
@@ -187,10 +190,15 @@ impl Processes {
 
     /// Notes code of a process: at its first sample, and when it maps more.
     fn process(&mut self, pid: u32) -> Option<&mut ObservedProcess> {
-        let Self { open, code, views, .. } = self;
+        let Self { open, code, ranks, views, .. } = self;
         let process = open.entry(pid).or_insert_with(|| {
-            // A process that has ended has neither.
-            let status = TaskDir::of(&SysRoot::host(), pid).status().ok();
+            let host = SysRoot::host();
+            let task = TaskDir::of(&host, pid);
+            // A process that has ended has none of this.
+            let status = task.status().ok();
+            if let Some(rank) = task.environment().ok().and_then(|variables| variables.rank()) {
+                ranks.insert(pid, rank);
+            }
             if let Some(user) = status.and_then(|status| status.users().first().copied()) {
                 views.insert(pid, (root_of(pid), user));
             }
@@ -257,6 +265,7 @@ impl Processes {
         self.code.remove(&pid);
         self.objects.remove(&pid);
         self.programs.remove(&pid);
+        self.ranks.remove(&pid);
         self.chains.forget(pid);
         self.calls.remove(&pid);
         self.pythons.forget(pid);
@@ -317,6 +326,12 @@ impl Processes {
         matches!(origin, None | Some(Mapping { .. } | SmallBlocks { .. } | Stack { .. }))
     }
 
+    /// The processes that a launcher started as ranks of an MPI job: their places in the list, their numbers, and their ranks.
+    pub(crate) fn ranks(&self) -> Vec<(u32, u32, u32)> {
+        let rank = |(place, pid): (&u32, &u32)| Some((*place, *pid, *self.ranks.get(pid)?));
+        self.known.iter().filter_map(rank).collect()
+    }
+
     /// The processes that were seen.
     pub fn numbers(&self) -> Vec<u32> {
         self.known.values().copied().collect()
@@ -336,6 +351,7 @@ impl Processes {
         self.open.remove(&pid);
         self.code.remove(&pid);
         self.maps.remove(&pid);
+        self.ranks.remove(&pid);
         self.views.remove(&pid);
         self.objects.remove(&pid);
         self.programs.remove(&pid);

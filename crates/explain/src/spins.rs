@@ -46,19 +46,25 @@ pub struct Spins {
     pub functions: Vec<SpinFunction>,
     /// The threads of the program's processes that spin, those that spun longest first.
     pub threads: Vec<SpinningThread>,
-    /// What other threads of the same process did meanwhile.
+    /// What other threads of the same process, or of the same MPI job, did meanwhile.
     pub meanwhile: Vec<CodeShare>,
     /// The thread that worked most meanwhile, by its place in the list of threads, with its part of that work.
     pub worker: Option<(u32, f64)>,
 }
 
-/// Finds the samples of threads that wait for others. `pauses` says whether an instruction of a process, by its place in the
-/// list, is part of a loop that only waits.
-pub fn find(
-    observations: &[Observation],
-    names: &mut dyn CodeNames,
-    mut pauses: impl FnMut(u32, u64) -> bool,
-) -> Spins {
+/// Which samples only wait, beside those in functions that are known for it.
+pub struct Waiting<'a> {
+    /// Whether an instruction of a process, by its place in the list, is part of a loop that only waits.
+    pub pauses: &'a mut dyn FnMut(u32, u64) -> bool,
+    /// Whether the function that called it makes a sample wait.
+    pub is_called_to_wait: &'a dyn Fn(&Observation) -> bool,
+    /// A number that processes have in common whose threads wait for each other, by their places.
+    pub group: &'a dyn Fn(u32) -> u32,
+}
+
+/// Finds the samples of threads that wait for others.
+pub fn find(observations: &[Observation], names: &mut dyn CodeNames, waiting: Waiting<'_>) -> Spins {
+    let Waiting { pauses, is_called_to_wait, group } = waiting;
     let mut known: HashMap<(u32, u64), (bool, CodeName)> = HashMap::new();
     for at in observations {
         known.entry((at.process, at.instruction)).or_insert_with(|| {
@@ -70,13 +76,13 @@ pub fn find(
         });
     }
     let of = |at: &Observation| known.get(&(at.process, at.instruction));
-    let spins = |at: &Observation| of(at).is_some_and(|(spins, _)| *spins);
+    let spins = |at: &Observation| of(at).is_some_and(|(spins, _)| *spins) || is_called_to_wait(at);
     let spinning: Vec<&Observation> = observations.iter().filter(|at| spins(at)).collect();
-    let processes: HashSet<u32> = spinning.iter().map(|at| at.process).collect();
-    let spans: HashSet<(u32, u64)> = spinning.iter().map(|at| (at.process, at.time / SPAN)).collect();
-    let working = || observations.iter().filter(|at| processes.contains(&at.process) && !spins(at));
-    let meanwhile: Vec<&Observation> =
-        working().filter(|at| spans.contains(&(at.process, at.time / SPAN))).collect();
+    let groups: HashSet<u32> = spinning.iter().map(|at| group(at.process)).collect();
+    let span = |at: &Observation| (group(at.process), at.time / SPAN);
+    let spans: HashSet<(u32, u64)> = spinning.iter().map(|at| span(at)).collect();
+    let working = || observations.iter().filter(|at| groups.contains(&group(at.process)) && !spins(at));
+    let meanwhile: Vec<&Observation> = working().filter(|at| spans.contains(&span(at))).collect();
     let mut threads: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
     spinning.iter().for_each(|at| threads.entry(at.thread).or_default()[0] += at.weight);
     working().for_each(|at| threads.entry(at.thread).or_default()[1] += at.weight);
@@ -138,6 +144,31 @@ mod tests {
         times.map(at).collect()
     }
 
+    fn found(all: &[Observation], mut pauses: impl FnMut(u32, u64) -> bool) -> Spins {
+        let waiting =
+            Waiting { pauses: &mut pauses, is_called_to_wait: &|_| false, group: &|process| process };
+        find(all, &mut Names, waiting)
+    }
+
+    #[test]
+    fn a_process_that_waits_in_a_call_waits_for_others_of_its_group() {
+        let of = |process, samples: Vec<Observation>| {
+            samples
+                .into_iter()
+                .map(move |at| Observation { process, thread: process, ..at })
+                .collect::<Vec<_>>()
+        };
+        let mut all = [0, 1, 2].map(|process| of(process, samples(0, 0..100, 0x100))).concat();
+        all[100..200].iter_mut().for_each(|at| at.chain = 7);
+        let waiting = Waiting {
+            pauses: &mut |_, _| false,
+            is_called_to_wait: &|at| at.chain == 7,
+            group: &|process| process.saturating_sub(1),
+        };
+        let found = find(&all, &mut Names, waiting);
+        assert_eq!((found.time, found.worker), (500, Some((0, 1.0))), "process 2 is of another group");
+    }
+
     #[test]
     fn one_works_while_the_others_spin() {
         let all = [
@@ -149,7 +180,7 @@ mod tests {
             samples(2, 200..300, 0x100),
         ]
         .concat();
-        let found = find(&all, &mut Names, |_, instruction| instruction == 0x800);
+        let found = found(&all, |_, instruction| instruction == 0x800);
         assert_eq!(found.time, 400);
         assert_eq!(found.threads[0], SpinningThread { thread: 1, spun: 400, worked: 100 });
         assert_eq!(found.worker, Some((0, 1.0)), "thread 1 itself worked before");
@@ -161,7 +192,7 @@ mod tests {
     #[test]
     fn without_a_loop_that_waits_there_is_nothing() {
         assert_eq!(
-            find(&samples(0, 0..9, 0x100), &mut Names, |_, _| false),
+            found(&samples(0, 0..9, 0x100), |_, _| false),
             Spins { threads: Vec::new(), ..Spins::default() }
         );
     }

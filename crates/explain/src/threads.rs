@@ -165,6 +165,12 @@ impl ThreadAccounts {
         self.threads.iter().map(|(key, account)| (*key, account.times()))
     }
 
+    /// The time of the threads of a process together, and how long its first thread was observed, in ns.
+    pub fn of_process(&self, pid: u32) -> (ThreadTimes, u64) {
+        let first = self.threads.get(&(pid, pid));
+        (self.seen(Some(pid)), first.map_or(0, |account| account.times().total()))
+    }
+
     /// The threads that lived at the last visit, with the time that each was asleep so far, in ns.
     pub fn asleep(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         let latest = self.threads.values().map(|account| account.until).max();

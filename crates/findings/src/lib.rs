@@ -35,6 +35,7 @@ mod objects;
 mod onset;
 mod profile;
 pub mod range;
+mod ranks;
 pub mod report;
 mod rules;
 pub mod series;

@@ -39,6 +39,7 @@ use crate::facts::Facts;
 use crate::fault_time::{self, FaultCase};
 use crate::finding::{Certainty, Finding, FindingCost, FindingSubject};
 use crate::objects::{ObjectCase, layout, remote};
+use crate::ranks;
 use crate::tally::Tally;
 use crate::thread_waits::{self, ThreadCase};
 use crate::waits::{self, WaitCase};
@@ -165,6 +166,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &waits::OTHERS_RUN,
     &thread_waits::CONTENDED_GIL,
     &thread_waits::CONTENDED_LOCK,
+    &ranks::WAITING_RANKS,
     &thread_waits::SPINNING,
     &fault_time::MEMORY_GIVEN_BACK,
     &fault_time::FIRST_USE,

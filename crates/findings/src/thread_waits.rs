@@ -5,19 +5,21 @@ use crate::case::{Draft, percent};
 use crate::finding::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
 use crate::rules::{Judge, Rule, RuleKind};
 use numakit_explain::code::CodeName;
+use numakit_explain::ranks::RankTime;
 use numakit_explain::spins::Spins;
 use numakit_explain::waits::LockTime;
 use numakit_explain::{ExplainReport, SampledThread};
+use numakit_model::thresholds::MIN_SAMPLES;
 
 /// From this part of the time in which threads had work, waiting for a lock is a problem, and from this part of their CPU time,
 /// waiting in a loop.
-const MUCH: f64 = 0.2;
+pub(crate) const MUCH: f64 = 0.2;
 /// With fewer looks at threads that wait for a lock nothing is said about it.
 const MIN_LOOKS: u64 = 10;
 /// Threads that had no CPU for this part of the time in which they could run keep those waiting that wait for them.
-const LATE: f64 = 0.1;
+pub(crate) const LATE: f64 = 0.1;
 /// Work differs if one thread has more than the mean by this part.
-const UNEQUAL: f64 = 0.1;
+pub(crate) const UNEQUAL: f64 = 0.1;
 /// A thread that does this part of the work while others wait works alone.
 const ALONE: f64 = 0.75;
 /// Functions that are named of a call chain.
@@ -27,15 +29,17 @@ const FUNCTIONS: usize = 3;
 #[derive(Debug)]
 pub(crate) struct ThreadCase<'a> {
     /// The locks for which threads waited.
-    locks: &'a [LockTime],
+    pub(crate) locks: &'a [LockTime],
     /// Loops in which threads waited.
-    spins: &'a Spins,
+    pub(crate) spins: &'a Spins,
     /// The part of the CPU time that those loops take.
-    spinning: f64,
+    pub(crate) spinning: f64,
     /// Of the time in which threads could run, the part in which they had no CPU.
-    without_cpu: f64,
+    pub(crate) without_cpu: f64,
     /// The threads that were sampled.
-    threads: &'a [SampledThread],
+    pub(crate) threads: &'a [SampledThread],
+    /// The ranks of an MPI job.
+    pub(crate) ranks: &'a [RankTime],
 }
 
 impl<'a> ThreadCase<'a> {
@@ -48,12 +52,18 @@ impl<'a> ThreadCase<'a> {
             spinning: activity::spinning(explanation),
             without_cpu: activity::without_cpu(explanation),
             threads: &report.threads_sampled,
+            // What few samples say of each rank is chance.
+            ranks: if explanation.samples.total < MIN_SAMPLES { &[] } else { &explanation.ranks },
         }
     }
 }
 
 /// A rule about threads.
-const fn rule(name: &'static str, finds: &'static str, judge: fn(&ThreadCase<'_>) -> Option<Draft>) -> Rule {
+pub(crate) const fn rule(
+    name: &'static str,
+    finds: &'static str,
+    judge: fn(&ThreadCase<'_>) -> Option<Draft>,
+) -> Rule {
     Rule { name, finds, kind: RuleKind::Problem, judge: Judge::Threads(judge) }
 }
 
@@ -133,8 +143,10 @@ fn held(lock: &LockTime) -> String {
 /// Threads that use CPUs only to wait.
 pub(crate) const SPINNING: Rule =
     rule("spinning", "threads that use CPUs in loops in which they wait for other threads", |case| {
-        let ThreadCase { spins, spinning: share, .. } = *case;
-        if share < MUCH {
+        let ThreadCase { spins, spinning: share, ranks, .. } = *case;
+        let in_mpi: u64 = ranks.iter().flat_map(|rank| &rank.calls).map(|call| call.time).sum();
+        // Waits in MPI have a rule of their own.
+        if share * (1.0 - in_mpi as f64 / spins.time.max(1) as f64) < MUCH {
             return None;
         }
         let place = spins.functions.first().map_or_else(String::new, |code| format!(" in {}", code.name));
@@ -194,7 +206,12 @@ fn is_equal(spins: &Spins) -> bool {
     spins.threads.len() > 1 && most as f64 <= mean * (1.0 + UNEQUAL) && !has_worker
 }
 
-fn evident(says: String, cost: FindingCost, remedy: FindingRemedy, seen: (&str, f64, String)) -> Draft {
+pub(crate) fn evident(
+    says: String,
+    cost: FindingCost,
+    remedy: FindingRemedy,
+    seen: (&str, f64, String),
+) -> Draft {
     let (series, value, words) = seen;
     let evidence = FindingEvidence { series: series.to_owned(), value, says: words, course: Vec::new() };
     Draft::measured(FindingSubject::Program, says, cost, remedy).with([evidence]).certainty(Certainty::Likely)
@@ -243,6 +260,7 @@ mod tests {
             spinning: spins.time as f64 / 1000.0,
             without_cpu: 0.0,
             threads: &threads,
+            ranks: &[],
         };
         rules::judge_threads(&case).into_iter().map(|finding| (finding.rule, finding.says)).collect()
     }
@@ -300,7 +318,14 @@ mod tests {
                 SpinningThread { thread: 1, spun: 100, worked: worked[1] },
             ];
             let spins = Spins { time: 400, threads: threads.into(), worker, ..Spins::default() };
-            let case = ThreadCase { locks: &[], spins: &spins, spinning: 0.4, without_cpu, threads: &[] };
+            let case = ThreadCase {
+                locks: &[],
+                spins: &spins,
+                spinning: 0.4,
+                without_cpu,
+                threads: &[],
+                ranks: &[],
+            };
             let found = rules::judge_threads(&case).remove(0);
             (found.remedy.words, found.cost)
         };

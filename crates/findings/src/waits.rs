@@ -32,6 +32,8 @@ pub(crate) struct WaitCase<'a> {
     /// The processes, unless the command was started for the observation.
     running: &'a [u32],
     command: &'a str,
+    /// Whether its processes are ranks of an MPI job.
+    has_ranks: bool,
 }
 
 /// What is found of the threads that waited longest; `None` if they hardly waited.
@@ -41,7 +43,8 @@ pub(crate) fn judge(explained: &Explained) -> Option<Finding> {
     // A command is started again; of processes that run already, each has a mask of its own.
     let running = report.processes.iter().filter(|process| !attached.is_empty() && !process.ended);
     let running: Vec<u32> = running.map(|process| process.pid).collect();
-    let case = WaitCase::new(waits, masked, &running, command);
+    let has_ranks = !report.explanation.ranks.is_empty();
+    let case = WaitCase { has_ranks, ..WaitCase::new(waits, masked, &running, command) };
     (case.share >= MUCH).then(|| rules::judge_waits(&case)).flatten()
 }
 
@@ -146,6 +149,7 @@ impl<'a> WaitCase<'a> {
             lost: part_of(ran + waited + asleep),
             running,
             command,
+            has_ranks: false,
         }
     }
 }
@@ -199,6 +203,9 @@ impl WaitCase<'_> {
                 "The mask was inherited from {} ({}): run the program with all CPUs that it should use",
                 parent.name, parent.pid
             ),
+            None if self.has_ranks => "mpirun binds each rank, Open MPI one or two ranks to a core each and more to a node or socket: let each \
+                                       have N CPUs for its N threads (mpirun --map-by slot:PE=N), or do not bind (--bind-to none)"
+                .to_owned(),
             None => "The program set the mask itself, or a library that it loads: look for sched_setaffinity, \
                      pthread_setaffinity_np and the variables of its runtime (OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY)"
                 .to_owned(),
@@ -316,6 +323,10 @@ mod tests {
         assert!(inherited.words.starts_with("The mask was inherited from bash (1234)"), "{inherited:?}");
         assert_eq!(inherited.commands, ["taskset -c 0-7 ./app"]);
         assert!(found(4, 0, 1.0, of(7)).remedy.words.starts_with("The program set the mask itself"));
+        let (cpus, waits) = (CpuSet::range(0, 0), CpuWaits::default());
+        let masked = MaskedThreads { cpus, threads: 4, ran: SECOND, waited: 3 * SECOND, asleep: 0 };
+        let case = WaitCase { has_ranks: true, ..WaitCase::new(&waits, &masked, &[], "mpirun ./app") };
+        assert!(case.origin().starts_with("mpirun binds each rank"));
     }
 
     #[test]

@@ -3,13 +3,10 @@
 use numakit_model::Topology;
 use numakit_placement::check::{EnvironmentError, Expected, ObservedThread, compare, plan_of_environment};
 use numakit_placement::{PlacementRequest, PlanError, Taken, explained};
-use numakit_sys::proc::{TaskDir, Variables, tree};
+use numakit_sys::proc::{RANKS, TaskDir, tree};
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
 use thiserror::Error;
-
-/// Variables in which launchers give a process its rank.
-const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
 
 /// Why a job cannot be compared with a plan.
 #[derive(Debug, Error)]
@@ -135,7 +132,7 @@ fn ranks(root: &SysRoot, pid: u32) -> Result<Vec<ObservedThread>, CheckError> {
     let mut first: BTreeMap<u32, u32> = BTreeMap::new();
     for member in tree::family(root, pid) {
         let Ok(environment) = TaskDir::of(root, member).environment() else { continue };
-        if let Some(rank) = rank(&environment) {
+        if let Some(rank) = environment.rank() {
             first.entry(rank).or_insert(member);
         }
     }
@@ -147,11 +144,6 @@ fn ranks(root: &SysRoot, pid: u32) -> Result<Vec<ObservedThread>, CheckError> {
         all.extend(threads(root, member, rank)?);
     }
     Ok(all)
-}
-
-/// The rank that a launcher gave a process.
-fn rank(environment: &Variables) -> Option<u32> {
-    RANKS.iter().find_map(|name| environment.get(name))?.parse().ok()
 }
 
 #[cfg(test)]

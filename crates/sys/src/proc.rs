@@ -14,7 +14,7 @@ pub mod status;
 pub mod syscall;
 pub mod tree;
 
-pub use environment::Variables;
+pub use environment::{RANKS, Variables};
 pub use machine::{LoadAverage, digits};
 pub use processor::Processor;
 pub use stat::{Counts, TaskStat};

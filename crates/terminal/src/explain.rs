@@ -7,6 +7,7 @@ mod names;
 mod objects;
 mod projected;
 mod python;
+mod ranks;
 mod screen;
 mod waits;
 
@@ -57,6 +58,7 @@ pub fn text(judged: &JudgedReport, rows: usize) -> String {
         out.push_str(&functions::source_lines(explanation, rows));
     }
     out.push_str(&python::table(&explanation.python, rows));
+    out.push_str(&ranks::table(&explanation.ranks, rows));
     out.push_str(&waits::table(&explanation.waits, rows));
     if report.regime == Regime::Precise {
         explanation.lines.iter().take(rows).for_each(|line| out.push_str(&contended(judged, line)));

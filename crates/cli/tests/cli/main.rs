@@ -20,6 +20,7 @@ mod explain_flame;
 mod explain_methods;
 mod explain_objects;
 mod explain_python;
+mod explain_ranks;
 mod explain_runtimes;
 mod explain_screen;
 mod explain_shared;

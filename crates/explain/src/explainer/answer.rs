@@ -17,18 +17,16 @@ use crate::report::{
     SeenProcess, UNKNOWN_COMMAND,
 };
 use crate::sources::{self, AnnotatedSource};
-use crate::spins::{self, Spins};
 use crate::waits::{ThreadWaits, WaitScene};
 use crate::{Explanation, FaultTime, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
-use numakit_sampling::operand::Decoder;
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, EndedUsage};
 use numakit_sys::command::quoted;
 use numakit_sys::proc::TaskDir;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
@@ -200,22 +198,6 @@ impl Explainer {
         self.python.as_ref().map(|watch| watch.answer(&self.processes)).unwrap_or_default()
     }
 
-    /// CPU time in which threads only waited for others.
-    fn spins(&mut self) -> Spins {
-        let Self { collector, processes, .. } = self;
-        let mut decoders: HashMap<u32, Decoder> = HashMap::new();
-        let samples = &collector.observations;
-        let mut loops: HashMap<(u32, u64), bool> = HashMap::new();
-        for at in samples {
-            loops.entry((at.process, at.instruction)).or_insert_with(|| {
-                let decoder = decoders.entry(at.process).or_default();
-                let process = processes.observed_at(at.process);
-                process.is_some_and(|process| decoder.is_spinning(at.instruction, process))
-            });
-        }
-        spins::find(samples, processes, |process, at| loops.get(&(process, at)).is_some_and(|spins| *spins))
-    }
-
     /// Why threads waited for a CPU.
     fn cpu_waits(&mut self, now: u64) -> CpuWaits {
         let Self { cpu_waits, accounts, .. } = self;
@@ -257,7 +239,8 @@ impl Explainer {
         let known = self.surveyed(complete);
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());
-        (explanation.waits, explanation.spins) = (self.waits(complete, end), self.spins());
+        explanation.waits = self.waits(complete, end);
+        (explanation.spins, explanation.ranks) = self.waiting();
         explanation.kernel = self.kernel.functions(&mut self.processes);
         let (of_kernel, grown_pages) = (self.kernel.faulting(), self.accounts.grown_pages());
         explanation.faulting = FaultTime { of_kernel, grown_pages };

@@ -44,6 +44,7 @@ fn calm() -> JudgedReport {
         faulting: numakit_explain::FaultTime::default(),
         waits: ThreadWaits::default(),
         spins: Spins::default(),
+        ranks: Vec::new(),
         python: PythonTime::default(),
         caches: CacheSizes::default(),
         uses: Vec::new(),

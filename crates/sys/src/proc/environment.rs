@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// Variables in which launchers give a process its rank.
+pub const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
+
 /// `NAME=value`, each ended by a zero byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Variables(Vec<u8>);
@@ -29,6 +32,11 @@ impl Variables {
     pub fn get(&self, name: &str) -> Option<Cow<'_, str>> {
         self.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
+
+    /// The rank that a launcher gave the process.
+    pub fn rank(&self) -> Option<u32> {
+        RANKS.iter().find_map(|name| self.get(name))?.parse().ok()
+    }
 }
 
 #[cfg(test)]
@@ -42,5 +50,13 @@ mod tests {
         assert_eq!((variables.get("A").as_deref(), variables.get("B").as_deref()), (Some("1"), Some("x=y")));
         assert_eq!((variables.get("C").as_deref(), variables.get("nothing")), (Some("\u{fffd}"), None));
         assert!(Variables::default().is_empty() && Variables::default().get("").is_none());
+    }
+
+    #[test]
+    fn the_launcher_of_the_rank_itself_comes_first() {
+        let rank = |text: &str| Variables::new(text.as_bytes().to_vec()).rank();
+        assert_eq!(rank("SLURM_PROCID=0\0PMI_RANK=3\0"), Some(3), "mpiexec within a job of Slurm");
+        assert_eq!(rank("OMPI_COMM_WORLD_RANK=12\0"), Some(12));
+        assert_eq!((rank("PMI_RANK=x\0"), rank("HOME=/\0")), (None, None));
     }
 }

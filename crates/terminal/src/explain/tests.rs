@@ -174,6 +174,7 @@ fn explanation() -> Explanation {
         kernel: Vec::new(),
         faulting: numakit_explain::FaultTime::default(),
         spins: Spins::default(),
+        ranks: Vec::new(),
         python: PythonTime::default(),
         caches: numakit_explain::caches::CacheSizes::default(),
         uses: Vec::new(),
