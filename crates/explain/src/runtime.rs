@@ -68,8 +68,9 @@ const LIBRARIES: [(&str, ProgramRuntime); 9] = [
     ("libnvomp.", ProgramRuntime::OpenMp),
 ];
 
-/// The addresses at which the Java virtual machine places its heap, unless that is larger than 32 GiB. Its classes follow.
-const JAVA_HEAP: Range<u64> = 1 << 32..JAVA_CLASSES.start;
+/// The addresses at which the Java virtual machine places its heap, unless that is larger than 32 GiB: from HeapBaseMinAddress on, so
+/// that a small heap is below 4 GiB. Its classes follow.
+const JAVA_HEAP: Range<u64> = 2 << 30..JAVA_CLASSES.start;
 const JAVA_CLASSES: Range<u64> = 0x8_0000_0000..0xc_0000_0000;
 /// Memory of V8's heap begins at multiples of this.
 const V8_ALIGNMENT: u64 = 256 << 10;
@@ -185,6 +186,8 @@ mod tests {
         let heap = "Java heap";
         let all = [
             (Java, 1 << 32, Some(heap)),
+            (Java, 0x8000_0000, Some(heap)),
+            (Java, 0x40_0000, None),
             (Java, 0x8_0000_0000, Some("Java classes")),
             (Java, 0x7f00_0000_1000, None),
             (Node, 0x2f_0004_0000, Some("JavaScript heap")),

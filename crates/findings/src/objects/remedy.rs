@@ -93,7 +93,7 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
             &always("/sys/kernel/mm/transparent_hugepage/shmem_enabled"),
             "gives huge pages to all new shared memory without a file, as root, until the file says 'never' again",
         ),
-        (ObjectKind::Mapping, ProgramRuntime::Java, None) => remedy(
+        (ObjectKind::Mapping | ObjectKind::Mapped, ProgramRuntime::Java, None) => remedy(
             "Run the virtual machine with -XX:+UseTransparentHugePages",
             "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages",
             "gives huge pages to the virtual machine's heap",
