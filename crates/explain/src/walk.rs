@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const MAX_STEP: u64 = 4096;
 /// Bytes in which use is counted.
 const WORD: u64 = 8;
-/// Different steps that are kept of one instruction.
+/// Different steps that are kept, and different jumps.
 const MAX_STEPS: usize = 16;
 /// With fewer looks than this, a walk says nothing.
 const MIN_LOOKS: u64 = 8;
@@ -24,6 +24,9 @@ pub struct MemoryWalk {
     pub steps: u64,
     /// Looks that found the next address farther away.
     pub jumps: u64,
+    /// The distances of these jumps with how often each was found, at least: of many different ones only the most frequent are
+    /// kept.
+    by_jump: BTreeMap<u64, u64>,
     /// Looks at a chain: the next address is a value that the instruction itself, or one at the same place, loads before.
     pub chained: u64,
     /// For each step in bytes, how often it was found and which words of it are used.
@@ -85,8 +88,24 @@ impl MemoryWalk {
                 }
             }
             _ if next.rule == RecoveryRule::Chain => self.chained += 1,
-            _ => self.jumps += 1,
+            step => {
+                self.jumps += 1;
+                self.add_jump(step, 1);
+            }
         }
+    }
+
+    /// Counts a jump. Where there is no room for another distance, one jump of each that is kept makes up for it, so that what is
+    /// most of the jumps stays.
+    fn add_jump(&mut self, distance: u64, count: u64) {
+        if self.by_jump.len() < MAX_STEPS || self.by_jump.contains_key(&distance) {
+            *self.by_jump.entry(distance).or_default() += count;
+            return;
+        }
+        self.by_jump.retain(|_, kept| {
+            *kept = kept.saturating_sub(count);
+            *kept > 0
+        });
     }
 
     /// Adds the walk of another instruction.
@@ -96,6 +115,7 @@ impl MemoryWalk {
         self.steps += other.steps;
         self.jumps += other.jumps;
         self.chained += other.chained;
+        other.by_jump.iter().for_each(|(distance, count)| self.add_jump(*distance, *count));
         for (step, used) in &other.by_step {
             let sum = self.by_step.entry(*step).or_default();
             sum.looks += used.looks;
@@ -116,6 +136,12 @@ impl MemoryWalk {
     /// these accesses needs another page.
     pub fn scattered(&self) -> Option<f64> {
         self.share(self.jumps + self.chained)
+    }
+
+    /// The distance of most looks, in bytes, if that is more than a page: a column of a matrix that is stored by rows.
+    pub fn stride(&self) -> Option<u64> {
+        let (distance, count) = self.by_jump.iter().max_by_key(|(_, count)| **count)?;
+        (self.looks >= MIN_LOOKS && count * 2 >= self.looks).then_some(*distance)
     }
 
     /// The share of looks at chains.
@@ -203,7 +229,7 @@ mod tests {
     #[test]
     fn jumps_chains_and_waiting_are_told_apart() {
         let far = walked(|at| vec![access(0x400, at + (5 << 20), 8)], RecoveryRule::Direct);
-        assert_eq!((far.random(), far.line_use()), (Some(1.0), None));
+        assert_eq!((far.random(), far.line_use(), far.stride()), (Some(1.0), None, Some(5 << 20)));
         let stack = walked(|at| vec![access(0x400, at, 8)], RecoveryRule::Stack);
         assert_eq!((stack.looks, stack.waiting()), (0, None), "a function's own stack is not waited for");
         let chain = walked(|_| Vec::new(), RecoveryRule::Chain);
@@ -247,6 +273,27 @@ mod tests {
         // In order, the next one is there before it is asked for.
         let near = walked(|at| link(at, 64), RecoveryRule::Direct);
         assert_eq!((near.chain(), near.random()), (Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn a_stride_is_most_of_many_jumps() {
+        let mut random = 88_172_645_463_325_252u64;
+        let mut walked = |strided: u64| {
+            let mut walk = MemoryWalk::default();
+            for n in 0..300 {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let next = if n % 10 < strided { 46_336 } else { 8192 + random % (1 << 30) };
+                walk.look(0x400, 1 << 40, RecoveryRule::Direct, &[access(0x400, (1 << 40) + next, 8)]);
+            }
+            walk
+        };
+        let strides = [0, 3, 7, 10].map(|strided| walked(strided).stride());
+        assert_eq!(strides, [None, None, Some(46_336), Some(46_336)]);
+        let mut sum = walked(10);
+        sum.add(&walked(8));
+        assert_eq!(sum.stride(), Some(46_336));
     }
 
     #[test]

@@ -9,16 +9,18 @@ use std::collections::BTreeMap;
 type Layout = (&'static str, Option<&'static str>);
 const LAYOUTS: [Layout; 4] = [
     ("random small 60", Some("random-on-small-pages")),
-    ("random huge 80", None),
+    ("random huge 80", Some("random")),
     ("list linked 6", Some("chain")),
     ("list array 1200", None),
 ];
-const MORE_LAYOUTS: [Layout; 5] = [
+const MORE_LAYOUTS: [Layout; 7] = [
     ("random stream 20", None),
     ("tree linked 25", Some("chain")),
     ("tree cached 500", None),
     ("field records 100", Some("part-of-each-line")),
     ("field fields 1200", None),
+    ("matrix columns 8", Some("large-steps")),
+    ("matrix rows 60", None),
 ];
 /// Objects with a smaller part of the time at memory are left out.
 const MIN_SHARE: f64 = 0.05;
@@ -39,7 +41,7 @@ fn measuring_layouts_have_their_verdicts_and_controls_have_none() {
 }
 
 #[test]
-#[ignore = "thorough: five more layouts, 20 seconds"]
+#[ignore = "thorough: seven more layouts, 30 seconds"]
 fn measuring_more_layouts_have_their_verdicts_and_controls_have_none() {
     layouts_have_their_verdicts("layouts-more", &MORE_LAYOUTS);
 }

@@ -4,7 +4,8 @@
  *                                reads of 1 GiB at random, on small pages, as it comes, or on huge pages; from end to end
  *   list    linked|array         a value of each node of a list in an order without pattern; the values in an array
  *   tree    linked|cached        keys are looked up in a binary tree of pointers; in one that fits the caches
- *   field   records|fields       one of twelve fields of records; the field as an array of its own */
+ *   field   records|fields       one of twelve fields of records; the field as an array of its own
+ *   matrix  columns|rows         a matrix that is stored by rows, column by column; row by row */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { HUGE = 2 << 20, NODES = 1 << 21, RECORDS = 1 << 21 };
+enum { HUGE = 2 << 20, NODES = 1 << 21, RECORDS = 1 << 21, ROWS = 5792 };
 
 struct node {
     struct node *next, *child[2];
@@ -127,6 +128,16 @@ __attribute__((noinline)) static void read_one_field(const struct record *record
     sink = sum;
 }
 
+__attribute__((noinline)) static void read_columns(const double *matrix, long rounds)
+{
+    double sum = 0;
+    for (long round = 0; round < rounds; round++)
+        for (size_t column = 0; column < ROWS; column++)
+            for (size_t row = 0; row < ROWS; row++)
+                sum += matrix[row * ROWS + column];
+    sink = sum;
+}
+
 int main(int count, char **words)
 {
     enum { GIB = 1 << 30 };
@@ -146,6 +157,10 @@ int main(int count, char **words)
         read_one_field(fresh(RECORDS * sizeof(struct record), MADV_NORMAL), rounds ? rounds : 100);
     else if (strcmp(kind, "field") == 0)
         read_all(fresh(RECORDS * sizeof(double), MADV_NORMAL), RECORDS, rounds ? rounds : 100);
+    else if (strcmp(kind, "matrix") == 0 && strcmp(variant, "columns") == 0)
+        read_columns(fresh(ROWS * ROWS * sizeof(double), MADV_NORMAL), rounds ? rounds : 10);
+    else if (strcmp(kind, "matrix") == 0)
+        read_all(fresh(ROWS * ROWS * sizeof(double), MADV_NORMAL), ROWS * ROWS, rounds ? rounds : 60);
     else
         return 2;
     struct timespec used;

@@ -12,6 +12,8 @@ const MIN_TIME: f64 = 0.05;
 const MIN_HABIT: f64 = 0.5;
 /// Twice what the second level of a large TLB (2,048 entries) reaches with small pages: half of the accesses miss it.
 const MIN_RANDOM: u64 = 16 << 20;
+/// Larger steps are no structures, but rows of a matrix.
+const MIN_ROW: u64 = 512;
 /// A smaller part of each line wastes the rest.
 const WASTE: f64 = 0.5;
 
@@ -45,6 +47,38 @@ pub(crate) const CHAIN: Rule = rule("chain", "an access needs the value that the
     })
 });
 
+/// Another line and another page for each access, at a distance that the program knows.
+pub(crate) const LARGE_STEPS: Rule = rule(
+    "large-steps",
+    "steps of more than a page, as through a column of a matrix that is stored by rows",
+    |e| {
+        let stride = e.facts.walk.as_ref()?.stride().filter(|_| is_costly(e))?;
+        let says = format!(
+            "it is walked in steps of {stride} bytes: each access needs another line and another page"
+        );
+        Some(e.draft(says, swapped_loops(e), Gain::Waiting))
+    },
+);
+
+/// The remedy against large steps, with the line of most of them.
+fn swapped_loops(e: &ObjectCase<'_>) -> String {
+    let line = e.used.used_by.first().map(|code| &code.name).filter(|name| name.line.is_some());
+    let place = line.map_or_else(String::new, |name| format!(" around {name}"));
+    format!(
+        "Swap the loops{place}, so that the innermost one goes from each element to the one beside it, or divide them into blocks that \
+         fit the cache, or store the data in the order in which it is read"
+    )
+}
+
+/// Addresses without order that are known early.
+pub(crate) const RANDOM: Rule = rule("random", "accesses at random that miss the caches", |e| {
+    is_habit(e, MemoryWalk::random).then(|| {
+        let says =
+            "it is read at random, and most accesses miss the caches; none needs the value of the one before";
+        e.draft(says, remedy::order(e), Gain::Waiting)
+    })
+});
+
 /// More pages than the TLB reaches.
 pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
     rule("random-on-small-pages", "16 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
@@ -65,6 +99,9 @@ pub(crate) const PART_OF_EACH_LINE: Rule = rule(
         let part = used.share(LINE);
         (is_costly(e) && part <= WASTE).then(|| {
             let says = format!("of each line {:.0} % is used, in steps of {} bytes", part * 100.0, used.step);
+            if used.step >= MIN_ROW {
+                return e.draft(says, swapped_loops(e), Gain::Lines);
+            }
             let change = "Keep the fields that are used together in arrays of their own (a structure of arrays), or do all work on \
                           an element in one pass";
             e.draft(says, change, Gain::Lines)

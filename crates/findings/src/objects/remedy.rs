@@ -57,6 +57,20 @@ pub(super) fn own_memory(e: &ObjectCase<'_>) -> String {
     )
 }
 
+/// The remedy against accesses without order.
+pub(super) fn order(e: &ObjectCase<'_>) -> &'static str {
+    match e.facts.runtime {
+        ProgramRuntime::Python => {
+            "Read it in its order: sort the indices (numpy.sort) or take them in parts that lie near each other, or make its elements \
+             smaller (float32, int32), so that more of them fit the cache"
+        }
+        _ => {
+            "Read it in its order: sort or group the indices by what they point to, in parts that fit the cache; make its elements \
+             smaller, so that more of them fit; or ask for elements some iterations ahead (__builtin_prefetch)"
+        }
+    }
+}
+
 /// How an object gets huge pages.
 pub(super) struct HugePagesRemedy {
     /// What to change.

@@ -1,6 +1,6 @@
 use super::*;
 use numakit_explain::NodeTime;
-use numakit_explain::code::PlaceTimes;
+use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
 use numakit_explain::contended::Sharing;
 use numakit_explain::memory_policies::{BoundBy, MemoryBinding};
 use numakit_explain::object_use::NodeShare;
@@ -274,11 +274,15 @@ fn what_was_measured_comes_before_the_distances_of_the_firmware() {
     assert_eq!(worth(&machine).at_most, None);
 }
 
-/// A walk of instructions that are next executed at a distance, or follow a chain.
+/// A walk of instructions that are next executed at a distance, that jump if it is large, or follow a chain.
 fn walk(distance: u64, rule: RecoveryRule) -> MemoryWalk {
+    walked(|n| if distance > 1 << 20 { distance * (n + 1) } else { distance }, rule)
+}
+
+fn walked(distance: impl Fn(u64) -> u64, rule: RecoveryRule) -> MemoryWalk {
     let mut walk = MemoryWalk::default();
     for n in 0..20 {
-        let (instruction, address) = (0x40, 0x10_0000 + n * 0x9000);
+        let (instruction, address, distance) = (0x40, 0x10_0000 + n * 0x9000, distance(n));
         let next =
             MemoryAccess { instruction, address: address + distance, size: 8, kind: AccessKind::Load, rule };
         walk.look(instruction, address, rule, &[next]);
@@ -293,6 +297,7 @@ fn layout_is_judged_on_one_node_too() {
         (walk(0, RecoveryRule::Direct), "waiting-for-threads"),
         (walk(0, RecoveryRule::Chain), "chain"),
         (walk(5 << 20, RecoveryRule::Direct), "random-on-small-pages"),
+        (walk(46_336, RecoveryRule::Direct), "large-steps"),
         (walk(96, RecoveryRule::Direct), "part-of-each-line"),
         (walk(8, RecoveryRule::Direct), "none"),
     ] {
@@ -308,6 +313,49 @@ fn layout_is_judged_on_one_node_too() {
         // What takes little time is not worth another layout.
         assert_eq!(rule(Some(0.01), Some(0.0)), "none");
     }
+}
+
+#[test]
+fn accesses_without_order_are_judged_on_huge_pages_too() {
+    let near = ObjectUse { remote: None, ..near() };
+    let rule = |walk: MemoryWalk| {
+        let change = |e: &mut ExplainedObject| {
+            (e.facts.walk, e.facts.of_cpu_time, e.facts.huge_pages) = (Some(walk), Some(0.5), Some(1.0));
+        };
+        judged(&near, ObjectKind::Allocated, change).map_or("none", |finding| finding.rule)
+    };
+    assert_eq!(rule(walk(5 << 20, RecoveryRule::Direct)), "random");
+    let of_python = |e: &mut ExplainedObject| {
+        e.facts.walk = Some(walk(5 << 20, RecoveryRule::Direct));
+        (e.facts.runtime, e.facts.huge_pages) = (ProgramRuntime::Python, Some(1.0));
+    };
+    let python = judged(&near, ObjectKind::Allocated, of_python).unwrap();
+    assert!(python.remedy.words.contains("numpy.sort"), "{python:?}");
+    assert_eq!(rule(walk(46_336, RecoveryRule::Direct)), "large-steps");
+    assert_eq!(rule(walk(8, RecoveryRule::Direct)), "none");
+}
+
+#[test]
+fn large_steps_are_cured_by_other_loops() {
+    let line = CodeName {
+        function: Some("sum".to_owned()),
+        module: "app".to_owned(),
+        file: Some("/src/app.c".to_owned()),
+        line: Some(7),
+    };
+    let used_by = vec![CodeTime { name: line, time: PlaceTimes::default() }];
+    let near = ObjectUse { remote: None, used_by, ..near() };
+    let finding = |distance| {
+        let change = |e: &mut ExplainedObject| e.facts.walk = Some(walk(distance, RecoveryRule::Direct));
+        judged(&near, ObjectKind::Allocated, change).unwrap()
+    };
+    let column = finding(46_336);
+    assert!(column.says.contains("steps of 46336 bytes"), "{column:?}");
+    assert!(column.remedy.words.starts_with("Swap the loops around sum (/src/app.c:7), so"), "{column:?}");
+    assert_eq!(worth(&column).at_most, Some(0.5));
+    // Rows of less than a page are rows all the same, and structures are not.
+    assert!(finding(2048).remedy.words.starts_with("Swap the loops"));
+    assert!(finding(96).remedy.words.starts_with("Keep the fields"));
 }
 
 #[test]
