@@ -4,6 +4,7 @@ use crate::caches::CacheSizes;
 use crate::contended::{ContendedLine, LineKey};
 use crate::footprint::{Footprint, Repeats};
 use crate::observation::{Observation, ObservedAccess, Waited};
+use numakit_sampling::operand::AccessKind;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
@@ -100,6 +101,7 @@ impl Places {
             return TimePlace::Contended;
         }
         match self.fit(at, access) {
+            Fit::Private if access.kind == AccessKind::Operand => return TimePlace::Computing,
             Fit::Private => return TimePlace::PrivateCache,
             Fit::Shared => return TimePlace::SharedCache,
             Fit::Neither => {}
@@ -146,7 +148,7 @@ fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &O
 mod tests {
     use super::*;
     use crate::observation::{LINE, MemoryPart};
-    use numakit_sampling::operand::{AccessKind, RecoveryRule};
+    use numakit_sampling::operand::RecoveryRule;
 
     const CACHES: CacheSizes = CacheSizes { private: 2 << 20, last_level: 32 << 20 };
 
@@ -205,6 +207,20 @@ mod tests {
         assert_eq!(
             (count(TimePlace::Local), count(TimePlace::Remote), count(TimePlace::Unknown)),
             (300, 200, 100)
+        );
+    }
+
+    #[test]
+    fn numbers_in_the_own_caches_are_there_before_they_are_computed_with() {
+        let mut all = [samples(0, 1, Some(0), 1 << 13, 600), samples(0, 2, Some(0), 1 << 18, 2000)].concat();
+        for at in &mut all {
+            if let Waited::Memory(access) = &mut at.waited {
+                access.kind = AccessKind::Operand;
+            }
+        }
+        assert_eq!(
+            places(&all),
+            HashMap::from([(TimePlace::Computing, 600), (TimePlace::SharedCache, 2000)])
         );
     }
 

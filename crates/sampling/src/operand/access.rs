@@ -99,6 +99,9 @@ impl RecoveryRule {
 pub enum AccessKind {
     /// It reads.
     Load,
+    /// It reads a number with which it computes in floating point. No address comes of that, so that it is read ahead; where it
+    /// is in the caches, computing takes longer.
+    Operand,
     /// It writes.
     Store,
     /// It reads and writes the same place.

@@ -105,6 +105,7 @@ fn parse(line: &str) -> Line {
 pub fn kind(word: &str) -> AccessKind {
     match word {
         "load" => AccessKind::Load,
+        "operand" => AccessKind::Operand,
         "store" => AccessKind::Store,
         "update" => AccessKind::Update,
         "atomic" => AccessKind::Atomic,

@@ -44,7 +44,8 @@ impl Evaluation<'_, '_, '_> {
     }
 
     fn unknown(&mut self, insn: &Decoded) {
-        for place in insn.places.iter().filter(|p| p.kind != AccessKind::Load) {
+        for place in insn.places.iter().filter(|p| !matches!(p.kind, AccessKind::Load | AccessKind::Operand))
+        {
             if let (Some(at), Some(memory)) = (address(place, self.state), self.memory.as_deref_mut()) {
                 memory.store(at, place.size as usize, None);
             }

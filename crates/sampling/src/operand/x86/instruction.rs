@@ -186,7 +186,7 @@ pub fn general(register: Register) -> Option<u8> {
 /// The operand that an instruction waits for.
 fn waiting(places: &[Place]) -> Option<Place> {
     let rank = |place: &Place| match (place.stack, place.kind) {
-        (false, AccessKind::Load | AccessKind::Update | AccessKind::Atomic) => 0,
+        (false, AccessKind::Load | AccessKind::Operand | AccessKind::Update | AccessKind::Atomic) => 0,
         (false, _) => 1,
         (true, _) => 2,
     };
@@ -264,8 +264,19 @@ fn kind(raw: &Instruction, access: OpAccess) -> AccessKind {
             let locks = raw.has_lock_prefix() || raw.mnemonic() == Mnemonic::Xchg;
             if locks { AccessKind::Atomic } else { AccessKind::Update }
         }
+        _ if is_arithmetic(raw.mnemonic()) => AccessKind::Operand,
         _ => AccessKind::Load,
     }
+}
+
+/// Whether an instruction computes in floating point, by its name: `addsd`, `vmulps`, `vfmadd231pd`.
+fn is_arithmetic(mnemonic: Mnemonic) -> bool {
+    const OPERATIONS: [&str; 10] =
+        ["add", "sub", "mul", "div", "min", "max", "sqrt", "fmadd", "fmsub", "fnm"];
+    let name = format!("{mnemonic:?}").to_ascii_lowercase();
+    let operation = name.strip_prefix('v').unwrap_or(&name);
+    ["ss", "sd", "ps", "pd"].iter().any(|numbers| name.ends_with(numbers))
+        && OPERATIONS.iter().any(|start| operation.starts_with(start))
 }
 
 fn flow(raw: &Instruction) -> Flow {
