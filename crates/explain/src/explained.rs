@@ -227,7 +227,11 @@ fn named_by_script(object: &SampledObject, allocation: Option<&ScriptShares>) ->
     const NEARLY_ALL: f64 = 0.95;
     let first = allocation.filter(|looks| looks.looks >= LOOKS).and_then(|looks| looks.functions.first());
     match first.filter(|first| first.share >= NEARLY_ALL).and_then(|first| first.name.in_script()) {
-        Some(function) => format!("{function}, {}", object.name),
+        // What was told from others by that function has its name already.
+        Some(function) if !object.name.starts_with(&format!("{function}, ")) => {
+            format!("{function}, {}", object.name)
+        }
+        Some(_) => object.name.clone(),
         None => object.name.clone(),
     }
 }

@@ -8,6 +8,7 @@ use crate::objects::{
     AllocatingThread, DifferingCalls, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SHARED_MMAP,
     SiteBlocks, SiteCallers, SmallBlocks,
 };
+use crate::python::is_script;
 use crate::runtime::ProgramRuntime;
 use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
@@ -249,8 +250,22 @@ impl ProcessObjects {
     pub fn differing_calls(&self, origin: &ObjectOrigin) -> Option<DifferingCalls> {
         match origin {
             ObjectOrigin::Allocated { site, callers: Some(place), .. } => {
-                self.callers.differing(*site, *place)
+                self.callers.differing(*site, *place, usize::from(self.script(origin).is_some()))
             }
+            _ => None,
+        }
+    }
+
+    /// The number of the function of Python for which the blocks of an object were allocated, where that tells them from others of
+    /// their allocation site.
+    pub fn script(&self, origin: &ObjectOrigin) -> Option<u64> {
+        self.chain(origin)?.first().copied().filter(|call| is_script(*call))
+    }
+
+    /// The call chain that led to the allocation site of an object, if the object is one by it.
+    pub fn chain(&self, origin: &ObjectOrigin) -> Option<&[u64]> {
+        match origin {
+            ObjectOrigin::Allocated { site, callers: Some(place), .. } => self.callers.chain(*site, *place),
             _ => None,
         }
     }

@@ -84,9 +84,9 @@ pub struct Processes {
     /// What functions do with the sizes that they ask for.
     calls: HashMap<u32, KnownCalls>,
     pythons: Pythons,
-    /// Looks at threads that had just allocated: the functions of Python by process and code, and when the last look
+    /// Looks at threads that had just allocated: the functions of Python by process and call chain, and when the last look
     /// was, in ns.
-    allocating: HashMap<(u32, u64), HashMap<u64, u64>>,
+    allocating: HashMap<(u32, Vec<u64>), HashMap<u64, u64>>,
     looked_at_allocating: u64,
     nothing: Nothing,
 }
@@ -552,8 +552,10 @@ impl ObservedProcesses for Processes {
             origin = ObjectOrigin::Allocated { by: known.by, site, callers: None };
         }
         let differing = objects.differing_calls(&origin);
+        let script = objects.script(&origin).and_then(|script| self.script_name(script)?.in_script());
         let place = self.place(process);
         let name = blocks + &origin.named(|instruction| CodeNames::name(self, place, instruction));
+        let name = script.map_or_else(|| name.clone(), |script| format!("{script}, {name}"));
         Some(match differing {
             Some(calls) => format!("{name}, for {}", self.caller_name(place, &calls)),
             None => name,

@@ -11,6 +11,7 @@ mod votes;
 pub(crate) mod watch;
 
 pub use layout::PythonVersion;
+pub(crate) use names::is_script;
 pub use votes::ScriptShares;
 
 use crate::code::CodeName;

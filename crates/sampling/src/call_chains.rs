@@ -73,6 +73,16 @@ impl CallChains {
         self.known(process).chain(process, possible, stack)
     }
 
+    /// How many addresses of a chain the piece of the stack alone tells, as they were at that moment.
+    pub fn certain(
+        &mut self,
+        process: &ObservedProcess,
+        registers: &UserRegisters,
+        stack: &StackPiece,
+    ) -> usize {
+        self.known(process).unwound(process, registers, stack, false).len()
+    }
+
     /// What is known of a process, as its code is now.
     fn known(&mut self, process: &ObservedProcess) -> &mut ProcessChains {
         let Self { files, processes } = self;
@@ -167,7 +177,7 @@ impl ProcessChains {
         if let Some(chain) = self.recent.get(&key) {
             return Arc::clone(chain);
         }
-        let chains = possible.iter().rev().map(|registers| self.unwound(process, registers, stack));
+        let chains = possible.iter().rev().map(|registers| self.unwound(process, registers, stack, true));
         let chain: Arc<[u64]> = chains.max_by_key(Vec::len).unwrap_or_default().into();
         if self.recent.len() >= MAX_RECENT {
             self.recent.clear();
@@ -181,8 +191,9 @@ impl ProcessChains {
         process: &ObservedProcess,
         registers: &UserRegisters,
         stack: &StackPiece,
+        reads_now: bool,
     ) -> Vec<u64> {
-        let mut reader = StackReader { process, stack, page: Vec::new(), start: 0 };
+        let mut reader = StackReader { process, stack, reads_now, page: Vec::new(), start: 0 };
         let mut read = |address| reader.word(address).ok_or(());
         let mut frames =
             self.unwinder.iter_frames(registers.ip, unwind_registers(registers), &mut self.cache, &mut read);
@@ -231,6 +242,8 @@ fn unwind_registers(registers: &UserRegisters) -> framehop::UnwindRegsNative {
 struct StackReader<'a> {
     process: &'a ObservedProcess,
     stack: &'a StackPiece,
+    /// Whether it reads what is not in the piece.
+    reads_now: bool,
     /// The memory from `start` to the end of its page.
     page: Vec<u8>,
     start: u64,
@@ -241,6 +254,9 @@ impl StackReader<'_> {
         let mut bytes = [0; 8];
         if self.stack.read(address, &mut bytes) {
             return Some(u64::from_ne_bytes(bytes));
+        }
+        if !self.reads_now {
+            return None;
         }
         let offset = |start: u64| usize::try_from(address.checked_sub(start)?).ok();
         let known = offset(self.start).and_then(|at| self.page.get(at..at.checked_add(8)?));

@@ -81,6 +81,33 @@ fn measuring_functions_of_python_are_those_of_looks_of_waits_and_of_the_gil() {
 }
 
 #[test]
+fn measuring_blocks_belong_to_the_functions_of_python_that_allocate_them() {
+    // Both allocate by the same code of the interpreter, and each block is asked for once.
+    let text = "import time
+def first():
+    return bytearray(96 << 20)
+def second():
+    return bytearray(96 << 20)
+def use(block, end):
+    while time.time() < end:
+        block.find(b'x')
+def main():
+    blocks = [first(), second()]
+    for block in blocks:
+        block[:] = b'y' * len(block)
+    for block in blocks:
+        use(block, time.time() + 2)
+main()
+";
+    let Some(found) = seen(&Folder::new("explain-python-blocks"), text) else { return };
+    let objects = found["objects"].as_array().unwrap();
+    let names: Vec<&str> = objects.iter().filter_map(|object| object["name"].as_str()).collect();
+    for function in ["first (app.py:3), ", "second (app.py:5), "] {
+        assert!(names.iter().any(|name| name.starts_with(function)), "{function}: {names:?}");
+    }
+}
+
+#[test]
 fn measuring_one_thread_of_python_keeps_nobody_waiting() {
     let text = "import time
 def compute(end):

@@ -3,6 +3,7 @@
 use super::ProcessObjects;
 use crate::identity::{ObjectIdentity, ObjectOwner, StartedProgram};
 use crate::objects::{ObjectId, ObjectOrigin};
+use crate::python::is_script;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl ProcessObjects {
@@ -22,8 +23,9 @@ impl ProcessObjects {
             ObjectOrigin::Allocated { by, site, callers } => {
                 let (owner, at) = of_code(site)?;
                 let chain = callers.and_then(|callers| self.callers.chain(site, callers)).unwrap_or_default();
-                let calls: Vec<_> = chain.iter().map(|call| of_code(*call)).collect();
-                // Chains have numbers of their own in each process: so its calls identify it.
+                // Chains have numbers of their own in each process: so its calls identify it. Those of Python are the same in all.
+                let call = |call: &u64| (of_code(*call), is_script(*call).then_some(*call));
+                let calls: Vec<_> = chain.iter().map(call).collect();
                 let mut told = DefaultHasher::new();
                 (at, calls).hash(&mut told);
                 let site = if callers.is_some() { told.finish() } else { at };

@@ -70,8 +70,13 @@ impl Processes {
             return Some(vec![direct]);
         }
         let mut chain = Vec::new();
-        for after in self.chain_of(pid, direct, call) {
+        let (found, certain) = self.chain_of(pid, direct, call);
+        for (nth, after) in found.into_iter().enumerate() {
             let jump = self.jump(pid, after, &callee);
+            // Functions that have returned since left their frames to others.
+            if nth >= certain && jump.is_none() && self.calls_another(pid, after, &callee) {
+                break;
+            }
             chain.extend(jump.into_iter().chain([after]));
             callee = self.function(pid, after);
         }
@@ -96,14 +101,24 @@ impl Processes {
         }
     }
 
-    /// The addresses behind the calls that led to an allocation, innermost first.
-    fn chain_of(&mut self, pid: u32, direct: u64, call: &AllocationCall) -> Vec<u64> {
+    /// The addresses behind the calls that led to an allocation, innermost first, and how many of them are from that moment: all
+    /// others are what the stack has now.
+    fn chain_of(&mut self, pid: u32, direct: u64, call: &AllocationCall) -> (Vec<u64>, usize) {
         let mut registers = UserRegisters { ip: direct, ..UserRegisters::default() };
         registers.general[STACK_POINTER] = call.stack_pointer;
         registers.general[FRAME_POINTER] = call.frame_pointer;
         let stack = StackPiece { address: call.stack_pointer, bytes: call.stack().to_vec() };
         let chain = self.call_chain(pid, &registers, &stack);
-        chain.iter().copied().take(MAX_DEPTH).collect()
+        let process = self.open.get(&pid).and_then(Option::as_ref);
+        let certain = process.map_or(0, |process| self.chains.certain(process, &registers, &stack));
+        (chain.iter().copied().take(MAX_DEPTH).collect(), certain)
+    }
+
+    /// Whether the call before an address is known to call another function than the one that a chain has before it.
+    fn calls_another(&self, pid: u32, after: u64, callee: &Option<Range<u64>>) -> bool {
+        let process = self.open.get(&pid).and_then(Option::as_ref);
+        let called = process.and_then(|process| argument_flow::called(after, process));
+        called.zip(callee.as_ref()).is_some_and(|(called, callee)| !callee.contains(&called))
     }
 
     /// The address behind the jump of a function that is called before `after` and goes on as `callee` without a frame of its

@@ -35,20 +35,21 @@ impl Processes {
                 let is_large = bytes >= LARGE;
                 let call = record.call.as_ref().filter(|_| bytes > 0);
                 let chain = call.and_then(|call| self.allocation_chain(pid, call, is_large));
+                let script = chain.as_deref().and_then(|chain| self.allocating_script(record, chain));
                 let parts = chain.as_deref().and_then(<[u64]>::split_first);
-                let site = parts.map(|(after, callers)| AllocationSite {
+                let callers: Vec<u64> = script
+                    .into_iter()
+                    .chain(parts.iter().flat_map(|(_, callers)| *callers).copied())
+                    .collect();
+                let site = parts.map(|(after, _)| AllocationSite {
                     after: *after,
-                    callers: is_large.then_some(callers),
+                    callers: is_large.then_some(&callers[..]),
                 });
                 let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
                 let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
                 objects.update(process.mappings(), process.refreshed());
                 let node = record.cpu.and_then(|cpu| self.node_of_cpu.get(&cpu).copied());
-                let after = site.as_ref().map(|site| site.after);
                 objects.log(record, site, self.threshold, node);
-                if let Some(after) = after {
-                    self.note_allocating(record, after);
-                }
             }
         }
     }

@@ -13,6 +13,10 @@ use numakit_sys::proc::syscall::BlockedPlace;
 const ALLOCATING: u64 = 6_000_000;
 const EACH_ALLOCATING: u64 = 25_000_000;
 const EACH_LARGE: u64 = 5_000_000;
+/// This number of looks that found one function is enough to know it without a look.
+const AGREED: u64 = 3;
+/// Call chains for which looks are kept, at most.
+const MAX_ALLOCATING: usize = 1 << 12;
 
 impl Processes {
     /// Whether a process runs Python that can be read.
@@ -23,30 +27,68 @@ impl Processes {
         process.is_some_and(|process| pythons.runs(process, root_of))
     }
 
-    /// Looks at what a thread that has just allocated does in terms of Python, for the code that allocates in it: `after` is
-    /// the address to which its call returned.
-    pub(super) fn note_allocating(&mut self, record: &AllocationRecord, after: u64) {
+    /// Looks at what a thread that has just allocated does in terms of Python, and returns the number of its innermost function;
+    /// without a look, that on which all looks at blocks of the same call chain agree. The chain is innermost first.
+    pub(super) fn allocating_script(&mut self, record: &AllocationRecord, chain: &[u64]) -> Option<u64> {
+        let pid = record.process;
+        if !self.runs_python(pid) {
+            return None;
+        }
+        let key = (pid, chain.to_vec());
+        let found = self.look_at_allocating(record, self.allocating.contains_key(&key));
+        if let Some(found) = found {
+            let has_room = self.allocating.len() < MAX_ALLOCATING || self.allocating.contains_key(&key);
+            let looks = has_room.then(|| self.allocating.entry(key.clone()).or_default());
+            looks.into_iter().for_each(|looks| *looks.entry(found).or_default() += 1);
+        }
+        let looks = self.allocating.get(&key)?;
+        let function = |number: &u64| self.script_name(*number).map(|name| (&name.function, &name.file));
+        match found {
+            // The thread may be on a later line by now: the function is known, and its first number stands for it.
+            Some(found) => looks.keys().filter(|number| function(number) == function(&found)).min().copied(),
+            None => {
+                let first = looks.keys().min()?;
+                let is_enough = looks.values().sum::<u64>() >= AGREED;
+                (is_enough && looks.keys().all(|other| function(other) == function(first))).then_some(*first)
+            }
+        }
+    }
+
+    /// The innermost function of a thread that has just allocated, if it is time for a look. Code of which nothing is known yet
+    /// does not wait, since it may never allocate again.
+    fn look_at_allocating(&mut self, record: &AllocationRecord, is_known: bool) -> Option<u64> {
         let AllocationRecord { process: pid, thread, time, .. } = *record;
         let now = clock::monotonic();
-        let pause = if record.event.allocated_bytes() >= LARGE { EACH_LARGE } else { EACH_ALLOCATING };
+        let is_large = record.event.allocated_bytes() >= LARGE;
+        let pause = match (is_large, is_known) {
+            (true, false) => 0,
+            (true, true) => EACH_LARGE,
+            (false, _) => EACH_ALLOCATING,
+        };
         let is_due = now.saturating_sub(self.looked_at_allocating) >= pause;
-        if !is_due || now.saturating_sub(time) > ALLOCATING || !self.runs_python(pid) {
-            return;
+        if !is_due || now.saturating_sub(time) > ALLOCATING {
+            return None;
         }
         self.looked_at_allocating = now;
-        let ScriptLook::Functions(functions) = self.script(pid, thread) else { return };
-        if let Some(innermost) = functions.first() {
-            *self.allocating.entry((pid, after)).or_default().entry(*innermost).or_default() += 1;
-        }
+        let ScriptLook::Functions(functions) = self.script(pid, thread) else { return None };
+        functions.first().copied()
     }
 
     /// In which functions of Python an object was allocated, where looks tell that.
     pub(crate) fn allocated_by(&self, pid: u32, object: ObjectId) -> Option<ScriptShares> {
-        let ObjectOrigin::Allocated { site, .. } = &self.objects.get(&pid)?.row(object)?.origin else {
-            return None;
+        let objects = self.objects.get(&pid)?;
+        let origin = &objects.row(object)?.origin;
+        let ObjectOrigin::Allocated { site, .. } = origin else { return None };
+        let script = objects.script(origin);
+        let callers = objects.chain(origin).unwrap_or_default();
+        let native = &callers[usize::from(script.is_some())..];
+        let looks = self.allocating.get(&(pid, [&[*site], native].concat()))?;
+        let is_of = |number: &u64| {
+            let function = |number| self.script_name(number).map(|name| (&name.function, &name.file));
+            script.is_none_or(|script| function(script) == function(*number))
         };
-        let looks = self.allocating.get(&(pid, *site))?;
-        Some(ScriptShares::of(looks, |number| self.script_name(number)))
+        let own = looks.iter().filter(|(number, _)| is_of(number)).map(|(number, looks)| (*number, *looks));
+        Some(ScriptShares::of(&own.collect(), |number| self.script_name(number)))
     }
 
     /// The functions of Python in which a thread is now.

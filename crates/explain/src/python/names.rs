@@ -8,6 +8,11 @@ const FIRST: u64 = 0xe000_0000_0000_0000;
 /// Maximum number of names; later ones are all the last.
 const MAX_NAMES: usize = 1 << 18;
 
+/// Whether this is the number of a function of Python, and no address of code.
+pub(crate) fn is_script(call: u64) -> bool {
+    call >= FIRST
+}
+
 /// The functions that were seen.
 #[derive(Debug, Default)]
 pub struct ScriptNames {
@@ -51,6 +56,7 @@ mod tests {
         for (number, line) in [(numbers[0], 3), (numbers[0] - 1, 3), (numbers[1], 4), (numbers[1] - 1, 4)] {
             assert_eq!(names.of(number), Some(&name(line)));
         }
+        assert!(is_script(numbers[0]) && !is_script(0x7f00_0000_0000));
         assert_eq!((names.of(0x7f00_0000_0000), names.of(u64::MAX)), (None, None));
     }
 }
