@@ -41,7 +41,7 @@ pub enum UnreadPython {
 }
 
 /// A function with the looks that found threads in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptFunction {
     /// What it is, with the line at which most of its own looks found it.
     #[serde(flatten)]
@@ -50,6 +50,12 @@ pub struct ScriptFunction {
     pub own: u64,
     /// Looks that found a thread in the function, or in functions of Python that it called.
     pub all: u64,
+    /// The CPU time in ns for which the looks of `own` stand: that of the thread since the look before.
+    #[serde(default)]
+    pub own_time: u64,
+    /// The same of `all`.
+    #[serde(default)]
+    pub all_time: u64,
 }
 
 /// What Python did while threads ran.
@@ -57,6 +63,9 @@ pub struct ScriptFunction {
 pub struct PythonTime {
     /// Looks at running threads of processes that run Python.
     pub looks: u64,
+    /// The CPU time in ns for which they stand. Looks are more frequent at first, so that their numbers are no shares of it.
+    #[serde(default)]
+    pub time: u64,
     /// Looks that found the thread outside of all functions of Python.
     pub outside: u64,
     /// Looks that were given up, since functions changed meanwhile.
@@ -67,6 +76,18 @@ pub struct PythonTime {
     pub functions: Vec<ScriptFunction>,
     /// Why functions have no names, with the number of processes.
     pub unread: Vec<(UnreadPython, usize)>,
+}
+
+impl PythonTime {
+    /// The parts of the CPU time of running threads in which they were in a function, or in what is not Python and it called; and
+    /// in functions of Python that it called too. Of results that have no times, the parts of the looks.
+    pub fn shares(&self, function: &ScriptFunction) -> [f64; 2] {
+        let (parts, all) = match self.time {
+            0 => ([function.own, function.all], self.looks),
+            time => ([function.own_time, function.all_time], time),
+        };
+        parts.map(|part| part as f64 / all.max(1) as f64)
+    }
 }
 
 /// What a look at a thread found.

@@ -132,7 +132,7 @@ fn longest(waits: &ThreadWaits, time: impl Fn(&WaitTime) -> u64, all: u64) -> Ve
 /// The function of Python with most looks, if that is much and there were enough.
 fn script(python: &PythonTime) -> Option<(&CodeName, f64)> {
     let first = python.functions.first().filter(|_| python.looks >= MIN_LOOKS)?;
-    Some((&first.name, first.own as f64 / python.looks as f64)).filter(|(_, share)| *share >= NAMED)
+    Some((&first.name, python.shares(first)[0])).filter(|(_, share)| *share >= NAMED)
 }
 
 /// The part of the CPU time that samples in user mode with this time stand for.
@@ -184,7 +184,7 @@ mod tests {
     fn a_function_of_python_with_many_looks_is_named() {
         let python = |looks, own| PythonTime {
             looks,
-            functions: vec![ScriptFunction { name: CodeName::default(), own, all: looks }],
+            functions: vec![ScriptFunction { own, all: looks, ..ScriptFunction::default() }],
             ..PythonTime::default()
         };
         assert_eq!(script(&python(40, 30)).map(|(_, share)| share), Some(0.75));

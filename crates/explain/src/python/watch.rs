@@ -29,6 +29,8 @@ const MAX_JOINED: usize = 1 << 17;
 struct FunctionLooks {
     own: u64,
     all: u64,
+    own_time: u64,
+    all_time: u64,
     /// Looks at the lines of the function itself, and at those where it calls others.
     lines: BTreeMap<Option<u32>, u64>,
     calls: BTreeMap<Option<u32>, u64>,
@@ -40,13 +42,16 @@ pub(crate) struct PythonWatch {
     root: SysRoot,
     started: u64,
     next: u64,
-    /// The newest sample of each thread since the last round.
+    /// The newest sample of each thread since the last round, and the CPU time of its samples since its last look, in ns.
     newest: HashMap<(u32, u32), u64>,
+    unlooked: HashMap<(u32, u32), u64>,
     /// By the function without its line.
     functions: HashMap<CodeName, FunctionLooks>,
     /// The innermost function at a sample, by its process, thread and time.
     joined: HashMap<(u32, u32, u64), u64>,
     looks: u64,
+    /// The CPU time for which they stand, in ns.
+    time: u64,
     outside: u64,
     failed: u64,
     cost: u64,
@@ -60,9 +65,11 @@ impl PythonWatch {
             started: clock::monotonic(),
             next: 0,
             newest: HashMap::new(),
+            unlooked: HashMap::new(),
             functions: HashMap::new(),
             joined: HashMap::new(),
             looks: 0,
+            time: 0,
             outside: 0,
             failed: 0,
             cost: 0,
@@ -71,7 +78,9 @@ impl PythonWatch {
 
     /// A thread was sampled.
     pub fn sampled(&mut self, sample: &Sample) {
-        self.newest.insert((sample.process, sample.thread), sample.time);
+        let thread = (sample.process, sample.thread);
+        self.newest.insert(thread, sample.time);
+        *self.unlooked.entry(thread).or_default() += sample.weight;
     }
 
     /// Looks at the threads that run, as far as it is time for that and the budget allows it.
@@ -84,19 +93,20 @@ impl PythonWatch {
         }
         self.next = now + LOOK;
         let before = clock::thread_cpu();
+        self.unlooked.retain(|(pid, _), _| processes.runs_python(*pid));
         for ((pid, tid), time) in newest {
             if now.saturating_sub(time) <= RECENT && processes.runs_python(pid) && runs(&self.root, pid, tid)
             {
                 let look = processes.script(pid, tid);
                 let is_joined = clock::monotonic().saturating_sub(time) <= TOGETHER;
-                self.add(look, is_joined.then_some((pid, tid, time)), processes);
+                self.add(look, (pid, tid), is_joined.then_some(time), processes);
             }
         }
         self.cost += clock::thread_cpu().saturating_sub(before);
     }
 
-    /// Counts a look, and keeps what it found for the sample to which it belongs.
-    fn add(&mut self, look: ScriptLook, sample: Option<(u32, u32, u64)>, processes: &Processes) {
+    /// Counts a look at a thread, and keeps what it found for the sample to which it belongs.
+    fn add(&mut self, look: ScriptLook, thread: (u32, u32), sample: Option<u64>, processes: &Processes) {
         let functions = match look {
             ScriptLook::NotPython => return,
             ScriptLook::Failed => {
@@ -106,12 +116,14 @@ impl PythonWatch {
             ScriptLook::Functions(functions) => functions,
         };
         self.looks += 1;
+        let time = self.unlooked.remove(&thread).unwrap_or(0);
+        self.time += time;
         let Some(innermost) = functions.first() else {
             self.outside += 1;
             return;
         };
         if let Some(sample) = sample.filter(|_| self.joined.len() < MAX_JOINED) {
-            self.joined.insert(sample, *innermost);
+            self.joined.insert((thread.0, thread.1, sample), *innermost);
         }
         let mut seen = HashSet::new();
         for (nth, number) in functions.iter().enumerate() {
@@ -121,9 +133,11 @@ impl PythonWatch {
             // A function that calls itself is one.
             let is_new = seen.insert(function.clone());
             let looks = self.functions.entry(function).or_default();
-            looks.all += u64::from(is_new);
+            if is_new {
+                (looks.all, looks.all_time) = (looks.all + 1, looks.all_time + time);
+            }
             if nth == 0 {
-                looks.own += 1;
+                (looks.own, looks.own_time) = (looks.own + 1, looks.own_time + time);
                 *looks.lines.entry(line).or_default() += 1;
             } else {
                 *looks.calls.entry(line).or_default() += 1;
@@ -159,14 +173,20 @@ impl PythonWatch {
                 name: CodeName { line: line(looks), ..name.clone() },
                 own: looks.own,
                 all: looks.all,
+                own_time: looks.own_time,
+                all_time: looks.all_time,
             })
             .collect();
         functions.sort_by(|a, b| {
-            let key = |of: &ScriptFunction| (Reverse(of.own), Reverse(of.all));
+            let key = |of: &ScriptFunction| {
+                let [own, all] = [(of.own_time, of.own), (of.all_time, of.all)];
+                (Reverse(own), Reverse(all))
+            };
             key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
         });
         PythonTime {
             looks: self.looks,
+            time: self.time,
             outside: self.outside,
             failed: self.failed,
             cost: self.cost,

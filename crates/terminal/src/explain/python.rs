@@ -11,15 +11,14 @@ const FEW: u64 = 50;
 
 /// The functions in which threads were, at most `rows`.
 pub fn table(python: &PythonTime, rows: usize) -> String {
-    let share = |looks: u64| looks as f64 / python.looks.max(1) as f64;
-    let is_much = |function: &&ScriptFunction| share(function.all) >= MIN_SHARE;
+    let is_much = |function: &&ScriptFunction| python.shares(function)[1] >= MIN_SHARE;
     let shown: Vec<&ScriptFunction> = python.functions.iter().filter(is_much).take(rows).collect();
     if shown.is_empty() {
         return String::new();
     }
     let mut out = "\n   SELF%    ALL%  PYTHON FUNCTION\n".to_owned();
     for function in shown {
-        let (own, all) = (share(function.own) * 100.0, share(function.all) * 100.0);
+        let [own, all] = python.shares(function).map(|share| 100.0 * share);
         // Writing to a string cannot fail.
         _ = writeln!(out, " {own:7.1} {all:7.1}  {}", named(&function.name));
     }
@@ -89,7 +88,7 @@ mod tests {
             file: Some("/srv/app.py".to_owned()),
             line: Some(line),
         };
-        ScriptFunction { name, own, all }
+        ScriptFunction { name, own, all, ..ScriptFunction::default() }
     }
 
     #[test]
@@ -101,6 +100,14 @@ mod tests {
         let expected = "\n   SELF%    ALL%  PYTHON FUNCTION\n    60.0    60.0  /srv/app.py:20 (lookup)\n     0.0    99.0  \
                         /srv/app.py:30 (main)\n";
         assert_eq!(table(&python, 10), expected);
+        // Looks stand for the time since those before.
+        let mut timed = PythonTime { time: 1000, ..python.clone() };
+        (timed.functions[0].own_time, timed.functions[0].all_time) = (100, 200);
+        assert!(
+            table(&timed, 1).contains("    10.0    20.0  /srv/app.py:20 (lookup)"),
+            "{}",
+            table(&timed, 1)
+        );
         assert_eq!(table(&python, 1).lines().count(), 3);
         assert_eq!(table(&PythonTime::default(), 10), "");
         let said = "functions of Python are those at 100 looks at threads that ran, which took 0.20 % of a CPU; 1.0 % found no \

@@ -101,7 +101,7 @@ fn cut_end(line: &str, width: usize) -> String {
 /// The functions of Python in which threads were, if they are much.
 fn scripts(judged: &JudgedReport, activity: &ProgramActivity<'_>) -> Vec<(f64, String)> {
     let python = &judged.report.explanation.python;
-    let share = |function: &ScriptFunction| function.own as f64 / python.looks.max(1) as f64;
+    let share = |function: &ScriptFunction| python.shares(function)[0];
     if activity.script.is_none() {
         return Vec::new();
     }
