@@ -68,7 +68,7 @@ impl KernelTime {
         waits: fn(&str) -> bool,
     ) -> HashMap<u32, [u64; 2]> {
         let mut times: HashMap<u32, [u64; 2]> = HashMap::new();
-        for ((process, instruction), time) in &self.by_place {
+        for ((process, instruction), EntryTime { time, .. }) in &self.by_place {
             let name = names.name(*process, instruction.saturating_sub(1));
             let is_work = !name.function.as_deref().is_some_and(waits);
             times.entry(*process).or_default()[usize::from(is_work)] += time;
