@@ -143,7 +143,7 @@ mod tests {
         let four = [rank(0, 300, 700), rank(1, 300, 700), rank(2, 300, 700), rank(3, 1000, 0)];
         let says = found(&four).unwrap().0;
         assert!(
-            says.contains("rank 3 has most work (100.0 % of its CPU time); the others wait for it 70.0 %"),
+            says.contains("rank 3 has most work (100 % of its CPU time); the others wait for it 70.0 %"),
             "{says}"
         );
     }
