@@ -128,7 +128,8 @@ pub(crate) const FIRST_USE: Rule = rule(
         };
         let command = command.map(|command| format!("numa run --thp on -- {command}"));
         // What a huge page takes differs between machines.
-        Some(case.draft(says, words, command.into_iter().collect()).certainty(Certainty::Possible))
+        let draft = case.draft(says, words, Vec::new()).certainty(Certainty::Possible);
+        Some(draft.trying(command, "gives huge pages to what malloc allocates"))
     },
 );
 

@@ -2,7 +2,7 @@
 
 use crate::activity;
 use crate::explained::{FewSamples, JudgedReport};
-use crate::finding::{CostBasis, Finding, FindingCost, FindingRemedy};
+use crate::finding::{Certainty, CostBasis, Finding, FindingCost, FindingRemedy};
 use crate::rules;
 use numakit_explain::runtime::{NamelessCode, NamesSource, RuntimeNames, RuntimeProgram};
 use numakit_explain::{Regime, UNKNOWN_COMMAND};
@@ -206,6 +206,9 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         }
         (None, None) => Vec::new(),
     };
+    if let (None, Some(_), Some(few)) = (own, cause, judged.few_samples()) {
+        steps.push(clearer(judged, again, few));
+    }
     steps.extend(permitted(judged, again));
     steps.extend(named(judged, again, start));
     let others = judged.findings.iter().enumerate().filter(|(place, _)| Some(*place) != cause);
@@ -219,9 +222,6 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         if !steps.iter().any(is_known) {
             steps.push(step);
         }
-    }
-    if let (None, Some(_), Some(few)) = (own, cause, judged.few_samples()) {
-        steps.push(clearer(judged, again, few));
     }
     if let Some(first) = steps.first().filter(|step| matches!(step.kind, NextKind::Remedy { .. })) {
         let proof = again.trial(&first.command, start);
@@ -252,12 +252,13 @@ fn remedy(finding: &Finding, machine: Option<String>) -> Option<NextStep> {
     })
 }
 
-/// What to do about a finding that is not the cause, if it costs enough. What others do is said, and no remedy of the program. A
-/// change of the source that is worth less than `least` percent comes after the proof of a remedy.
+/// What to do about a finding that is not the cause, if it costs enough and is not only possible. What others do is said, and no
+/// remedy of the program. A change of the source that is worth less than `least` percent comes after the proof of a remedy.
 fn tried(judged: &JudgedReport, again: &ObservedAgain, finding: &Finding, least: f64) -> Option<NextStep> {
     let percent = finding.cost.percent().filter(|percent| *percent >= rules::COSTLY)?;
     let is_worth = !finding.remedy.commands.is_empty() || percent >= least;
-    (is_worth && !finding.is_of_others()).then(|| mended(judged, again, finding))
+    (is_worth && finding.certainty > Certainty::Possible && !finding.is_of_others())
+        .then(|| mended(judged, again, finding))
 }
 
 /// The remedy of a finding, or what it says to change and the command that proves it.

@@ -183,7 +183,11 @@ impl ObjectCase<'_> {
 
 impl Draft {
     /// Adds a command to try now, and what it does where that is not what the words say.
-    fn trying(mut self, command: impl Into<Option<String>>, expect: impl Into<Option<&'static str>>) -> Self {
+    pub(crate) fn trying(
+        mut self,
+        command: impl Into<Option<String>>,
+        expect: impl Into<Option<&'static str>>,
+    ) -> Self {
         self.remedy.commands.extend(command.into());
         self.remedy.expect = expect.into().map(Cow::Borrowed).filter(|_| !self.remedy.commands.is_empty());
         self

@@ -1,6 +1,6 @@
 use super::*;
 use crate::explained::{JudgedObject, JudgedProjection};
-use crate::finding::{Certainty, FindingSubject, Worth};
+use crate::finding::{FindingSubject, Worth};
 use crate::waits;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::caches::CacheSizes;
@@ -201,7 +201,13 @@ fn what_the_program_can_mend_is_a_step_beside_what_others_do() {
     let mut calm = with(&[(0.01, None)]);
     calm.findings.insert(0, busy.findings.remove(1));
     assert_eq!((calm.cause(), calm.beside_cause()), (Some(0), None));
-    assert_eq!(of(&calm), [(end, "numa top".to_owned()), (None, compare)]);
+    assert_eq!(of(&calm), [(end.clone(), "numa top".to_owned()), (None, compare)]);
+    calm.report.explanation.samples.total = 3;
+    assert_eq!(of(&calm)[0], (end, "numa top".to_owned()));
+    assert!(matches!(
+        steps(&calm, &started(), Some("./app 7"))[1].kind,
+        NextKind::MoreSamples | NextKind::MoreWork | NextKind::OtherMethod
+    ));
 }
 
 #[test]
@@ -214,6 +220,9 @@ fn two_changes_of_the_source_are_two_steps_if_both_save_much() {
     };
     assert_eq!(words(0.3), ["Use arrays", "Pad it"]);
     assert_eq!(words(0.1), ["Use arrays"]);
+    let mut possible = with(&[(0.4, None), (0.3, Some("numa run -- ./app 7"))]);
+    possible.findings[1].certainty = Certainty::Possible;
+    assert_eq!(commands(&possible, &started()), ["numa explain --compare ./app 7"]);
     let mut one = with(&[(0.4, Some("numa run -- ./app 7")), (0.3, Some("numa run -- ./app 7"))]);
     one.findings[1].remedy.words = "Pad it".to_owned();
     let found = steps(&one, &started(), Some("./app 7"));
