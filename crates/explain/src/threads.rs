@@ -15,10 +15,8 @@ pub(crate) const TICK: u64 = 10_000_000;
 
 /// A thread is busy from one in this many parts of the observed time on.
 const BUSY_PART: u64 = 10;
-/// One that works, and mostly waits meanwhile, uses one in this many parts.
-const WORKING_PART: u64 = 50;
-/// One that only looks now and then for work runs for less than one in this many parts, however long it waits for a CPU each time.
-const WAKING_PART: u64 = 200;
+/// One that works, and mostly waits meanwhile, runs for one in this many parts.
+const WORKING_PART: u64 = 100;
 
 /// The counts of a thread since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -189,13 +187,12 @@ impl ThreadAccounts {
         self.resident.values().map(|[first, most]| most - first).sum()
     }
 
-    /// The threads that work: ran, or waited for a CPU, for one in [`WORKING_PART`] parts of the time that they were seen. Others
-    /// of a pool wait for work.
+    /// The threads that work: ran for one in [`WORKING_PART`] parts of the time in which they did not wait for a CPU. Others of a pool
+    /// wait for work.
     pub fn working(&self) -> HashSet<(u32, u32)> {
         let works = |account: &Account| {
-            let (ran, times) = (account.ran(), account.times());
-            let is_seldom = ran < (ran + times.asleep) / WAKING_PART;
-            ran + times.runnable >= (times.total() / WORKING_PART).max(1) && !is_seldom
+            let ran = account.ran();
+            ran >= ((ran + account.times().asleep) / WORKING_PART).max(1)
         };
         self.threads.iter().filter(|(_, account)| works(account)).map(|(thread, _)| *thread).collect()
     }

@@ -17,9 +17,15 @@ const MUCH: f64 = 0.1;
 const LEAST: f64 = 1e8;
 /// A program keeps its memory if at least this part of the pages that faults brought were resident at one time.
 const KEPT: f64 = 0.5;
+/// Faults that brought more pages than this each, on average, brought huge ones.
+const HUGE: f64 = 1.2;
 /// Keeps memory that the C library would give back to the kernel: large blocks are mapped one by one, and no setting raises the
 /// size above 32 MiB from which on that is so.
 pub(crate) const KEEPING: &str = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1099511627776";
+
+/// What keeps memory in the program.
+const REUSE: &str = "Keep buffers and use them again, in place of freeing them each time; with the malloc of glibc, these variables keep \
+                     freed memory in the program, or an allocator that does so (numa run --alloc uma)";
 
 /// What a rule may look at.
 #[derive(Debug)]
@@ -63,6 +69,17 @@ impl<'a> FaultCase<'a> {
         self.grown as f64 >= KEPT * self.faults as f64
     }
 
+    /// Whether faults brought more than a small page each.
+    fn has_huge_pages(&self) -> bool {
+        self.grown as f64 > HUGE * self.faults as f64
+    }
+
+    /// The command with variables that keep freed memory, where they have an effect.
+    fn keeping(&self) -> Option<String> {
+        let command = self.command.filter(|_| self.malloc == Some(MallocLibrary::C))?;
+        Some(format!("{KEEPING} {command}"))
+    }
+
     fn draft(&self, says: String, words: &str, commands: Vec<String>) -> Draft {
         let place = self.code.map_or_else(String::new, |code| format!(", most in {code}"));
         let (series, share) = ("faulting".to_owned(), percent(100.0 * self.share));
@@ -93,14 +110,23 @@ pub(crate) const MEMORY_GIVEN_BACK: Rule = rule(
             grouped(case.faults as f64),
             grouped(case.grown as f64)
         );
-        let words = "Keep buffers and use them again, in place of freeing them each time; with the malloc of glibc, these variables \
-                     keep freed memory in the program, or an allocator that does so (numa run --alloc uma)";
-        let command = case.command.filter(|_| case.malloc == Some(MallocLibrary::C));
-        Some(case.draft(
-            says,
-            words,
-            command.map(|command| format!("{KEEPING} {command}")).into_iter().collect(),
-        ))
+        Some(case.draft(says, REUSE, case.keeping().into_iter().collect()))
+    },
+);
+
+/// Memory in huge pages, of which faults do not say whether it comes again.
+pub(crate) const HUGE_PAGE_FAULTS: Rule = rule(
+    "memory-in-huge-pages",
+    "page faults for huge pages, which the kernel clears, that take much of the time",
+    |case| {
+        case.has_huge_pages().then(|| {
+            let says = format!(
+                "The kernel clears much memory for the program: {} page faults, many of them for huge pages",
+                grouped(case.faults as f64)
+            );
+            let draft = case.draft(says, REUSE, case.keeping().into_iter().collect());
+            draft.certainty(Certainty::Possible)
+        })
     },
 );
 
@@ -109,7 +135,7 @@ pub(crate) const FIRST_USE: Rule = rule(
     "first-use-of-memory",
     "page faults of memory that a program uses for the first time, which take much of its time",
     |case| {
-        if !case.keeps_memory() {
+        if !case.keeps_memory() || case.has_huge_pages() {
             return None;
         }
         let says = format!(
@@ -155,6 +181,9 @@ mod tests {
         assert_eq!(stays.remedy.commands, ["numa run --thp on -- ./app 7"]);
         // Variables of one library do nothing for another, and what is always done needs no command.
         assert!(found(&case(100, Some(MallocLibrary::Jemalloc))).remedy.commands.is_empty());
+        let huge = found(&case(9000, Some(MallocLibrary::C)));
+        assert_eq!((huge.rule, huge.certainty), (HUGE_PAGE_FAULTS.name, Certainty::Possible));
+        assert_eq!(huge.remedy.commands, [format!("{KEEPING} ./app 7")]);
         let always = FaultCase { huge_pages: Some(Setting::Always), ..case(900, Some(MallocLibrary::C)) };
         assert!(found(&always).remedy.commands.is_empty());
     }

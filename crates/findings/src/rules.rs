@@ -171,6 +171,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &ranks::WAITING_RANKS,
     &thread_waits::SPINNING,
     &fault_time::MEMORY_GIVEN_BACK,
+    &fault_time::HUGE_PAGE_FAULTS,
     &fault_time::FIRST_USE,
 ];
 

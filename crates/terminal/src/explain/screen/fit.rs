@@ -51,9 +51,9 @@ impl Part {
         part
     }
 
-    /// How many lines it has.
+    /// How many lines of a terminal it has. A word of a command may have several.
     pub(super) fn height(&self) -> usize {
-        self.lines.len()
+        self.lines.iter().map(|line| 1 + line.matches('\n').count()).sum()
     }
 
     /// A command behind a label. It is never cut; where it is broken, the shell reads on.
@@ -96,7 +96,7 @@ impl Part {
 
 /// At most `height` lines of all parts, unless commands have more.
 pub(super) fn fitted(mut parts: Vec<Part>, height: usize) -> String {
-    let lines = |parts: &[Part]| parts.iter().map(|part| part.lines.len()).sum::<usize>();
+    let lines = |parts: &[Part]| parts.iter().map(Part::height).sum::<usize>();
     while lines(&parts) > height {
         let droppable = parts.iter_mut().rev().filter(|part| part.lines.len() > part.least);
         match droppable.max_by_key(|part| part.dropped) {
@@ -183,6 +183,14 @@ mod tests {
         assert_eq!(fitted(parts(), 1), "aa ...\ncc ...\n", "a line of each stays");
         let command = Part::command("next", "numa explain ./app", 20);
         assert_eq!(fitted(vec![command], 1), "next:   numa \\\n        explain \\\n        ./app\n");
+    }
+
+    #[test]
+    fn lines_within_a_word_of_a_command_count() {
+        let command = || Part::command("next", "python3 -c 'a\nb\nc'", 40);
+        assert_eq!(command().height(), 3);
+        let parts = vec![Part::prose("aa aa bb bb", 5, 9).needing(0), command()];
+        assert_eq!(fitted(parts, 4), "aa ...\nnext:   python3 -c 'a\nb\nc'\n", "the word is not changed");
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn one(step: &NextStep, is_first: bool, is_shared: bool, width: usize) -> Vec<Pa
     // What a command tries is said by the command.
     let is_said = !is_first && matches!(step.kind, NextKind::Remedy { .. });
     let change = step.r#do.as_ref().filter(|_| !is_said);
-    let change = change.map(|change| Part::labelled("do", &brief(change), width, most).dropped(early));
+    let change = change.map(|change| Part::labelled("do", &brief(change), width, most).dropped(early - 3));
     let why = step.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     // What is at memory is no gain.
     let is_gain = !matches!(step.kind, NextKind::OtherMachine);
