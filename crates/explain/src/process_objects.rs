@@ -9,7 +9,7 @@ use crate::objects::{
     SiteBlocks, SiteCallers, SmallBlocks,
 };
 use crate::python::is_script;
-use crate::runtime::ProgramRuntime;
+use crate::runtime::{JAVA_HEAP_NAME, LARGE_JAVA_HEAP, ProgramRuntime};
 use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
@@ -59,6 +59,8 @@ pub struct ProcessObjects {
     modules: Vec<Module>,
     /// What the program is written with.
     runtime: ProgramRuntime,
+    /// The heap of a Java virtual machine that is too large for the addresses of others.
+    large_heap: Option<Range<u64>>,
     /// The files that were mapped, by path.
     mapped_files: HashMap<String, FileId>,
     /// When the mappings were read, in ns.
@@ -88,6 +90,7 @@ impl ProcessObjects {
             anonymous: Vec::new(),
             modules,
             runtime: ProgramRuntime::default(),
+            large_heap: None,
             mapped_files: HashMap::new(),
             code,
             read: 0,
@@ -115,11 +118,23 @@ impl ProcessObjects {
         if self.runtime != ProgramRuntime::Go {
             self.runtime = ProgramRuntime::of(self.files());
         }
+        let large_heap = large_java_heap(mappings).filter(|_| self.runtime == ProgramRuntime::Java);
+        if large_heap != self.large_heap {
+            // What the log said of its parts was before anybody knew what they are.
+            if let Some(heap) = &large_heap {
+                self.timeline.unmap(heap, self.read);
+                self.mapped.retain(|(range, _)| range.end <= heap.start || range.start >= heap.end);
+            }
+            self.large_heap = large_heap;
+        }
         let mut anonymous = Vec::new();
         let mut new = Vec::with_capacity(mappings.len());
         for mapping in mappings {
             let range = mapping.range.clone();
             let mut origin = origin(mapping, self.module(range.start), self.runtime);
+            if self.large_heap.as_ref().is_some_and(|heap| heap.contains(&range.start)) {
+                origin = ObjectOrigin::Mapping { name: JAVA_HEAP_NAME.to_owned() };
+            }
             if origin == by_address(range.start) {
                 // A mapping that grows downwards, or of which a part is unmapped, is the one before.
                 origin = overlapping(&self.anonymous, &range).unwrap_or(origin);
@@ -154,7 +169,9 @@ impl ProcessObjects {
         let thread = node.map(|node| AllocatingThread { thread: record.thread, node });
         match record.event {
             // The virtual machine's heap has its name, however it was mapped.
-            AllocationEvent::Mapped { address, .. } if self.runtime.heap_at(address).is_some() => {}
+            AllocationEvent::Mapped { address, .. }
+                if self.runtime.heap_at(address).is_some()
+                    || self.large_heap.as_ref().is_some_and(|heap| heap.contains(&address)) => {}
             AllocationEvent::Allocated { address, size, is_sample: false, .. }
             | AllocationEvent::Mapped { address, size, .. } => {
                 if let (Some(call), Some(site)) = (&record.call, site) {
@@ -481,6 +498,23 @@ fn origin(mapping: &ProcessMapping, module: Option<&Module>, runtime: ProgramRun
             None => by_address(start),
         },
     }
+}
+
+/// The heap of a Java virtual machine that is larger than 32 GiB, which the kernel places: what the machine uses of it, with what it
+/// has reserved beside that. No other memory of such a machine is as large.
+fn large_java_heap(mappings: &[ProcessMapping]) -> Option<Range<u64>> {
+    let is_unnamed = |mapping: &ProcessMapping| {
+        mapping.kind == MemoryKind::Anonymous
+            && mapping.name.is_empty()
+            && mapping.range.start >= LARGE_JAVA_HEAP
+    };
+    let heap = |pair: &[ProcessMapping]| {
+        let [first, second] = pair else { return None };
+        let is_one = first.range.end == second.range.start && is_unnamed(second) && is_unnamed(first);
+        let end = if is_one { second.range.end } else { first.range.end };
+        (is_unnamed(first) && end - first.range.start >= LARGE_JAVA_HEAP).then_some(first.range.start..end)
+    };
+    mappings.windows(2).find_map(heap)
 }
 
 /// Memory that only its address names.

@@ -72,6 +72,10 @@ const LIBRARIES: [(&str, ProgramRuntime); 9] = [
 /// that a small heap is below 4 GiB. Its classes follow.
 const JAVA_HEAP: Range<u64> = 2 << 30..JAVA_CLASSES.start;
 const JAVA_CLASSES: Range<u64> = 0x8_0000_0000..0xc_0000_0000;
+/// The name of that heap.
+pub const JAVA_HEAP_NAME: &str = "Java heap";
+/// A larger one is placed by the kernel, behind these addresses.
+pub const LARGE_JAVA_HEAP: u64 = 32 << 30;
 /// Memory of V8's heap begins at multiples of this.
 const V8_ALIGNMENT: u64 = 256 << 10;
 /// Memory of Go's heap begins at multiples of this.
@@ -90,7 +94,7 @@ impl ProgramRuntime {
     /// The heap whose memory begins at this address, in a mapping without a name.
     pub fn heap_at(self, start: u64) -> Option<&'static str> {
         match self {
-            Self::Java if JAVA_HEAP.contains(&start) => Some("Java heap"),
+            Self::Java if JAVA_HEAP.contains(&start) => Some(JAVA_HEAP_NAME),
             Self::Java if JAVA_CLASSES.contains(&start) => Some("Java classes"),
             Self::Node if start.is_multiple_of(V8_ALIGNMENT) => Some("JavaScript heap"),
             Self::Go if start.is_multiple_of(GO_ALIGNMENT) => Some("Go heap"),

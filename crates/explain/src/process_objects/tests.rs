@@ -50,6 +50,31 @@ fn mappings_have_names_for_people() {
     assert_eq!(name(&mut objects, &second, 0x7f00_0090_0000), "stacks of the other threads");
 }
 
+/// The kernel places it anywhere, and it has no addresses by which it is known.
+#[test]
+fn the_heap_of_a_large_java_machine_is_what_it_reserves_in_one_piece() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    let maps = |used: &str| {
+        format!(
+            "7f1a90000000-7f1a94000000 rw-p 00000000 00:00 0\n\
+             7f1ac8000000-{used} rw-p 00000000 00:00 0\n\
+             {used}-7f24c8000000 ---p 00000000 00:00 0\n\
+             7f24e6600000-7f24e6852000 r--p 00000000 08:01 7 /usr/lib/jvm/lib/server/libjvm.so\n"
+        )
+    };
+    objects.update(&parse_mappings(&maps("7f1ba0000000")), 100);
+    let at = sample(7, 0x7ffd_0002_0000, 150);
+    for (address, expected) in
+        [(0x7f1a_c800_1000, "Java heap"), (0x7f1a_9000_1000, "anonymous memory at 0x7f1a90000000")]
+    {
+        assert_eq!(name(&mut objects, &at, address), expected);
+    }
+    // Most of it is used now.
+    objects.update(&parse_mappings(&maps("7f24c0000000")), 200);
+    let later = sample(7, 0x7ffd_0002_0000, 250);
+    assert_eq!(name(&mut objects, &later, 0x7f24_0000_0000), "Java heap");
+}
+
 /// V8 maps its builtins again near the code that it compiles; what lies between is no part of its file.
 #[test]
 fn code_that_a_runtime_maps_again_does_not_widen_its_program() {
