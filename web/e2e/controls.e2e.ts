@@ -143,6 +143,15 @@ test("the link to a view shows the same view to others, and contains no access k
   await page.keyboard.press("End");
 });
 
+test("the guide is one click away, in a page of its own", async () => {
+  const link = s.two.page.getByRole("link", { name: "Guide" });
+  const [guide] = await Promise.all([s.two.context.waitForEvent("page"), link.click()]);
+  await guide.waitForLoadState();
+  assert.match(guide.url(), /\/guide\/$/);
+  assert.match(await guide.title(), /\S/);
+  await guide.close();
+});
+
 test("the theme changes and persists after a reload", async () => {
   const { page } = s.two;
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

@@ -40,7 +40,7 @@ export class Controls {
   private readonly losses = new Losses();
   private interval = 0;
 
-  constructor(private readonly sources: SourceInfo[], private readonly source: SourceInfo, role: Role, parts: { compare: HTMLElement; save: HTMLElement }, events: ControlEvents) {
+  constructor(private readonly sources: SourceInfo[], private readonly source: SourceInfo, role: Role, parts: { compare: HTMLElement; save: HTMLElement; guide: HTMLElement | null }, events: ControlEvents) {
     this.followButton = iconButton("freeze", "", () => (this.followButton.dataset.on === "1" ? events.freeze() : events.follow()), "Freeze");
     this.followButton.classList.add("primary");
     this.spans = h("select", { "aria-label": "Time range", title: "Time range", change: () => events.span(Number(this.spans.value)) });
@@ -64,7 +64,7 @@ export class Controls {
       h("div", { class: "buttons orders" }, this.intervals, this.pauseButton, this.recordButton, labelButton),
       h("div", { class: "buttons tools" }, load, file, parts.save,
         iconButton("share", "Copy link to this view (s)", () => events.share()),
-        iconButton("theme", "Switch light/dark theme (d)", () => events.theme()), iconButton("help", "Keyboard shortcuts (?)", () => events.help())),
+        iconButton("theme", "Switch light/dark theme (d)", () => events.theme()), iconButton("help", "Keyboard shortcuts (?)", () => events.help()), parts.guide),
     );
     this.choice.addEventListener("change", () => events.source(Number(this.choice.value)));
     this.sourcesChanged();

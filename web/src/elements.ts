@@ -54,6 +54,7 @@ export const ICONS = {
   share: "M6 9a3 3 0 0 0 4 0l3-3a2.8 2.8 0 0 0-4-4L8 3M10 7a3 3 0 0 0-4 0l-3 3a2.8 2.8 0 0 0 4 4l1-1",
   theme: "M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12",
   help: "M6 6a2 2 0 1 1 2.6 2c-.4.2-.6.5-.6 1.2M8 12v.2M8 1.5a6.5 6.5 0 1 0 .01 0z",
+  guide: "M3 2.5h8a2 2 0 0 1 2 2v9H5a2 2 0 0 1-2-2zM3 11.5a2 2 0 0 1 2-2h8",
   close: "M4 4l8 8M12 4l-8 8",
   lines: "M2 12l3-5 3 3 3-6 3 3",
   stack: "M2 13h12M2 13V9l4-2 4 1 4-3v8M2 9V6l4-2 4 1 4-3",
@@ -78,4 +79,9 @@ export const ICONS = {
 export function iconButton(name: keyof typeof ICONS, title: string, click: () => void, text = ""): HTMLButtonElement {
   return h("button", { type: "button", class: text ? "button" : "button bare", title, "aria-label": title, click },
     icon(ICONS[name]), text ? h("span", {}, text) : null);
+}
+
+/** A link to the guide, which the server of the page has below it. */
+export function guideLink(): HTMLAnchorElement {
+  return h("a", { class: "button bare", href: "guide/", target: "_blank", rel: "noopener", title: "Guide", "aria-label": "Guide" }, icon(ICONS.guide));
 }

@@ -174,7 +174,7 @@ export class Page {
     try {
       const results = await servedResults();
       if (results.length === 0) nothing("The server has no data source.");
-      else this.results = new ResultScreen(results);
+      else this.results = new ResultScreen(results, true);
     } catch (error) {
       nothing(error instanceof Error ? error.message : String(error));
     }
@@ -262,7 +262,7 @@ applyTheme();
 const results = embeddedResults(document);
 if (results) {
   results.then(
-    (shown) => new ResultScreen(shown),
+    (shown) => new ResultScreen(shown, false),
     (error: unknown) => document.body.replaceChildren(fullPage("Nothing to show", `This file cannot be read: ${error instanceof Error ? error.message : String(error)}`)),
   );
 } else {

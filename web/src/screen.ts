@@ -3,7 +3,7 @@
 import { Controls } from "./controls";
 import { ask, notify, showKeys } from "./dialogs";
 import { download, fileName, savePng, saveSvg } from "./download";
-import { h } from "./elements";
+import { guideLink, h } from "./elements";
 import { Files } from "./files";
 import { panelId } from "./findings/evidence";
 import { Findings } from "./findings/findings";
@@ -86,7 +86,7 @@ export class Screen {
     this.overview = new Overview(source, connection, ids, () => requestAnimationFrame(() => this.drawSlider()));
     this.comparing = new Comparing(page.surroundings(), this.catalog, this.timeline, () => this.changed());
     this.conclusion = new Conclusion({ view, connection, ids, reveal: (series) => this.reveal(series), has: (series) => panelId(series, this.catalog, []) !== null, changed: () => this.changed() });
-    this.controls = new Controls(sources, source, page.role, { compare: this.comparing.element, save: this.saveAll() }, this.orders());
+    this.controls = new Controls(sources, source, page.role, { compare: this.comparing.element, save: this.saveAll(), guide: connection.served ? guideLink() : null }, this.orders());
     this.board = new Board(this.catalog, view, {
       cursor: (ms) => this.pointAt(ms),
       select: (from, to) => this.timeline.showRange(from, to),

@@ -18,10 +18,6 @@ use std::sync::Arc;
 
 /// Maximum width of a line, and its width where standard output is no terminal.
 const WIDTH: usize = 100;
-/// Where it is served.
-const ADDRESS: &str = "127.0.0.1:7077";
-/// Where it is served if another program, such as 'numa live', listens there.
-const ANY_PORT: &str = "127.0.0.1:0";
 /// Memory for samples, of which the guide has none.
 const NO_HISTORY: usize = 0;
 
@@ -69,10 +65,8 @@ pub fn serve(page: Option<&Document>, address: Option<&str>, is_opened: bool) ->
 }
 
 fn listener(address: Option<&str>, host: &str) -> Result<Listener, ServerError> {
-    match Listener::bind(address.unwrap_or(ADDRESS), host, ListenOptions::default()) {
-        Err(ServerError::InUse(..)) if address.is_none() => {
-            Listener::bind(ANY_PORT, host, ListenOptions::default())
-        }
-        other => other,
+    match address {
+        Some(address) => Listener::bind(address, host, ListenOptions::default()),
+        None => Listener::bind_free(host, ListenOptions::default()),
     }
 }

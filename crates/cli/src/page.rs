@@ -18,9 +18,10 @@ use std::time::{Duration, Instant};
 /// Options of the verbs that serve the web page.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Address to listen on; the message at the start shows how to reach it from other hosts
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7077")]
-    pub listen: String,
+    /// Address to listen on; the message at the start shows how to reach it from other hosts [default: 127.0.0.1:7077, or another
+    /// port if that is in use]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
     /// Also accept requests for this host name, such as that of a reverse proxy; may be repeated
     #[arg(long, value_name = "NAME", value_parser = trusted_host)]
     pub trusted_host: Vec<String>,
@@ -80,7 +81,18 @@ impl ServeArgs {
         let keys = self.key_file.as_deref().map(Keys::open).transpose()?;
         let options =
             ListenOptions { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls, keys };
-        Ok(Listener::bind(&self.listen, host, options)?)
+        let Some(address) = &self.listen else {
+            let listener = Listener::bind_free(host, options)?;
+            let address = listener.urls().listen;
+            if address.to_string() != Listener::ADDRESS {
+                note(format_args!(
+                    "another program listens at {}; the page is at {address}",
+                    Listener::ADDRESS
+                ));
+            }
+            return Ok(listener);
+        };
+        Ok(Listener::bind(address, host, options)?)
     }
 
     /// Prints the addresses of the page, and opens it in a browser unless the user declined.

@@ -75,20 +75,40 @@ pub struct Listener {
     tls: Option<Tls>,
 }
 
+/// Listens at an address as a user writes it.
+fn socket(address: &str) -> Result<TcpListener, ServerError> {
+    let requested: SocketAddr = match address.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}").parse(),
+        None => address.parse(),
+    }
+    .map_err(|_| ServerError::Address(address.to_owned()))?;
+    TcpListener::bind(requested).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            ServerError::InUse(requested, requested.ip(), requested.port().checked_add(1).unwrap_or(7077))
+        }
+        _ => ServerError::Listen(requested, error),
+    })
+}
+
 impl Listener {
+    /// Where the page is served unless the user says where.
+    pub const ADDRESS: &str = "127.0.0.1:7077";
+
     /// Binds an address. `host` is the name of this machine.
     pub fn bind(address: &str, host: &str, options: ListenOptions) -> Result<Self, ServerError> {
-        let requested: SocketAddr = match address.strip_prefix("localhost:") {
-            Some(port) => format!("127.0.0.1:{port}").parse(),
-            None => address.parse(),
-        }
-        .map_err(|_| ServerError::Address(address.to_owned()))?;
-        let socket = TcpListener::bind(requested).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                ServerError::InUse(requested, requested.ip(), requested.port().checked_add(1).unwrap_or(7077))
-            }
-            _ => ServerError::Listen(requested, error),
-        })?;
+        Self::new(socket(address)?, host, options)
+    }
+
+    /// Binds [`Self::ADDRESS`], or any free port of the same host if another program listens there.
+    pub fn bind_free(host: &str, options: ListenOptions) -> Result<Self, ServerError> {
+        let socket = match socket(Self::ADDRESS) {
+            Err(ServerError::InUse(taken, ..)) => socket(&SocketAddr::new(taken.ip(), 0).to_string()),
+            other => other,
+        };
+        Self::new(socket?, host, options)
+    }
+
+    fn new(socket: TcpListener, host: &str, options: ListenOptions) -> Result<Self, ServerError> {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         Ok(Self { socket, address, access: AccessKeys::new(address, host, &options)?, tls: options.tls })

@@ -1,7 +1,7 @@
 // The page of a result of `numa explain`.
 
 import "./screen.css";
-import { h, iconButton, pageIcon } from "../elements";
+import { guideLink, h, iconButton, pageIcon } from "../elements";
 import { switchTheme } from "../theme";
 import { annotatedView } from "./annotated";
 import { codeView } from "./code";
@@ -25,7 +25,8 @@ export class ResultScreen {
   private search: () => void = () => undefined;
   private readonly aside = h("aside", { class: "card", "aria-label": "Selected object", "aria-live": "polite" });
 
-  constructor(private readonly results: NamedResult[]) {
+  /** `served`: whether a server has the guide beside the results. */
+  constructor(private readonly results: NamedResult[], private readonly served: boolean) {
     document.body.className = "result-page";
     document.body.replaceChildren(this.top(), this.main);
     document.addEventListener("keydown", (event) => this.key(event));
@@ -38,7 +39,7 @@ export class ResultScreen {
     return h("header", { class: "top" },
       h("div", { class: "brand" }, h("img", { src: pageIcon(), alt: "", width: 18, height: 18 }), h("strong", {}, "numa explain"), this.about),
       this.results.length > 1 ? choice : null,
-      h("div", { class: "buttons" }, iconButton("theme", "Switch light/dark theme (d)", () => this.theme())));
+      h("div", { class: "buttons" }, iconButton("theme", "Switch light/dark theme (d)", () => this.theme()), this.served ? guideLink() : null));
   }
 
   private choose(at: number): void {
