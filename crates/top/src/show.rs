@@ -131,32 +131,40 @@ fn handle(
     Ok(Next::DrawNow)
 }
 
-/// How often it is checked whether the terminal is still there.
-const CHECK: Duration = Duration::from_secs(1);
+/// How often it is checked whether the terminal has another size.
+const CHECK: Duration = Duration::from_millis(250);
 
-/// Reads keys and changes of size in a thread of its own, until the terminal is gone.
+/// Reads keys and changes of size in a thread of its own, until the terminal is gone or its input ends.
 pub fn read_keys(to: Sender<ScreenEvent>) -> io::Result<()> {
     std::thread::Builder::new().name("keys".into()).spawn(move || {
-        loop {
-            // After a hangup, reading would try again and again.
-            let event = match event::poll(CHECK) {
-                Ok(true) => event::read(),
-                Ok(false) if tty::is_input() => continue,
-                Ok(false) | Err(_) => break,
-            };
-            let event = match event {
-                Ok(event::Event::Key(key)) if key.kind != KeyEventKind::Release => ScreenEvent::Key(key),
-                Ok(event::Event::Resize(..)) => ScreenEvent::Resized,
-                Ok(_) => continue,
+        // At its end, the input is readable for ever, and reading an event would try again and again.
+        while poll::readable(&[io::stdin().as_fd()], Some(CHECK)).is_ok()
+            && !tty::has_ended(io::stdin().as_fd())
+        {
+            match forward(&to) {
+                Ok(true) => {}
+                Ok(false) => return,
                 Err(_) => break,
-            };
-            if to.send(event).is_err() {
-                return;
             }
         }
         let _ = to.send(ScreenEvent::End);
     })?;
     Ok(())
+}
+
+/// Passes on what has happened; `false` if nobody receives it.
+fn forward(to: &Sender<ScreenEvent>) -> io::Result<bool> {
+    while event::poll(Duration::ZERO)? {
+        let event = match event::read()? {
+            event::Event::Key(key) if key.kind != KeyEventKind::Release => ScreenEvent::Key(key),
+            event::Event::Resize(..) => ScreenEvent::Resized,
+            _ => continue,
+        };
+        if to.send(event).is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Signals before which the terminal has to be given back: those that stop and continue the process, and those that end it
