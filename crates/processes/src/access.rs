@@ -37,9 +37,14 @@ impl TaskAccess {
     pub fn fix(&self) -> String {
         match (self.root, self.capable) {
             (_, true) => {
-                "a security module (AppArmor, SELinux) or the user namespace of the process refuses it \
-                          even with CAP_SYS_PTRACE; look outside of the container"
-                    .to_owned()
+                let outside = match self.runtime.is_container() {
+                    true => "; look from outside of the container",
+                    false => ", as of programs that forbid it: nothing permits it",
+                };
+                format!(
+                    "a security module (AppArmor, SELinux) or the user namespace of the process refuses it even with \
+                     CAP_SYS_PTRACE{outside}"
+                )
             }
             (true, false) => {
                 format!("root lacks CAP_SYS_PTRACE here; {}", self.runtime.with_capability("SYS_PTRACE"))
@@ -69,5 +74,10 @@ mod tests {
             assert_eq!(access.fix().contains("run as root"), says == "run as root");
         }
         assert!(TaskAccess::of(&root(&[]), |_| None).fix().contains("run as root"));
+        let capable = ("/proc/self/status", "Name:\tnuma\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n");
+        for (file, is_contained) in [("/.dockerenv", true), ("/nothing", false)] {
+            let fix = TaskAccess::of(&root(&[capable, (file, "")]), |_| None).fix();
+            assert_eq!(fix.contains("container"), is_contained, "{fix}");
+        }
     }
 }

@@ -14,8 +14,14 @@ pub enum ProcessRanking {
     Memory,
     /// Most CPU time first.
     Cpu,
+    /// Most page faults first.
+    Faults,
+    /// Most pages that NUMA balancing moved first.
+    Moved,
     /// Lowest PID first.
     Pid,
+    /// By the name of the program.
+    Name,
 }
 
 impl ProcessRanking {
@@ -23,6 +29,10 @@ impl ProcessRanking {
     pub fn sort(self, processes: &mut [ProcessSample]) {
         match self {
             Self::Pid => processes.sort_by_key(|p| p.pid),
+            Self::Name => processes.sort_by_cached_key(|p| (p.command.to_lowercase(), p.pid)),
+            // What is unknown comes last.
+            Self::Faults => processes.sort_by_key(|p| (Reverse(p.faults), p.pid)),
+            Self::Moved => processes.sort_by_key(|p| (Reverse(p.moved), p.pid)),
             Self::Cpu => processes.sort_by_key(|p| (Reverse(p.ran), p.pid)),
             Self::Memory => processes.sort_by_key(|p| (Reverse(p.bytes()), p.pid)),
             Self::Remote => processes.sort_by(far_first),
@@ -90,5 +100,21 @@ mod tests {
         assert_eq!(pids(ProcessRanking::Cpu), [12, 345, 7, 6, 8]);
         assert_eq!(pids(ProcessRanking::Memory), [345, 12, 7, 8, 6]);
         assert_eq!(pids(ProcessRanking::Pid), [6, 7, 8, 12, 345]);
+        for (process, (faults, moved, command)) in processes.iter_mut().zip([
+            (Some(5), None, "b"),
+            (None, Some(2), "C"),
+            (Some(9), None, "a"),
+            (Some(0), Some(3), "d"),
+            (None, None, "b"),
+        ]) {
+            (process.faults, process.moved, process.command) = (faults, moved, command.to_owned());
+        }
+        let mut pids = |ranking: ProcessRanking| {
+            ranking.sort(&mut processes);
+            processes.each_ref().map(|p| p.pid)
+        };
+        assert_eq!(pids(ProcessRanking::Faults), [8, 6, 12, 7, 345]);
+        assert_eq!(pids(ProcessRanking::Moved)[..2], [12, 7]);
+        assert_eq!(pids(ProcessRanking::Name), [8, 6, 345, 7, 12]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::table::page_table;
 use numakit_model::numbers::{ABSENT, duration};
-use numakit_processes::{MemoryByUse, MemorySource, ProcessSample, Use};
+use numakit_processes::{MemoryByUse, MemorySource, ProcessRanking, ProcessSample, Use, per_second};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 
@@ -15,6 +15,8 @@ pub struct TaskTable {
     pub seconds: f64,
     /// The processes.
     pub processes: Vec<ProcessSample>,
+    /// Their order. What is counted for it has a column.
+    pub order: ProcessRanking,
     /// The fix if the kernel denies reading other processes.
     pub fix: String,
 }
@@ -40,6 +42,7 @@ impl TaskTable {
         let mut headings: Vec<String> =
             ["PID", "USER", "THREADS", "CPU%", "REMOTE%", "MEMORY"].map(str::to_owned).into();
         headings.extend(shown.iter().map(|&at| format!("NODE{}", self.nodes[at])));
+        headings.extend(self.counted().map(|(heading, _)| heading.to_owned()));
         headings.push("<COMMAND".to_owned());
         let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
         let rows: Vec<Vec<String>> = self.processes.iter().take(top).map(|p| self.row(p, &shown)).collect();
@@ -108,8 +111,21 @@ impl TaskTable {
             mib(process.bytes()),
         ];
         row.extend(shown.iter().map(|&at| process.memory().map_or(ABSENT.to_owned(), |m| mib(m.on(at)))));
+        let rate = |count: Option<u64>| {
+            percent(per_second(count.unwrap_or(0), self.seconds).filter(|_| count.is_some()))
+        };
+        row.extend(self.counted().map(|(_, count)| rate(count(process))));
         row.push(process.command.clone());
         row
+    }
+
+    /// The heading of what the order counts, and where it is.
+    fn counted(&self) -> Option<(&'static str, fn(&ProcessSample) -> Option<u64>)> {
+        match self.order {
+            ProcessRanking::Faults => Some(("FAULTS/s", |process| process.faults)),
+            ProcessRanking::Moved => Some(("MOVED/s", |process| process.moved)),
+            _ => None,
+        }
     }
 
     /// `None` with one node, where nothing can be remote.

@@ -55,6 +55,7 @@ fn from_files_to_text() {
             seconds: 1.0,
             processes,
             fix: TaskAccess::read(&root).fix(),
+            ..TaskTable::default()
         };
         text.push_str(&if only.is_none() { tasks.list(20) + "\n" } else { tasks.details() });
     }

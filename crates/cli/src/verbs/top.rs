@@ -141,19 +141,17 @@ impl Sort {
         }
     }
 
-    /// The order of a printed list, which has neither faults nor moves.
-    fn ranking(self) -> anyhow::Result<ProcessRanking> {
-        Ok(match self {
+    /// The order of a printed list.
+    fn ranking(self) -> ProcessRanking {
+        match self {
+            Self::Cpu => ProcessRanking::Cpu,
             Self::Remote => ProcessRanking::Remote,
             Self::Memory => ProcessRanking::Memory,
-            Self::Cpu => ProcessRanking::Cpu,
+            Self::Faults => ProcessRanking::Faults,
+            Self::Moved => ProcessRanking::Moved,
             Self::Pid => ProcessRanking::Pid,
-            Self::Faults | Self::Moved | Self::Name => {
-                bail!(
-                    "printed processes are sorted by remote, memory, cpu or pid; give one of these with --sort"
-                )
-            }
-        })
+            Self::Name => ProcessRanking::Name,
+        }
     }
 }
 
@@ -208,7 +206,7 @@ impl TopArgs {
             true => processes.find(&root)?.map(|chosen| chosen.numbers().to_vec()),
             false => None,
         };
-        let sort = self.sort.map_or(Ok(ProcessRanking::Remote), Sort::ranking)?;
+        let sort = self.sort.map_or(ProcessRanking::Remote, Sort::ranking);
         self.batch.run(&root, &ListRequest { interval: self.interval, sort, pids, among })
     }
 

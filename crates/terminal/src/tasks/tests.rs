@@ -42,7 +42,13 @@ fn four_nodes() -> TaskTable {
         late,
         process(6, "idle", 0, (0, 10), &[1, 0, 0, 0]),
     ];
-    TaskTable { nodes: vec![0, 1, 2, 5], seconds: 1.0, processes, fix: FIX.to_owned() }
+    TaskTable {
+        nodes: vec![0, 1, 2, 5],
+        seconds: 1.0,
+        processes,
+        fix: FIX.to_owned(),
+        ..TaskTable::default()
+    }
 }
 
 /// The golden text of a page; `UPDATE=1` writes it.
@@ -73,6 +79,7 @@ fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
         seconds: 1.0,
         processes: vec![process(1, "a", 5, (5, 0), &[3])],
         fix: FIX.to_owned(),
+        ..TaskTable::default()
     };
     let text = one.list(9);
     assert!(text.contains(" - ") && text.contains("nothing is remote"), "{text}");
@@ -83,10 +90,23 @@ fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
         seconds: 1.0,
         processes: vec![process(1, "a", 5, (5, 0), &memory)],
         fix: FIX.to_owned(),
+        ..TaskTable::default()
     };
     let text = many.list(9);
     assert!(text.contains("NODE12 ") && text.contains("NODE19 ") && !text.contains("NODE11 "), "{text}");
     assert!(text.contains("12 of 20 nodes"));
+}
+
+#[test]
+fn what_the_list_is_sorted_by_has_a_column() {
+    let mut counted = four_nodes();
+    counted.order = ProcessRanking::Faults;
+    counted.processes[0].faults = Some(1234);
+    let text = counted.list(9);
+    assert!(text.contains(" FAULTS/s ") && text.contains(" 1234.0 "), "{text}");
+    counted.order = ProcessRanking::Moved;
+    assert!(counted.list(9).contains(" MOVED/s "));
+    assert!(!four_nodes().list(9).contains("/s"));
 }
 
 #[test]

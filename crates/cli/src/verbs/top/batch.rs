@@ -152,6 +152,7 @@ impl BatchArgs {
             nodes: survey.nodes().to_vec(),
             seconds: elapsed as f64 / 1e9,
             processes,
+            order: request.sort,
             fix: survey.access().fix(),
         }
     }
