@@ -1,6 +1,7 @@
 //! `numa doctor`: findings as text and as JSON.
 
 use crate::wrap::wrap;
+use numakit_model::Fix;
 use numakit_sensors::checkup::{CheckupItem, FindingState};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -16,30 +17,78 @@ fn word(state: FindingState) -> &'static str {
     }
 }
 
+/// How much is missing, then what can be changed here, each with its fix; then what is fine and what this machine does not have, by
+/// name. All lines are broken to this width.
+pub fn brief(findings: &[CheckupItem], width: Option<usize>) -> String {
+    let mut out = format!("{}\n\n", summary(findings));
+    let is_possible = |item: &&CheckupItem| item.fix.as_ref().is_some_and(Fix::is_possible_here);
+    for state in [FindingState::Missing, FindingState::Note] {
+        let of_state = findings.iter().filter(|item| item.state == state);
+        of_state
+            .filter(|item| state == FindingState::Missing || is_possible(item))
+            .for_each(|item| put(&mut out, item, width));
+    }
+    let is_fine = |item: &&CheckupItem| item.state == FindingState::Ok;
+    named(&mut out, ("ok", ""), findings.iter().filter(is_fine), width);
+    let is_elsewhere = |item: &&CheckupItem| item.state == FindingState::Note && !is_possible(item);
+    let heading = ("absent", "not on this machine, with this kernel or this command: ");
+    named(&mut out, heading, findings.iter().filter(is_elsewhere), width);
+    out
+}
+
+/// The names of these items behind a heading, each once; nothing of none.
+fn named<'a>(
+    out: &mut String,
+    (heading, lead): (&str, &str),
+    items: impl Iterator<Item = &'a CheckupItem>,
+    width: Option<usize>,
+) {
+    let mut names: Vec<&str> = Vec::new();
+    for item in items {
+        // What of a sensor it is about follows its name.
+        let name = item.about.split(": ").next().unwrap_or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if !names.is_empty() {
+        broken(out, heading, &format!("{lead}{}", names.join(", ")), width);
+    }
+}
+
 /// Each finding with its fix, broken to this width, and the number of things that are missing.
 pub fn text(findings: &[CheckupItem], width: Option<usize>) -> String {
     let mut out = String::new();
-    let inner = width.map(|w| w.saturating_sub(INDENT).max(20));
-    for finding in findings {
-        let mut state = word(finding.state);
-        let mut put = |text: &str| {
-            for line in wrap(text, inner) {
-                _ = writeln!(out, "{state:<INDENT$}{line}");
-                state = "";
-            }
-        };
-        put(&format!("{}: {}", finding.about, finding.seen));
-        if let Some(fix) = &finding.fix {
-            put(&format!("fix: {fix}"));
-        }
-    }
-    let missing = count(findings, FindingState::Missing);
-    _ = match missing {
-        0 => writeln!(out, "\nNothing is missing that this machine can provide."),
-        1 => writeln!(out, "\n1 thing is missing that this machine can provide."),
-        n => writeln!(out, "\n{n} things are missing that this machine can provide."),
-    };
+    findings.iter().for_each(|item| put(&mut out, item, width));
+    // Writing to a string cannot fail.
+    _ = writeln!(out, "\n{}", summary(findings));
     out
+}
+
+/// A finding with its fix.
+fn put(out: &mut String, finding: &CheckupItem, width: Option<usize>) {
+    broken(out, word(finding.state), &format!("{}: {}", finding.about, finding.seen), width);
+    if let Some(fix) = &finding.fix {
+        broken(out, "", &format!("fix: {fix}"), width);
+    }
+}
+
+/// Lines behind a heading.
+fn broken(out: &mut String, heading: &str, text: &str, width: Option<usize>) {
+    let inner = width.map(|width| width.saturating_sub(INDENT).max(20));
+    for (at, line) in wrap(text, inner).iter().enumerate() {
+        let heading = if at == 0 { heading } else { "" };
+        // Writing to a string cannot fail.
+        _ = writeln!(out, "{heading:<INDENT$}{line}");
+    }
+}
+
+fn summary(findings: &[CheckupItem]) -> String {
+    match count(findings, FindingState::Missing) {
+        0 => "Nothing is missing that this machine can provide.".to_owned(),
+        1 => "1 thing is missing that this machine can provide.".to_owned(),
+        n => format!("{n} things are missing that this machine can provide."),
+    }
 }
 
 /// The same as JSON, as `numa doctor --help` describes.
@@ -62,7 +111,6 @@ pub fn count(findings: &[CheckupItem], state: FindingState) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_model::Fix;
 
     fn findings() -> Vec<CheckupItem> {
         vec![
@@ -81,6 +129,27 @@ mod tests {
         assert!(
             text(&findings()[..1], None).ends_with("Nothing is missing that this machine can provide.\n")
         );
+    }
+
+    #[test]
+    fn the_answer_comes_first_and_what_can_be_changed_here_has_its_fix() {
+        let mut all = findings();
+        all.push(CheckupItem::ok("self", "6 series"));
+        all.push(CheckupItem::note("vmstat", "balancing is off", Fix::command("sysctl")));
+        for what in ["cycles", "instructions"] {
+            all.push(CheckupItem::note(
+                format!("perf: {what}"),
+                "no PMU",
+                Fix::OtherMachine("another".to_owned()),
+            ));
+        }
+        let expected = "1 thing is missing that this machine can provide.\n\n\
+                        missing  real-time priority: not permitted\n         fix: ulimit -r 1\n\
+                        note     vmstat: balancing is off\n         fix: sysctl\n\
+                        ok       vmstat, self\n\
+                        absent   not on this machine, with this kernel or this command: perf\n";
+        assert_eq!(brief(&all, None), expected);
+        assert!(brief(&[], None).starts_with("Nothing is missing"));
     }
 
     #[test]

@@ -8,13 +8,18 @@ use std::fmt::Write;
 /// Where the text about a permission begins.
 const INDENT: usize = 25;
 
-/// Where this process runs, and a line for each permission; below a refused one, what is done
-/// without it, what is lost, and what permits it.
-pub fn text(permissions: &Permissions, width: Option<usize>) -> String {
+/// Where this process runs, and a line for each permission, or with `is_brief` one for all that are permitted; below a refused one,
+/// what is done without it, what is lost, and what permits it.
+pub fn text(permissions: &Permissions, width: Option<usize>, is_brief: bool) -> String {
     let inner = width.map(|width| width.saturating_sub(INDENT).max(20));
     let surroundings = &permissions.surroundings;
     let filter = if surroundings.has_filter { ", with a seccomp filter" } else { "" };
     let mut out = format!("\nPermissions ({}{filter}):\n", surroundings.runtime);
+    if is_brief {
+        let (all, refused) = (Permission::ALL.len(), permissions.refusals.len());
+        // Writing to a string cannot fail.
+        _ = writeln!(out, "  {} of {all} permitted", all - refused);
+    }
     for permission in Permission::ALL {
         let mut name = permission.name();
         let mut put = |text: &str| {
@@ -25,6 +30,7 @@ pub fn text(permissions: &Permissions, width: Option<usize>) -> String {
             }
         };
         match permissions.check(permission) {
+            Ok(()) if is_brief => {}
             Ok(()) => put("permitted"),
             Err(refusal) => {
                 put(&format!("refused: {}", refusal.refuser));
@@ -79,7 +85,13 @@ mod tests {
 
     #[test]
     fn a_refused_permission_has_its_substitute_its_loss_and_its_fix() {
-        let text = text(&contained(), None);
+        let all = Permission::ALL.len();
+        let brief = text(&contained(), None, true);
+        assert!(
+            brief.contains(&format!("  {} of {all} permitted\n  memory policies        refused: ", all - 1)),
+            "{brief}"
+        );
+        let text = text(&contained(), None, false);
         assert!(text.starts_with("\nPermissions (Docker container, with a seccomp filter):\n"), "{text}");
         let expected = "  memory policies        refused: a seccomp filter refuses it
                          instead: first touch on the thread's CPU

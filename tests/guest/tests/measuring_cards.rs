@@ -34,7 +34,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         .program(&programs::numa()?)
         .program(&programs::compiled("stream")?.unwrap())
         .program(&programs::compiled("card")?.unwrap())
-        .step("doctor", &["numa", "doctor"])
+        .step("doctor", &["numa", "doctor", "--all"])
         .step("list", &["numa", "list", "n2*"])
         .step("orders", &["card", &STOPS.to_string()])
         .step("quiet", &["sh", "-c", &quiet])

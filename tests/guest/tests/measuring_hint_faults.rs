@@ -43,9 +43,9 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let refused = "echo 'nobody:x:65534:65534::/tmp:/bin/sh' >/etc/passwd; chmod 755 /; \
                    su nobody -c 'numa explain --hint-faults -- true'; echo status $?";
     let of_command = "numa explain --hint-faults -- misplaced uneven broken 150";
-    let left = "numa doctor | tee /tmp/doctor; numa explain --hint-faults -- true; echo status $?";
+    let left = "numa doctor --all | tee /tmp/doctor; numa explain --hint-faults -- true; echo status $?";
     let restored = "sh -c \"$(numa explain --hint-faults -- true 2>&1 | sed -n 's/.*as root: //p' | head -n 1)\"; \
-                    numa doctor >/tmp/doctor; echo $(grep -c 'was killed' /tmp/doctor) $(grep -c '^ok ' /tmp/doctor)";
+                    numa doctor --all >/tmp/doctor; echo $(grep -c 'was killed' /tmp/doctor) $(grep -c '^ok ' /tmp/doctor)";
     for (name, words) in [
         ("quiet", quiet),
         ("before", SETTINGS),

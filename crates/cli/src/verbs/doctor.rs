@@ -32,6 +32,9 @@ pub struct DoctorArgs {
     /// Write JSON
     #[arg(long)]
     json: bool,
+    /// Print also what is fine and what this machine does not have, each with its details
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
     /// Measure again where samples land
     #[arg(long, conflicts_with = "sysroot")]
     calibrate: bool,
@@ -41,7 +44,7 @@ impl DoctorArgs {
     /// The first lines of its help.
     pub const EXAMPLES: Examples = [
         ("numa doctor", "what can be measured here, and how to get the rest"),
-        ("numa doctor --json", "the same for programs"),
+        ("numa doctor --all", "also what is fine, and what this machine does not have"),
     ];
 
     /// Checks and prints.
@@ -78,8 +81,11 @@ impl DoctorArgs {
             print(format_args!("{value:#}\n"))?;
         } else {
             let width = numakit_sys::tty::columns();
-            let mut text = doctor::text(&findings, width);
-            text.extend(permissions.map(|permissions| permissions::text(permissions, width)));
+            let mut text = if self.all { doctor::text } else { doctor::brief }(&findings, width);
+            text.extend(permissions.map(|permissions| permissions::text(permissions, width, !self.all)));
+            if !self.all {
+                text.push_str("\n'numa doctor --all' prints all of it with its details.\n");
+            }
             print(text)?;
         }
         Ok(ExitCode::from(u8::from(doctor::count(&findings, FindingState::Missing) > 0)))

@@ -19,7 +19,7 @@ fn cards_in_files_are_listed_watched_and_recorded() {
         list.contains("numaconnect2.n2CachelinesRecv  count  counter  device 0-2  Whole lines"),
         "{list}"
     );
-    let doctor = folder.run("--sysroot n2 doctor").out;
+    let doctor = folder.run("--sysroot n2 doctor --all").out;
     assert!(doctor.contains("360 series"), "{doctor}");
     let csv = |arguments: &str| -> Vec<String> {
         let done = folder.run(&format!("--sysroot n2 stat -i 5ms -n 2 --csv {arguments}"));
@@ -54,7 +54,7 @@ fn cards_in_files_are_listed_watched_and_recorded() {
 #[test]
 fn without_cards_the_reason_is_printed() {
     let (folder, _fifo) = (Folder::new("nocards"), numascopes_fifo());
-    if folder.run("doctor").out.contains("ok       numaconnect2: ") {
+    if folder.run("doctor --all").out.contains("ok       numaconnect2: ") {
         numakit_skips::MACHINE.skip("this machine has interconnect cards");
         return;
     }
@@ -67,7 +67,7 @@ fn without_cards_the_reason_is_printed() {
     numascope("-events n2CachelinesRecv stat true")
         .says(2, "event 'n2CachelinesRecv' is unavailable here: counters of NumaConnect2 cards");
     numascope("-events n2Cachelines* stat true").says(2, "NumaConnect2 cards");
-    let doctor = folder.run("doctor").out;
+    let doctor = folder.run("doctor --all").out;
     assert!(doctor.contains("numaconnect2: counters of NumaConnect2 cards"), "{doctor}");
     folder.run("stat --per device").says(2, "no series is measured per device; use --per machine");
 }

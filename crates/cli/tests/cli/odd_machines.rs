@@ -39,7 +39,7 @@ fn the_mask_wins_over_a_renumbered_list_of_cpus() {
     let topo = renumbered(&folder, cpu, "topo --json");
     let topo: serde_json::Value = serde_json::from_str(&topo.out).unwrap();
     assert_eq!(topo["allowed"], cpu.to_string(), "{topo}");
-    let doctor = renumbered(&folder, cpu, "doctor");
+    let doctor = renumbered(&folder, cpu, "doctor --all");
     let note = format!("online lists CPUs 0, and this process may run on CPUs {cpu}");
     assert!(doctor.out.contains(&note), "{}", doctor.out);
 }
@@ -88,7 +88,7 @@ fn plans_and_the_doctor_say_what_a_machine_lacks() {
         text.contains("warning: node 2 has 400 MiB of 96 GiB free: the kernel allocates what does not fit"),
         "{text}"
     );
-    let text = run("doctor");
+    let text = run("doctor --all");
     for expected in [
         "note     memory of nodes: node 1 has CPUs and no memory; memory of threads on node 1 is on other nodes, at best node 0",
         "note     memory of nodes: node 2 has 400 MiB of 96 GiB free",

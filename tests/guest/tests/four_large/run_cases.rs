@@ -130,7 +130,7 @@ pub fn guest() -> Result<Guest, Failure> {
         ("kept free", KEPT_FREE),
         ("alice", ALICE),
         ("undelegated", &undelegated),
-        ("doctor", &(alice("numa doctor") + "; numa doctor")),
+        ("doctor", &(alice("numa doctor --all") + "; numa doctor --all")),
         ("partitions", PARTITIONS),
         ("undelegated later", &undelegated),
         ("abandoned", &format!("{TAKEN_OVER}{ABANDONED}")),
