@@ -6,8 +6,8 @@ use numakit_model::numbers::duration;
 /// One line of text.
 pub fn words(event: &RecorderEvent) -> String {
     match event {
-        RecorderEvent::CommandStarted(command) => format!("start: {command}"),
-        RecorderEvent::CommandEnded(status) => format!("end: {}", status_words(*status)),
+        RecorderEvent::CommandStarted(command) => format!("the command started: {command}"),
+        RecorderEvent::CommandEnded(status) => format!("the command ended: {}", status_words(*status)),
         RecorderEvent::Paused => "paused".to_owned(),
         RecorderEvent::Resumed => "resumed".to_owned(),
         RecorderEvent::Interval(ns) => format!("interval is now {}", duration(*ns as f64 / 1e9)),
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn events_print_as_text() {
         assert_eq!(words(&RecorderEvent::Lost(1)), "1 tick lost");
-        assert_eq!(words(&RecorderEvent::CommandEnded(143)), "end: killed by signal 15");
+        assert_eq!(words(&RecorderEvent::CommandEnded(143)), "the command ended: killed by signal 15");
         assert_eq!(words(&RecorderEvent::ClockStep(-1_500_000_000)), "the clock was set back by 1.5 s");
         assert_eq!(words(&RecorderEvent::Interval(10_000_000)), "interval is now 10 ms");
     }

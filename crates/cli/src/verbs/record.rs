@@ -147,6 +147,11 @@ impl Progress {
 }
 
 fn summary(ended: &Ended) {
+    let ticks = ended.samples + ended.lost;
+    let share = if ticks == 0 { 0.0 } else { ended.lost as f64 / ticks as f64 * 100.0 };
+    let lost = format!("{} ticks lost ({share:.1} %)", ended.lost);
+    // One recording of everything has the total.
+    let is_total = matches!(ended.recorded.as_slice(), [only] if only.samples == ended.samples);
     for recorded in &ended.recorded {
         let (path, samples) = (recorded.path.display(), recorded.samples);
         let size = recorded.bytes.div_ceil(1024);
@@ -154,11 +159,12 @@ fn summary(ended: &Ended) {
             true => String::new(),
             false => format!("; 'numa show {path}' analyses it"),
         };
-        note(format_args!("{samples} samples, {size} KiB in {path}{shown}"));
+        let lost = if is_total { format!("{lost}, ") } else { String::new() };
+        note(format_args!("{samples} samples, {lost}{size} KiB in {path}{shown}"));
     }
-    let ticks = ended.samples + ended.lost;
-    let share = if ticks == 0 { 0.0 } else { ended.lost as f64 / ticks as f64 * 100.0 };
-    note(format_args!("{} samples in total, {} ticks lost ({share:.1} %)", ended.samples, ended.lost));
+    if !is_total {
+        note(format_args!("{} samples in total, {lost}", ended.samples));
+    }
 }
 
 /// Converts recordings whose names end in .json to NUMAscope's format. If that fails, a message says
