@@ -4,7 +4,7 @@ use crate::topology::summary;
 use crate::wrap::wrap;
 use numakit_findings::finding::Findings;
 use numakit_model::Topology;
-use numakit_model::numbers::duration;
+use numakit_model::numbers::{NumberStyle, duration};
 use numakit_processes::BusyProgram;
 use std::fmt::Write;
 
@@ -16,6 +16,8 @@ const WIDTH: usize = 100;
 const LEAD: usize = 9;
 /// A program that uses less of a CPU is not busy.
 const BUSY: f64 = 0.05;
+/// Threads that waited for less of the last minute did not wait, in percent.
+const WAITED: f64 = 1.0;
 /// Lines for one of verdict, cost and remedy.
 const LINES: usize = 2;
 
@@ -38,6 +40,8 @@ pub struct SeenMachine {
     pub findings: Findings,
     /// How long it was looked at.
     pub seconds: f64,
+    /// What threads waited for in the last minute, as in `a CPU`, and for which part of it, in percent.
+    pub minute: Vec<(&'static str, f64)>,
     /// The program that used most CPU time.
     pub busy: Option<BusyProgram>,
 }
@@ -66,7 +70,7 @@ pub fn text(
     out
 }
 
-fn now(out: &mut String, SeenMachine { findings, seconds, busy }: &SeenMachine, width: usize) {
+fn now(out: &mut String, SeenMachine { findings, seconds, minute, busy }: &SeenMachine, width: usize) {
     let headline = &findings.headline;
     match findings.problems.first() {
         None => {
@@ -83,6 +87,13 @@ fn now(out: &mut String, SeenMachine { findings, seconds, busy }: &SeenMachine, 
             said(out, "do", &problem.remedy.words, width);
         }
     }
+    let waited = minute.iter().filter(|(_, share)| *share >= WAITED);
+    let waited: Vec<String> = waited
+        .map(|(what, share)| format!("for {what} {} of the time", NumberStyle::Percent.words(*share)))
+        .collect();
+    if !waited.is_empty() {
+        said(out, "minute", &format!("in the last minute threads waited {}", waited.join(", ")), width);
+    }
     let cpus = |busy: &BusyProgram| busy.ran as f64 / 1e9 / seconds.max(1e-9);
     if let Some(busy) = busy.as_ref().filter(|busy| cpus(busy) >= BUSY) {
         let processes = match busy.processes {
@@ -90,9 +101,13 @@ fn now(out: &mut String, SeenMachine { findings, seconds, busy }: &SeenMachine, 
             several => format!(" with {several} processes"),
         };
         let text = format!("{} ({}{processes}) uses {:.1} CPUs", busy.command, busy.pid, cpus(busy));
-        said(out, "busiest", &text, width);
         let sudo = if busy.is_readable { "" } else { "sudo " };
-        said(out, "next", &format!("{sudo}numa explain --pid {} --for 10s", busy.pid), width);
+        let next = match busy.lasts {
+            true => format!("{sudo}numa explain --pid {} --for 10s", busy.pid),
+            false => "numa top".to_owned(),
+        };
+        said(out, "busiest", &if busy.lasts { text } else { format!("{text}, and lives shortly") }, width);
+        said(out, "next", &next, width);
     }
 }
 
@@ -126,6 +141,7 @@ mod tests {
             processes: 12,
             ran: 3_200_000_000,
             is_readable: true,
+            lasts: true,
         }
     }
 
@@ -133,7 +149,7 @@ mod tests {
     fn a_quiet_machine_and_its_busiest_program_are_named() {
         let untold = vec![Untold { what: "traffic", why: "no counters".into() }];
         let findings = Findings { untold, ..Findings::default() };
-        let look = SeenMachine { findings, seconds: 1.0, busy: Some(busy()) };
+        let look = SeenMachine { findings, seconds: 1.0, minute: Vec::new(), busy: Some(busy()) };
         let text = text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, None);
         assert!(
             text.contains("\nnow      nothing wrong was seen on this machine in 1 s\nunknown  traffic\n"),
@@ -142,11 +158,26 @@ mod tests {
         assert!(text.contains("\nbusiest  postgres (4711 with 12 processes) uses 3.2 CPUs\n"), "{text}");
         assert!(text.contains("\nnext     numa explain --pid 4711 --for 10s\n"), "{text}");
         let foreign = BusyProgram { is_readable: false, ..busy() };
-        let look = SeenMachine { findings: Findings::default(), seconds: 1.0, busy: Some(foreign) };
+        let look = SeenMachine {
+            findings: Findings::default(),
+            seconds: 1.0,
+            minute: Vec::new(),
+            busy: Some(foreign),
+        };
         let shown = super::text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, None);
         assert!(shown.contains("\nnext     sudo numa explain --pid 4711 --for 10s\n"), "{shown}");
+        let short = BusyProgram { lasts: false, ..busy() };
+        let minute = vec![("a CPU", 44.31), ("memory", 0.2)];
+        let look = SeenMachine { findings: Findings::default(), seconds: 1.0, minute, busy: Some(short) };
+        let shown = super::text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, None);
+        assert!(shown.contains("uses 3.2 CPUs, and lives shortly\nnext     numa top\n"), "{shown}");
+        assert!(
+            shown.contains("\nminute   in the last minute threads waited for a CPU 44.3 % of the time\n"),
+            "{shown}"
+        );
         let idle = BusyProgram { ran: 1_000_000, ..busy() };
-        let look = SeenMachine { findings: Findings::default(), seconds: 1.0, busy: Some(idle) };
+        let look =
+            SeenMachine { findings: Findings::default(), seconds: 1.0, minute: Vec::new(), busy: Some(idle) };
         assert!(
             !super::text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, None)
                 .contains("busiest")
@@ -169,7 +200,7 @@ mod tests {
         };
         let headline = Headline { verdict: long.clone(), cost: long.clone(), action: long };
         let findings = Findings { headline, problems: vec![problem], ..Findings::default() };
-        let look = SeenMachine { findings, seconds: 1.0, busy: Some(busy()) };
+        let look = SeenMachine { findings, seconds: 1.0, minute: Vec::new(), busy: Some(busy()) };
         let text = text(&Topology::default(), &MachineLook::Seen(Box::new(look)), &EXAMPLES, Some(80));
         assert!(text.lines().count() < HEIGHT, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 84), "{text}");

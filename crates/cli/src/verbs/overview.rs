@@ -10,6 +10,7 @@ use numakit_processes::{BusyProgram, Survey};
 use numakit_recording::Priority;
 use numakit_sensors::Selection;
 use numakit_sys::clock;
+use numakit_sys::proc::machine;
 use numakit_sys::stdio::print;
 use numakit_sys::{SysRoot, tty};
 use numakit_terminal::overview::{MachineLook, SeenMachine, text};
@@ -29,6 +30,8 @@ pub struct OverviewArgs {}
 
 /// Verbs of which an example is shown.
 const SHOWN: [&str; 6] = ["explain", "run", "top", "plan", "record", "doctor"];
+/// What threads can wait for, by the kernel's file, and in words.
+const WAITED: [(&str, &str); 3] = [("cpu", "a CPU"), ("memory", "memory"), ("io", "storage")];
 /// How often the machine is sampled.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// How often the end is checked.
@@ -91,7 +94,8 @@ fn look(root: &SysRoot, topology: &Topology) -> anyhow::Result<SeenMachine> {
     let (findings, _) = found.context("the observation ended before it had seen anything")?;
     let samples = survey.as_mut().map(|survey| survey.measure(&|| false)).unwrap_or_default();
     let seconds = (clock::monotonic() - before) as f64 / 1e9;
-    Ok(SeenMachine { findings, seconds, busy: BusyProgram::find(root, &samples) })
+    let waited = WAITED.iter().filter_map(|(file, what)| Some((*what, machine::waited_minute(root, file)?)));
+    Ok(SeenMachine { findings, seconds, minute: waited.collect(), busy: BusyProgram::find(root, &samples) })
 }
 
 /// The first findings; `None` if the observation ends before.

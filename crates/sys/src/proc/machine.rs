@@ -70,6 +70,14 @@ impl LoadAverage {
     }
 }
 
+/// The part of the last minute, in percent, in which at least one thread waited for `cpu`, `memory` or `io`; `None` where the kernel
+/// does not count it.
+pub fn waited_minute(root: &SysRoot, resource: &str) -> Option<f64> {
+    let text = root.text(&format!("/proc/pressure/{resource}")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    line.split_ascii_whitespace().find_map(|word| word.strip_prefix("avg60="))?.parse().ok()
+}
+
 /// The name of the machine.
 pub fn host_name(root: &SysRoot) -> Result<String, ReadError> {
     root.text("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned())
@@ -92,6 +100,16 @@ mod tests {
             assert_eq!(LoadAverage::parse(text), None, "{text}");
         }
         assert!(LoadAverage::read(&SysRoot::host()).unwrap().running >= 1);
+    }
+
+    #[test]
+    fn pressure_of_a_minute_is_that_of_some_threads() {
+        let text = "some avg10=92.57 avg60=44.31 avg300=19.53 total=20644379250\nfull avg10=1.00 avg60=2.00 avg300=0.00 total=0\n";
+        let mut tree = crate::root::FileTree::new();
+        tree.file("/proc/pressure/cpu", text).file("/proc/pressure/io", "full avg60=1.0\n");
+        let root = SysRoot::of_tree(tree);
+        assert_eq!(waited_minute(&root, "cpu"), Some(44.31));
+        assert_eq!((waited_minute(&root, "io"), waited_minute(&root, "memory")), (None, None));
     }
 
     #[test]
