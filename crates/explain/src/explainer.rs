@@ -18,6 +18,7 @@ use crate::pace::SamplePace;
 use crate::processes::Processes;
 use crate::projection::ProjectedMachine;
 use crate::python::watch::PythonWatch;
+use crate::report::UNKNOWN_ARGUMENTS;
 use crate::residence::Residence;
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
@@ -25,6 +26,7 @@ use crate::traffic::Traffic;
 use crate::waits::{WaitScene, WaitWatch};
 use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
+use numakit_processes::start_line;
 use numakit_sampling::calibration::MachineKind;
 use numakit_sampling::{Method, MethodError, MethodEvent};
 use numakit_sys::allocation_log::AllocationLog;
@@ -175,7 +177,10 @@ impl Explainer {
         let started = clock::monotonic();
         let residence = Residence::new(&root, memory_nodes(&topology).len() > 1);
         let pace = SamplePace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
-        let start = observed.attached.first().and_then(|process| answer::command_of(*process));
+        let start = observed
+            .attached
+            .first()
+            .and_then(|process| start_line(&SysRoot::host(), *process, UNKNOWN_ARGUMENTS));
         Self {
             start,
             collector: Collector::new(method.landing()),

@@ -68,5 +68,5 @@ pub use flame::FlameGraph;
 pub use observation::{Observation, ObservedAccess, Waited};
 pub use report::{
     ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledObject,
-    SampledThread, SeenProcess, UNKNOWN_COMMAND,
+    SampledThread, SeenProcess, UNKNOWN_ARGUMENTS, UNKNOWN_COMMAND, lacks_words,
 };

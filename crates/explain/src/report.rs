@@ -135,6 +135,14 @@ pub struct ExplainReport {
 /// The word in place of the command line that starts a program, where that is not known.
 pub const UNKNOWN_COMMAND: &str = "CMD";
 
+/// The word in place of the arguments of a program whose file is known: it has replaced them by a title.
+pub const UNKNOWN_ARGUMENTS: &str = "ARGS";
+
+/// Whether a command line ends with a word that is in place of others.
+pub fn lacks_words(command: &str) -> bool {
+    command.rsplit(' ').next().is_some_and(|last| [UNKNOWN_COMMAND, UNKNOWN_ARGUMENTS].contains(&last))
+}
+
 /// What an observation found, before rules judge it.
 #[derive(Debug)]
 pub struct Explained {
@@ -146,7 +154,7 @@ pub struct Explained {
     pub objects: Vec<ExplainedObject>,
     /// The running processes that were observed; none: the program was started for that.
     pub attached: Vec<u32>,
-    /// How to start the program again; [`UNKNOWN_COMMAND`] where that is not known.
+    /// How to start the program again; [`UNKNOWN_COMMAND`] where that is not known, [`UNKNOWN_ARGUMENTS`] in place of arguments.
     pub command: String,
     /// What remote memory costs on this machine.
     pub costs: RemoteCosts,

@@ -13,7 +13,7 @@ use crate::waits;
 use numakit_explain::projection::Projection;
 use numakit_explain::remote_costs::RemoteCosts;
 use numakit_explain::{
-    ExplainReport, Explained, ExplainedObject, ProjectedFacts, Regime, SampleCounts, UNKNOWN_COMMAND,
+    ExplainReport, Explained, ExplainedObject, ProjectedFacts, Regime, SampleCounts, lacks_words,
 };
 use numakit_model::numbers::duration;
 use numakit_model::thresholds::MIN_SAMPLES;
@@ -223,7 +223,7 @@ pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
     });
     let findings = ranked(of_program, &objects);
     let mut judged = JudgedReport { report, findings, objects, projected, next: Vec::new() };
-    judged.next = next::steps(&judged, again, (command != UNKNOWN_COMMAND).then_some(&command));
+    judged.next = next::steps(&judged, again, (!lacks_words(&command)).then_some(&command));
     judged
 }
 

@@ -5,7 +5,7 @@ use crate::explained::{FewSamples, JudgedReport};
 use crate::finding::{Certainty, CostBasis, Finding, FindingCost, FindingRemedy};
 use crate::rules;
 use numakit_explain::runtime::{NamelessCode, NamesSource, RuntimeNames, RuntimeProgram};
-use numakit_explain::{Regime, UNKNOWN_COMMAND};
+use numakit_explain::{Regime, lacks_words};
 use numakit_model::thresholds::MIN_SAMPLES;
 use numakit_sys::command::quoted;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,10 @@ pub struct ObservedAgain {
     pub target: String,
     /// Whether these are running processes.
     pub is_running: bool,
+    /// Whether the options choose the same program after it was started again, as those with a name do.
+    pub is_found_again: bool,
+    /// Whether these run in a container, where commands of this machine cannot start them.
+    pub is_contained: bool,
     /// On a machine of one node, if page faults can be seen: a machine of several nodes that has a name.
     pub larger_machine: Option<&'static str>,
 }
@@ -67,8 +71,11 @@ pub enum NextKind {
         expect: Option<String>,
         /// The other machine for which it is meant, if it is not for this one.
         machine: Option<String>,
-        /// Whether its last word is in place of the command that starts the program, which is not known.
+        /// Whether its last word is in place of the command that starts the program, or of its arguments, which are not known.
         is_incomplete: bool,
+        /// Whether it is typed in the container, and not where the program was observed.
+        #[serde(default)]
+        is_in_container: bool,
     },
     /// It compares with this result, after the program was changed.
     Proof,
@@ -169,7 +176,7 @@ impl ObservedAgain {
     fn after_change(&self, judged: &JudgedReport) -> String {
         let processes = &judged.report.processes;
         let name = processes.iter().map(|process| process.name.as_str()).find(|name| !name.is_empty());
-        let target = match name.filter(|_| self.is_running) {
+        let target = match name.filter(|_| self.is_running && !self.is_found_again) {
             Some(name) if processes.len() == 1 => format!("--pid $(pgrep -nx {})", quoted(&[name])),
             Some(name) => format!("--name {}", quoted(&[name])),
             None => self.target.clone(),
@@ -190,7 +197,7 @@ pub fn symbols_command(path: &str) -> Option<String> {
 pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<&str>) -> Vec<NextStep> {
     // What has ended cannot be observed again by its number.
     let has_ended = again.is_running && judged.report.processes.iter().all(|process| process.ended);
-    let started = start.filter(|_| has_ended).map(|start| ObservedAgain {
+    let started = start.filter(|_| has_ended && !again.is_contained).map(|start| ObservedAgain {
         target: start.to_owned(),
         is_running: false,
         duration: None,
@@ -224,7 +231,7 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         }
     }
     if let Some(first) = steps.first().filter(|step| matches!(step.kind, NextKind::Remedy { .. })) {
-        let proof = again.trial(&first.command, start);
+        let proof = again.trial(&first.command, start.filter(|_| !again.is_contained));
         steps.push(proof.unwrap_or_else(|| NextStep::new(NextKind::Proof, again.after_change(judged))));
     }
     if own.is_none() && judged.few_samples().is_none() {
@@ -235,6 +242,13 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         steps.push(NextStep::new(NextKind::Details, "numa show".to_owned()));
     }
     steps.truncate(MAX_STEPS);
+    for step in steps.iter_mut().filter(|_| again.is_contained) {
+        // What starts the program is a matter of its image; a switch of the kernel is one of the machine.
+        if let NextKind::Remedy { is_in_container, .. } = &mut step.kind {
+            *is_in_container =
+                start.is_some_and(|start| step.command.ends_with(start)) || lacks_words(&step.command);
+        }
+    }
     steps
 }
 
@@ -242,9 +256,14 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
 fn remedy(finding: &Finding, machine: Option<String>) -> Option<NextStep> {
     let FindingRemedy { words, commands, expect, worth } = &finding.remedy;
     let command = commands.first()?.clone();
-    let is_incomplete = command.ends_with(&format!(" {UNKNOWN_COMMAND}"));
+    let kind = NextKind::Remedy {
+        expect: expect.as_ref().map(ToString::to_string),
+        machine,
+        is_incomplete: lacks_words(&command),
+        is_in_container: false,
+    };
     Some(NextStep {
-        kind: NextKind::Remedy { expect: expect.as_ref().map(ToString::to_string), machine, is_incomplete },
+        kind,
         r#do: Some(words.clone()),
         command,
         worth: Some(finding.cost.clone()),
@@ -376,7 +395,7 @@ fn elsewhere(judged: &JudgedReport, again: &ObservedAgain, start: Option<&str>) 
     if let Some(machine) = again.larger_machine {
         let option = format!("--as {}", quoted(&[machine]));
         // Where its pages would be is known of a program whose page faults are seen from its start on.
-        let command = match start.filter(|_| again.is_running) {
+        let command = match start.filter(|_| again.is_running && !again.is_contained) {
             Some(start) => again.at(&option, again.frequency, None, start),
             None => again.command(&option),
         };

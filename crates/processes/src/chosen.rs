@@ -151,6 +151,21 @@ impl ChosenProcesses {
         !matches!(self.membership, Membership::Numbers(_))
     }
 
+    /// Whether one of these runs in a container in which this process does not run.
+    pub fn are_contained(&self, root: &SysRoot) -> bool {
+        let container = |groups: String| {
+            cgroup::lines(&groups).find_map(|line| containers::of_group(line.path).map(str::to_owned))
+        };
+        let space = |task: TaskDir<'_>| root.link(&task.path("ns/pid")).ok();
+        let own = TaskDir::own(root).text("cgroup").ok().and_then(container);
+        let (own_space, host) = (space(TaskDir::own(root)), root);
+        self.numbers.iter().any(|&pid| {
+            let of = container(groups_of(host, pid));
+            let is_other = |space: String| own_space.as_ref().is_some_and(|own| *own != space);
+            of.is_some() && of != own || space(TaskDir::of(host, pid)).is_some_and(is_other)
+        })
+    }
+
     /// From now on the choice is that of the processes that were found, and no others belong to it.
     pub fn keep(&mut self) {
         self.membership = Membership::Numbers(self.numbers.clone());

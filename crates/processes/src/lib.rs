@@ -5,6 +5,7 @@
 //!   thread of its own, so that a sensor never waits for /proc.
 //! - [`Mappers`] are the processes that map files.
 //! - [`ChosenProcesses`] are those that a user asks for: by number, control group, unit, container or name.
+//! - [`start_line`] is how a program was started, [`running_already`] says whether one runs that is to be started.
 //! - [`Affinity`] is where threads may run and memory may come from; [`AllocatorReader`] reads the counts of libnumalloc.
 //!
 //! Survey and observer walk memory by the same code, in parts so short that a process is hardly delayed: a small process
@@ -31,6 +32,7 @@ mod ranking;
 mod running_cpus;
 mod sample;
 mod search;
+mod start_line;
 mod survey;
 mod threads;
 mod tree;
@@ -54,6 +56,7 @@ pub use observer::{Activity, Observer, Walked, WatchTargets};
 pub use ranking::{ProcessRanking, busiest};
 pub use sample::{MemorySource, ProcessSample, per_second};
 pub use search::memory_by_node;
+pub use start_line::{running_already, start_line};
 pub use survey::{Survey, WalkCandidate};
 pub use threads::{ThreadFields, threads_by_node};
 pub use tree::descendants;

@@ -22,7 +22,7 @@ use numakit_launch::options;
 use numakit_model::Topology;
 use numakit_observation::interval;
 use numakit_observation::samples::{OpenedSamples, SampleRequest};
-use numakit_processes::ChosenProcesses;
+use numakit_processes::{ChosenProcesses, running_already};
 use numakit_sampling::{MethodKind, SampleSettings};
 use numakit_sys::SysRoot;
 use numakit_sys::allocation_log::LogThreshold;
@@ -163,6 +163,13 @@ impl ExplainArgs {
         self.check_files()?;
         self.processes.check(!self.command.is_empty())?;
         let chosen = self.processes.find(&SysRoot::host())?;
+        if let Some(running) = running_already(&SysRoot::host(), &self.command) {
+            let program = quoted(&self.command[..1]);
+            note(format_args!(
+                "{program} runs already as process {running}, and this starts another one; 'numa explain --pid {running} --for 10s' \
+                 observes the one that runs"
+            ));
+        }
         let before = if self.compare { Some(results::last()?) } else { None };
         let projected = self.projected.as_deref().map(projection::machine).transpose()?;
         let mut topology = numakit_topology::read(&SysRoot::host())?;
@@ -177,7 +184,7 @@ impl ExplainArgs {
             Err(code) => return Ok(code),
         };
         let OpenedSamples { method, reason, log, writes_maps } = samples;
-        let again = self.again(&topology, method.kind());
+        let again = self.again(&topology, method.kind(), chosen.as_ref());
         let observed = Observed {
             program: chosen.as_ref().map_or_else(|| quoted(&self.command), ToString::to_string),
             method: format!("by {}", method.kind()),
@@ -196,6 +203,7 @@ impl ExplainArgs {
         if chosen.is_some() && self.duration.is_none() {
             note("Ctrl-C ends the observation, and the program goes on");
         }
+        let started = run.processes().first().copied().filter(|_| chosen.is_none());
         let mut next_save = Instant::now() + SAVE;
         let ended = run.observe(&mut explainer, self.duration, |explainer| {
             if let Err(error) = explainer.hint() {
@@ -210,6 +218,12 @@ impl ExplainArgs {
             anyhow::Ok(())
         })?;
         let status = ended.status.or_else(|| ended.signal.map(|signal| 128 + signal));
+        if let Some(process) = started.filter(|_| status.is_none()) {
+            note(format_args!(
+                "the time of --for is over, and {} runs on as process {process}; 'kill {process}' ends it",
+                quoted(&self.command[..1])
+            ));
+        }
         self.write(&judge(explainer.explained(true, status), &again), before.as_ref())?;
         Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
     }
@@ -234,7 +248,12 @@ impl ExplainArgs {
     }
 
     /// How the same is observed again.
-    fn again(&self, topology: &Topology, used: MethodKind) -> ObservedAgain {
+    fn again(
+        &self,
+        topology: &Topology,
+        used: MethodKind,
+        chosen: Option<&ChosenProcesses>,
+    ) -> ObservedAgain {
         let method = self.method.map(|method| format!("--method {}", method.word()));
         let least = (self.min_size != USUAL_SIZE).then(|| format!("--min-size {}", self.min_size));
         let flags = [("--no-allocations", self.no_allocations), ("--no-names", self.no_names)];
@@ -247,6 +266,8 @@ impl ExplainArgs {
             duration: self.duration,
             target: if is_running { self.processes.words() } else { quoted(&self.command) },
             is_running,
+            is_found_again: chosen.is_some_and(ChosenProcesses::may_grow),
+            is_contained: chosen.is_some_and(|chosen| chosen.are_contained(&SysRoot::host())),
             gets_symbols: executable::find(OsStr::new(SYMBOL_CLIENT), &path).is_ok(),
             // Other methods see no page faults, which an estimate needs.
             larger_machine: (used == MethodKind::Perf)

@@ -217,6 +217,19 @@ fn bad_input_has_an_error_with_its_fix() {
 }
 
 #[test]
+fn a_program_that_runs_on_after_the_time_is_named() {
+    let folder = Folder::new("explain-left");
+    let left = folder.run("explain --for 100ms sleep 3");
+    if left.err.contains("no samples can be taken") {
+        numakit_skips::SAMPLES.skip("no samples can be taken");
+        return;
+    }
+    left.says(0, "the time of --for is over, and sleep runs on as process ");
+    let done = folder.run("explain --for 60s true");
+    assert!(done.code == 0 && !done.err.contains("runs on"), "{}", done.err);
+}
+
+#[test]
 fn a_running_process_is_observed_until_it_ends_or_the_time_is_over() {
     let folder = Folder::new("explain-pid");
     let spin = ["-c", "while :; do :; done"];

@@ -22,10 +22,7 @@ use crate::{Explanation, FaultTime, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
-use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, EndedUsage};
-use numakit_sys::command::quoted;
-use numakit_sys::proc::TaskDir;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
@@ -301,20 +298,6 @@ fn regime(landing: Landing) -> Regime {
         Landing::BlockStart => Regime::Block,
         Landing::Other => Regime::Unknown,
     }
-}
-
-/// The command line that started a process, as it can be typed again; `None` if the process has ended, has replaced it by a
-/// title, or if it contains more than text.
-pub(super) fn command_of(process: u32) -> Option<String> {
-    /// What is longer is no command that somebody types again.
-    const MAX_BYTES: usize = 1000;
-    let line = TaskDir::of(&SysRoot::host(), process).bytes("cmdline").ok()?;
-    let text = str::from_utf8(line.strip_suffix(&[0]).filter(|line| line.len() <= MAX_BYTES)?).ok()?;
-    let words: Vec<&str> = text.split('\0').collect();
-    // Titles such as 'postgres: writer' are one word with spaces.
-    let is_command = words.first().is_some_and(|program| !program.is_empty() && !program.contains(' '));
-    let is_text = !words.iter().any(|word| word.contains(char::is_control));
-    (is_command && is_text).then(|| quoted(&words))
 }
 
 /// The machine in words, by which results of different machines are recognised and not compared.

@@ -245,6 +245,29 @@ fn a_change_of_code_is_proved_by_a_comparison_with_this_result() {
 }
 
 #[test]
+fn what_was_chosen_by_its_container_is_proved_by_it_and_mended_inside() {
+    let found_again = |target: &str, is_contained| ObservedAgain {
+        target: target.to_owned(),
+        is_found_again: true,
+        is_contained,
+        ..running()
+    };
+    let proof = "numa explain --compare --for 2s --unit db.service";
+    assert_eq!(commands(&with(&[(0.4, None)]), &found_again("--unit db.service", false)), [proof]);
+    let remedy = with(&[(0.4, Some("numa run --thp on -- ./app 7"))]);
+    let steps = |again: &ObservedAgain| super::steps(&remedy, again, Some("./app 7"));
+    let inside = steps(&found_again("--container web", true));
+    assert!(matches!(inside[0].kind, NextKind::Remedy { is_in_container: true, .. }));
+    assert_eq!(
+        (&inside[1].kind, inside[1].command.as_str()),
+        (&NextKind::Proof, "numa explain --compare --for 2s --container web")
+    );
+    let here = steps(&found_again("--name app", false));
+    assert!(matches!(here[0].kind, NextKind::Remedy { is_in_container: false, .. }));
+    assert_eq!(here[1].kind, NextKind::Trial);
+}
+
+#[test]
 fn a_process_that_has_ended_is_started_again() {
     let mut ended = with(&[(0.4, None)]);
     ended.report.processes[0].ended = true;

@@ -194,3 +194,24 @@ fn neither_numa_itself_nor_a_thread_of_the_kernel_is_observed() {
     let kernel = error(&root, ProcessChoice::Numbers(vec![10, 2]));
     assert!(kernel.starts_with("--pid 2: it is a thread of the kernel and runs no program; "), "{kernel}");
 }
+
+#[test]
+fn containers_are_told_from_the_machine_and_from_the_own_one() {
+    let contained = |own: u32, choice: ProcessChoice| {
+        let mut tree = FileTree::new();
+        let docker = format!("0::/system.slice/docker-{ID}.scope\n");
+        for (pid, groups) in
+            [(50, "0::/user.slice\n"), (30, docker.as_str()), (31, docker.as_str()), (32, "0::/a\n")]
+        {
+            put(&mut tree, pid, "app", groups);
+            tree.symlink(&format!("/proc/{pid}/ns/pid"), if pid == 32 { "pid:[7]" } else { "pid:[1]" });
+        }
+        tree.symlink("/proc/self", &own.to_string());
+        let root = SysRoot::of_tree(tree);
+        ChosenProcesses::find(&choice, &root).unwrap().are_contained(&root)
+    };
+    let one = |pid| ProcessChoice::Numbers(vec![pid]);
+    assert!(contained(50, one(30)) && contained(50, ProcessChoice::Container(ID.to_owned())));
+    assert!(contained(50, one(32)), "it has numbers of its own");
+    assert!(!contained(31, one(30)) && !contained(30, one(50)) && !contained(50, one(50)));
+}

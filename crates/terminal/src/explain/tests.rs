@@ -219,6 +219,7 @@ pub(super) fn step() -> NextStep {
             expect: Some("spreads the load".to_owned()),
             machine: None,
             is_incomplete: false,
+            is_in_container: false,
         },
         r#do: Some("Initialise it in parallel".to_owned()),
         command: "numa run --memory interleave -- ./app".to_owned(),

@@ -3,7 +3,7 @@
 use super::brief;
 use super::fit::Part;
 use crate::explain::percent;
-use numakit_explain::UNKNOWN_COMMAND;
+use numakit_explain::{UNKNOWN_ARGUMENTS, UNKNOWN_COMMAND};
 use numakit_findings::explained::JudgedReport;
 use numakit_findings::next::{NextKind, NextStep};
 use numakit_model::thresholds::MIN_SAMPLES;
@@ -52,11 +52,18 @@ fn one(step: &NextStep, is_first: bool, is_shared: bool, width: usize) -> Vec<Pa
 fn purpose(step: &NextStep) -> String {
     let of_time = |share: f64| format!("{} of the CPU time", percent(share.min(1.0)));
     match &step.kind {
-        NextKind::Remedy { expect, machine, is_incomplete } => {
-            let command = is_incomplete.then(|| format!("{UNKNOWN_COMMAND} is the command that runs it"));
+        NextKind::Remedy { expect, machine, is_incomplete, is_in_container } => {
+            let unknown = if step.command.ends_with(UNKNOWN_ARGUMENTS) {
+                format!("{UNKNOWN_ARGUMENTS} are its arguments, which its title hides")
+            } else {
+                format!("{UNKNOWN_COMMAND} is the command that runs it")
+            };
+            let command = is_incomplete.then_some(unknown);
+            let inside =
+                is_in_container.then(|| "in the container, in place of the command of its image".to_owned());
             let place = machine.as_ref().map(|machine| format!("to be typed on {machine}"));
             let expect = expect.as_ref().map(|expect| format!("it {expect}"));
-            [command, place, expect].into_iter().flatten().collect::<Vec<_>>().join("; ")
+            [inside, command, place, expect].into_iter().flatten().collect::<Vec<_>>().join("; ")
         }
         NextKind::Proof => "after the change: says what it changed beyond noise".to_owned(),
         NextKind::Trial => "says what that changes beyond noise".to_owned(),

@@ -105,7 +105,12 @@ fn every_step_says_what_it_is_for() {
     let share = 0.25;
     let (path, machine) = ("/home/u/app".to_owned(), "EPYC 9755 x2".to_owned());
     let kinds = [
-        NextKind::Remedy { expect: None, machine: Some(machine.clone()), is_incomplete: true },
+        NextKind::Remedy {
+            expect: None,
+            machine: Some(machine.clone()),
+            is_incomplete: true,
+            is_in_container: false,
+        },
         NextKind::Proof,
         NextKind::MoreSamples,
         NextKind::MoreWork,
