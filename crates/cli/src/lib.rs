@@ -24,6 +24,7 @@ mod placement;
 pub mod program;
 mod progress;
 mod projection;
+mod refused;
 mod registry;
 mod to_file;
 pub mod verbs;

@@ -3,6 +3,7 @@
 use crate::GlobalArgs;
 use crate::choose::ProcessArgs;
 use crate::peaks;
+use crate::refused;
 use clap::{Args, ValueEnum};
 use numakit_observation::request::{ObservationRequest, OriginalFifo, Prepared};
 use numakit_observation::samples::{OpenedSamples, SampleRequest, SampledRun};
@@ -74,7 +75,10 @@ pub fn samples(request: &SampleRequest<'_>) -> anyhow::Result<Result<(OpenedSamp
                 note(&error);
                 Ok(Err(ExitCode::from(status)))
             }
-            None => Err(error.into()),
+            None => Err(match request.chosen.filter(|_| error.is_refused()) {
+                Some(chosen) => refused::of_running(&error, chosen),
+                None => error.into(),
+            }),
         },
     }
 }

@@ -51,6 +51,11 @@ pub enum SamplesError {
 }
 
 impl SamplesError {
+    /// Whether this user or this container may not take the samples.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::NoMethod(_) | Self::Method(MethodError::Refused(_)))
+    }
+
     /// The exit status of a command that did not start: 127 or 126.
     pub fn command_status(&self) -> Option<u8> {
         match self {

@@ -73,7 +73,7 @@ impl fmt::Display for Choice {
 
 /// No method is open.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("no samples can be taken: {}; {fix}", reasons(closed))]
+#[error("{}; {fix}", self.why())]
 pub struct NoMethod {
     /// Each method with the reason why it is closed.
     pub closed: Vec<(MethodKind, Closed)>,
@@ -81,8 +81,19 @@ pub struct NoMethod {
     pub fix: Fix,
 }
 
+impl NoMethod {
+    /// Why there is none, without what opens one.
+    pub fn why(&self) -> String {
+        format!("no samples can be taken: {}", reasons(&self.closed))
+    }
+}
+
+/// What could be opened. That a method is not for running programs, or was not asked for, is said where there is nothing else.
 fn reasons(closed: &[(MethodKind, Closed)]) -> String {
-    closed.iter().map(|(method, why)| format!("{method}: {why}")).collect::<Vec<_>>().join(", ")
+    let is_refused = |why: &Closed| matches!(why, Closed::Refused(_) | Closed::Preload(_));
+    let has_others = closed.iter().any(|(_, why)| is_refused(why));
+    let said = closed.iter().filter(|(_, why)| !has_others || is_refused(why));
+    said.map(|(method, why)| format!("{method}: {why}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The permissions that [`choose`] asks about.
@@ -179,7 +190,7 @@ mod tests {
         assert_eq!(error.closed.len(), 3);
         let text = error.to_string();
         assert!(
-            text.starts_with("no samples can be taken: performance events: a seccomp filter refuses it, "),
+            text.starts_with("no samples can be taken: performance events: a seccomp filter refuses it; "),
             "{text}"
         );
         assert!(text.ends_with("permit Counters"), "{text}");

@@ -117,7 +117,7 @@ pub enum MethodError {
     #[error("samples by timers in the program")]
     InProcess(#[source] io::Error),
     /// A process that runs may not be observed.
-    #[error("process {0} may not be observed: run as root, or as the user of the process")]
+    #[error("process {0} may not be observed by this user")]
     Refused(u32),
     /// What is known of the machine could not be read.
     #[error(transparent)]

@@ -63,6 +63,8 @@ pub struct Surroundings {
     pub has_filter: bool,
     /// The folders of `PATH` have `sudo`.
     pub has_sudo: bool,
+    /// The number of the container, with 64 digits, where its mounts tell it.
+    pub container: Option<String>,
     /// The path of this program.
     pub program: String,
     /// The name of the user who runs it; `*` if the user has none.
@@ -94,10 +96,25 @@ impl Surroundings {
             is_root: status.user() == Some(0),
             has_filter: status.field("Seccomp") == Some("2"),
             has_sudo: path.split(':').any(|folder| root.exists(&format!("{folder}/sudo"))),
+            container: container(root),
             program: root.link(&TaskDir::own(root).path("exe")).unwrap_or_else(|_| "numa".to_owned()),
             user: variable("USER").unwrap_or_else(|| "*".to_owned()),
         }
     }
+}
+
+/// Docker, Podman and containerd mount files of the container, such as its `/etc/hostname`, from a folder named after it.
+fn container(root: &SysRoot) -> Option<String> {
+    let mounts = TaskDir::own(root).text("mountinfo").ok()?;
+    let is_number = |name: &str| name.len() == 64 && name.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let after = |folder: &str| {
+        let parts: Vec<&str> = folder.split('/').collect();
+        let mut pairs = parts.windows(2);
+        pairs
+            .find(|pair| pair[0].ends_with("containers") && is_number(pair[1]))
+            .map(|pair| pair[1].to_owned())
+    };
+    mounts.lines().filter_map(|line| line.split(' ').nth(3)).find_map(after)
 }
 
 fn runtime(root: &SysRoot, variable: &impl Fn(&str) -> Option<String>) -> Runtime {

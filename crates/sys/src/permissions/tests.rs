@@ -142,3 +142,19 @@ fn the_runtime_is_recognised() {
 fn this_process_may_set_its_affinity() {
     assert!(Permissions::own().check(Permission::Affinity).is_ok());
 }
+
+#[test]
+fn the_number_of_a_container_is_that_of_its_mounts() {
+    let id = "0123456789abcdef".repeat(4);
+    let of = |source: &str| {
+        let mut tree = FileTree::new();
+        tree.file(
+            "/proc/self/mountinfo",
+            format!("22 27 0:21 / /proc rw - proc proc rw\n9 1 8:1 {source} /etc/hostname rw - ext4 x rw\n"),
+        );
+        Surroundings::of(&SysRoot::of_tree(tree), |_| None).container
+    };
+    assert_eq!(of(&format!("/var/lib/docker/containers/{id}/hostname")), Some(id.clone()));
+    assert_eq!(of(&format!("/run/containers/storage/overlay-containers/{id}/userdata/hostname")), Some(id));
+    assert_eq!((of("/srv/containers/web/hostname"), of("/etc/hostname")), (None, None));
+}
