@@ -1,7 +1,7 @@
 //! Shell completions: the definition of the command line, with suggestions for options that also
 //! accept other values.
 
-use crate::{Group, SECOND_NAME, definition, listed_verbs, manual, programs};
+use crate::{Group, SECOND_NAME, Verb, definition, listed_verbs, manual, programs};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgGroup, Command};
@@ -35,7 +35,7 @@ fn definitions() -> impl Iterator<Item = Command> {
 
 /// The definition of `numa` for generators of completions only.
 pub fn for_shells() -> Command {
-    listed_verbs().fold(definition(|verb| verb.group != Group::Hidden), |numa, verb| {
+    listed_verbs().fold(definition(|verb| verb.group != Group::Hidden, Verb::command), |numa, verb| {
         numa.mut_subcommand(verb.name, |definition| with_words(verb.name, &definition))
     })
 }

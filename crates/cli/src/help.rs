@@ -6,6 +6,7 @@ use clap::builder::StyledStr;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use numakit_guide::topics;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::io;
 
@@ -22,6 +23,11 @@ Show why programs wait for memory, and run them close to it
   numa run -c 64 ./app                    64 free cores, a thread on each with its memory beside it
 
 Where another program is called numa, this one is numakit too.";
+
+/// Whether the words of a command line ask for help, which needs its text.
+pub fn is_asked(words: &[OsString]) -> bool {
+    words.iter().any(|word| word == "-h" || word == "--help")
+}
 
 /// The verbs of a group with the first line of their help, from the complete definition.
 pub fn verbs(numa: &Command, group: Group) -> Vec<(&'static str, String)> {

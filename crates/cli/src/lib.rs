@@ -38,6 +38,7 @@ use numakit_sys::stdio::{self, OutputError};
 use originals::ORIGINALS;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// A group of verbs. Help, man page and guide list the verbs by group, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,10 +87,14 @@ pub struct Verb {
 }
 
 impl Verb {
+    /// The definition without the text of its help.
+    fn parser(&self) -> Command {
+        (self.define)(Command::new(self.name)).hide(self.group == Group::Hidden)
+    }
+
     /// The definition.
     fn command(&self) -> Command {
-        let defined = (self.define)(Command::new(self.name)).hide(self.group == Group::Hidden);
-        help::with_examples(defined, self.examples)
+        help::with_examples(self.parser(), self.examples)
     }
 }
 
@@ -136,7 +141,7 @@ verbs! {
 
 /// The complete definition of `numa`.
 pub fn command() -> Command {
-    let numa = definition(|_| true);
+    let numa = definition(|_| true, Verb::command);
     let template = help::template(&numa);
     numa.help_template(template)
 }
@@ -150,8 +155,8 @@ pub fn programs() -> Vec<Command> {
     std::iter::once(command()).chain(originals).collect()
 }
 
-/// The definition with some of the verbs.
-fn definition(with: impl Fn(&Verb) -> bool) -> Command {
+/// The definition with some of the verbs, each as `define` makes it.
+fn definition(with: impl Fn(&Verb) -> bool, define: fn(&Verb) -> Command) -> Command {
     let numa = Command::new("numa")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
@@ -161,16 +166,18 @@ fn definition(with: impl Fn(&Verb) -> bool) -> Command {
         .disable_version_flag(true)
         .max_term_width(100);
     let numa = GlobalArgs::augment_args(numa).about(help::ABOUT).long_about(help::LONG_ABOUT);
-    numa.subcommands(VERBS.iter().filter(|verb| with(verb)).map(Verb::command))
+    numa.subcommands(VERBS.iter().filter(|verb| with(verb)).map(define))
 }
 
 /// Runs a command line; its first word is the name of the program. An error means an invalid request
 /// or environment (exit code 2); otherwise the verb determines the exit code.
 pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let words = words::with_verb(words);
-    // Defining all verbs takes longer than most of the work of `numa run`.
+    // Defining all verbs takes longer than most of the work of `numa run`, and so does the text of their help.
     let named = words.get(1).filter(|word| VERBS.iter().any(|verb| *word == verb.name));
-    let definition = named.map_or_else(command, |name| definition(|verb| name == verb.name));
+    let define = if help::is_asked(&words) { Verb::command } else { Verb::parser };
+    let definition = named.map_or_else(command, |name| definition(|verb| name == verb.name, define));
+    let start = Instant::now();
     let matches = match definition.try_get_matches_from(&words) {
         Ok(matches) => matches,
         Err(other) => {
@@ -183,11 +190,21 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let global = GlobalArgs::from_arg_matches(&matches)?;
     stdio::let_styles_pass(global.color());
     let (name, matches) = matches.subcommand().unwrap_or(("", &matches));
-    match VERBS.iter().find(|verb| verb.name == name) {
-        Some(verb) => (verb.run)(matches, &global),
-        None => anyhow::bail!("there is no verb '{name}'; 'numa help more' lists the verbs"),
+    let Some(verb) = VERBS.iter().find(|verb| verb.name == name) else {
+        anyhow::bail!("there is no verb '{name}'; 'numa help more' lists the verbs");
+    };
+    let code = (verb.run)(matches, &global)?;
+    if code != ExitCode::SUCCESS
+        && start.elapsed() < AT_ONCE
+        && let Some(mistake) = mistakes::option_of_program(verb, matches)
+    {
+        stdio::note(mistake);
     }
+    Ok(code)
 }
+
+/// A program that fails sooner does not like how it was started.
+const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// How much of a wrong value is printed.
 const SHOWN_VALUE: usize = 80;
@@ -222,8 +239,14 @@ mod tests {
             verb.render_long_help().to_string() + &verb.render_usage().to_string()
         };
         for verb in VERBS {
-            let single = definition(|other| other.name == verb.name);
+            let single = definition(|other| other.name == verb.name, Verb::command);
             assert_eq!(helps(single, verb.name), helps(command(), verb.name));
+            let words = |command: Command| {
+                let all = command.get_arguments().map(|arg| arg.get_id().to_string());
+                all.chain(command.get_subcommands().map(|task| task.get_name().to_owned()))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(words(verb.parser()), words(verb.command()));
         }
         command().debug_assert();
     }

@@ -1,7 +1,10 @@
 //! What is added to clap's messages about mistakes: the command that was meant.
 
 use crate::{Verb, command, listed_verbs};
+use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use numakit_sys::command::quoted;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// Verbs that are named at most, of those that have an option.
@@ -49,6 +52,28 @@ pub fn no_verb(error: &clap::Error) -> Option<String> {
     })
 }
 
+/// What is wrong with the words of a program, of which one is an option of the verb that ran it; `None` if none is.
+pub fn option_of_program(verb: &Verb, matches: &ArgMatches) -> Option<String> {
+    let words: Vec<&OsString> = matches.try_get_many::<OsString>("command").ok()??.collect();
+    let defined = verb.parser();
+    let meant = |word: &&OsString| {
+        let name = word.to_str()?.strip_prefix("--")?.split('=').next()?;
+        defined.get_arguments().find(|arg| !arg.is_hide_set() && arg.get_long() == Some(name))
+    };
+    let at = words.iter().skip(1).position(|word| meant(word).is_some())? + 1;
+    let has_value =
+        meant(&words[at])?.get_action().takes_values() && !words[at].as_encoded_bytes().contains(&b'=');
+    let end = (at + 1 + usize::from(has_value)).min(words.len());
+    let option = quoted(&words[at..end]);
+    Some(format!(
+        "{program} got the option {option}, which stands after it; options of 'numa {verb}' come first: numa {verb} {option} \
+         {command}",
+        program = quoted(&words[..1]),
+        verb = verb.name,
+        command = quoted(&[&words[..at], &words[end..]].concat()),
+    ))
+}
+
 /// The verbs that have this option.
 fn option_of_another(option: &str) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
@@ -66,4 +91,31 @@ fn option_of_another(option: &str) -> Option<String> {
     let verbs = listed_verbs().filter(has).take(MOST_VERBS);
     let shown: Vec<String> = verbs.map(|verb| format!("'numa {}'", verb.name)).collect();
     (!shown.is_empty()).then(|| format!("'{name}' is an option of {}", shown.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Command;
+
+    fn said(line: &str) -> Option<String> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let verb = crate::VERBS.iter().find(|verb| verb.name == words[0]).unwrap();
+        let matches =
+            Command::new("numa").subcommand(verb.parser()).get_matches_from([&["numa"], &words[..]].concat());
+        option_of_program(verb, matches.subcommand().unwrap().1)
+    }
+
+    #[test]
+    fn an_option_that_the_program_got_is_put_before_it() {
+        let words = said("explain ./app 7 --for 2s -x").unwrap();
+        assert!(words.ends_with(" first: numa explain --for 2s ./app 7 -x"), "{words}");
+        let words = said("record ./app --output=a.arrows").unwrap();
+        assert!(words.ends_with(" first: numa record --output=a.arrows ./app"), "{words}");
+        let words = said("explain ./app --all -x").unwrap();
+        assert!(words.ends_with(" first: numa explain --all ./app -x"), "{words}");
+        for other in ["explain --for 2s ./app 7", "run ./app --of-its-own", "explain --pid 7"] {
+            assert_eq!(said(other), None, "{other}");
+        }
+    }
 }

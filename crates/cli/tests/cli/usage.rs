@@ -80,6 +80,17 @@ fn a_command_needs_no_dashes_before_it() {
 }
 
 #[test]
+fn a_program_that_fails_with_an_option_of_numa_gets_the_right_order() {
+    let folder = Folder::new("order");
+    folder.script("app", "#!/bin/sh\nexit 3\n");
+    let order = "numa: ./app got the option -o a.arrows, which stands after it";
+    folder.run("record -o b.arrows ./app --output a.arrows").says(3, &order.replace("-o a", "--output a"));
+    folder.run("stat -n 1 -i 10ms ./app 7 --csv").says(3, "come first: numa stat --csv ./app 7");
+    let done = folder.run("record -o c.arrows ./app --of-its-own");
+    assert!(done.code == 3 && !done.err.contains("stands after"), "{}", done.err);
+}
+
+#[test]
 fn a_mistake_gets_the_right_command() {
     let folder = Folder::new("mistakes");
     folder.script("app", "#!/bin/sh\n");
