@@ -88,6 +88,8 @@ pub struct Processes {
     /// was, in ns.
     allocating: HashMap<(u32, Vec<u64>), HashMap<u64, u64>>,
     looked_at_allocating: u64,
+    /// The number of looks at large blocks.
+    large_looks: u64,
     nothing: Nothing,
 }
 
@@ -147,6 +149,7 @@ impl Processes {
             pythons: Pythons::default(),
             allocating: HashMap::new(),
             looked_at_allocating: 0,
+            large_looks: 0,
             nothing: Nothing,
         }
     }

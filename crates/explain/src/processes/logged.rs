@@ -34,8 +34,10 @@ impl Processes {
                 let bytes = record.event.allocated_bytes();
                 let is_large = bytes >= LARGE;
                 let call = record.call.as_ref().filter(|_| bytes > 0);
+                // The thread goes on, and to find its chain may take a while.
+                let look = call.and_then(|_| self.look_at_allocating(record));
                 let chain = call.and_then(|call| self.allocation_chain(pid, call, is_large));
-                let script = chain.as_deref().and_then(|chain| self.allocating_script(record, chain));
+                let script = chain.as_deref().and_then(|chain| self.allocating_script(pid, chain, look));
                 let parts = chain.as_deref().and_then(<[u64]>::split_first);
                 let callers: Vec<u64> = script
                     .into_iter()

@@ -13,6 +13,8 @@ use numakit_sys::proc::syscall::BlockedPlace;
 const ALLOCATING: u64 = 6_000_000;
 const EACH_ALLOCATING: u64 = 25_000_000;
 const EACH_LARGE: u64 = 5_000_000;
+/// Looks at large blocks that do not wait: together they take some tens of milliseconds.
+const FIRST_LARGE: u64 = 200;
 /// This number of looks that found one function is enough to know it without a look.
 const AGREED: u64 = 3;
 /// Call chains for which looks are kept, at most.
@@ -27,15 +29,10 @@ impl Processes {
         process.is_some_and(|process| pythons.runs(process, root_of))
     }
 
-    /// Looks at what a thread that has just allocated does in terms of Python, and returns the number of its innermost function;
-    /// without a look, that on which all looks at blocks of the same call chain agree. The chain is innermost first.
-    pub(super) fn allocating_script(&mut self, record: &AllocationRecord, chain: &[u64]) -> Option<u64> {
-        let pid = record.process;
-        if !self.runs_python(pid) {
-            return None;
-        }
+    /// The number of the function of Python that allocated a block: that which a look found, or without a look, that on which all
+    /// looks at blocks of the same call chain agree. The chain is innermost first.
+    pub(super) fn allocating_script(&mut self, pid: u32, chain: &[u64], found: Option<u64>) -> Option<u64> {
         let key = (pid, chain.to_vec());
-        let found = self.look_at_allocating(record, self.allocating.contains_key(&key));
         if let Some(found) = found {
             let has_room = self.allocating.len() < MAX_ALLOCATING || self.allocating.contains_key(&key);
             let looks = has_room.then(|| self.allocating.entry(key.clone()).or_default());
@@ -54,22 +51,23 @@ impl Processes {
         }
     }
 
-    /// The innermost function of a thread that has just allocated, if it is time for a look. Code of which nothing is known yet
-    /// does not wait, since it may never allocate again.
-    fn look_at_allocating(&mut self, record: &AllocationRecord, is_known: bool) -> Option<u64> {
+    /// The innermost function of Python of a thread that has just allocated, if it is time for a look. The first large blocks do not
+    /// wait, since what allocates them may never do so again.
+    pub(super) fn look_at_allocating(&mut self, record: &AllocationRecord) -> Option<u64> {
         let AllocationRecord { process: pid, thread, time, .. } = *record;
         let now = clock::monotonic();
         let is_large = record.event.allocated_bytes() >= LARGE;
-        let pause = match (is_large, is_known) {
-            (true, false) => 0,
-            (true, true) => EACH_LARGE,
-            (false, _) => EACH_ALLOCATING,
+        let pause = match is_large {
+            true if self.large_looks < FIRST_LARGE => 0,
+            true => EACH_LARGE,
+            false => EACH_ALLOCATING,
         };
         let is_due = now.saturating_sub(self.looked_at_allocating) >= pause;
-        if !is_due || now.saturating_sub(time) > ALLOCATING {
+        if !is_due || now.saturating_sub(time) > ALLOCATING || !self.runs_python(pid) {
             return None;
         }
         self.looked_at_allocating = now;
+        self.large_looks += u64::from(is_large);
         let ScriptLook::Functions(functions) = self.script(pid, thread) else { return None };
         functions.first().copied()
     }
