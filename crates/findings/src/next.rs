@@ -217,7 +217,7 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         steps.push(clearer(judged, again, few));
     }
     steps.extend(permitted(judged, again));
-    steps.extend(named(judged, again, start));
+    steps.extend(named(judged, again, start.filter(|_| !again.is_contained)));
     let others = judged.findings.iter().enumerate().filter(|(place, _)| Some(*place) != cause);
     let of_cause = cause.map(|place| &judged.findings[place]).filter(|finding| !finding.is_of_others());
     let least = LESS * of_cause.and_then(|finding| finding.cost.percent()).unwrap_or(0.0);
