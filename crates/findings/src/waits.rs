@@ -203,9 +203,11 @@ impl WaitCase<'_> {
                 "The mask was inherited from {} ({}): run the program with all CPUs that it should use",
                 parent.name, parent.pid
             ),
-            None if self.has_ranks => "mpirun binds each rank, Open MPI one or two ranks to a core each and more to a node or socket: let each \
-                                       have N CPUs for its N threads (mpirun --map-by slot:PE=N), or do not bind (--bind-to none)"
-                .to_owned(),
+            None if self.has_ranks => {
+                "mpirun binds each rank, Open MPI one or two ranks to a core each and more to a node or socket: let each have N CPUs for \
+                 its N threads (mpirun --map-by slot:PE=N), or do not bind (--bind-to none)"
+                    .to_owned()
+            }
             None => "The program set the mask itself, or a library that it loads: look for sched_setaffinity, \
                      pthread_setaffinity_np and the variables of its runtime (OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY)"
                 .to_owned(),
