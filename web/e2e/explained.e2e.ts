@@ -54,7 +54,7 @@ test("first line, objects with their verdicts, code, contended lines and notes a
   assert.match(await text(client, ".where"), /Remote 41\.0 %.*Kernel 5\.0 % 781,250 page faults.*70\.0 % \(67 to 73 %\) was at memory of other nodes/);
   assert.equal(await client.page.locator(".bar rect").count(), 9);
   assert.equal(await objects(client).count(), 6);
-  assert.match(await text(client, "aside"), /one thread touched all of it.*Do: initialise it with the same schedule.*numa run -c 8 --memory interleave -- \.\/solve 20000.*Worth at most 21\.0 %.*initialise \(solve\.c:52\).*91\.0 % multiply/);
+  assert.match(await text(client, "aside"), /one thread touched all of it.*Do: initialise it with the same schedule.*numa run -c 8 --memory interleave \.\/solve 20000.*Worth at most 21\.0 %.*initialise \(solve\.c:52\).*91\.0 % multiply/);
   assert.equal(await client.page.locator("aside .square rect").count(), 16);
   assert.match(await text(client, ".contended-line"), /counters 0x7f001040 .*across nodes; memory of node 0\. False sharing.*4712 \(worker\) 1, 2 40 50 50 16 \(90\)/i);
   assert.match(await text(client, "[aria-label=Code]"), /multiply.*solve\.c:71/);
@@ -137,7 +137,7 @@ test("the line to try is copied", async () => {
   await client.context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await client.page.getByRole("button", { name: "Copy" }).click();
   await client.notice(/Copied|Selected/);
-  assert.equal(await client.page.evaluate(() => navigator.clipboard.readText()), "numa run -c 8 --memory interleave -- ./solve 20000");
+  assert.equal(await client.page.evaluate(() => navigator.clipboard.readText()), "numa run -c 8 --memory interleave ./solve 20000");
 });
 
 test("one node shows no matrix, and an emulated machine no time; both say why", async () => {

@@ -34,9 +34,9 @@ describe("problems", () => {
   test("the worst one is there with its cost, what to do, how sure it is and since when", async () => {
     assert.equal(await strip().locator(".cost").textContent(), "costs 18.6 % of the CPU time (15.2 % to 22.1 %)");
     assert.match((await lines().first().textContent()) ?? "", /^program31\.4 % of the time at memory is remote18\.6 %measuredsince \d\d:\d\d:\d\d$/);
-    await strip().getByRole("button", { name: "Copy: numa run -- solver --steps 900" }).click();
+    await strip().getByRole("button", { name: "Copy: numa run solver --steps 900" }).click();
     await one.notice(/copied/);
-    assert.equal(await one.page.evaluate(() => navigator.clipboard.readText()), "numa run -- solver --steps 900");
+    assert.equal(await one.page.evaluate(() => navigator.clipboard.readText()), "numa run solver --steps 900");
   });
 
   test("a click shows its time and its numbers, a second one what was there before", async () => {

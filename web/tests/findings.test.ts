@@ -119,8 +119,8 @@ test("a line has the cost, the time within the range, and what the verdict does 
 
 test("an action is a command only if a finding has it", () => {
   assert.ok(isCommand(found.action, found));
-  assert.ok(!isCommand("numa record -- COMMAND tells about one program", found));
-  assert.deepEqual(["nothing", "numa record -- COMMAND tells about one program"].map(actionWords), ["nothing to do", "numa record -- COMMAND tells about one program"]);
+  assert.ok(!isCommand("numa record COMMAND tells about one program", found));
+  assert.deepEqual(["nothing", "numa record COMMAND tells about one program"].map(actionWords), ["nothing to do", "numa record COMMAND tells about one program"]);
 });
 
 test("a finding is shown with some time around it, within the range that was judged", () => {

@@ -411,7 +411,7 @@ fn action(comparison: &Comparison, before: &Profile, after: &Profile) -> String 
         }
         ComparisonOutcome::Equal => left().unwrap_or_else(|| "nothing".to_owned()),
         ComparisonOutcome::CannotTell => {
-            "record both for longer, with the same series: numa record -- COMMAND".to_owned()
+            "record both for longer, with the same series: numa record COMMAND".to_owned()
         }
     }
 }

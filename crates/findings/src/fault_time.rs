@@ -152,7 +152,7 @@ pub(crate) const FIRST_USE: Rule = rule(
                 case.command.filter(|_| case.malloc == Some(MallocLibrary::C)),
             ),
         };
-        let command = command.map(|command| format!("numa run --thp on -- {command}"));
+        let command = command.map(|command| format!("numa run --thp on {command}"));
         // What a huge page takes differs between machines.
         let draft = case.draft(says, words, Vec::new()).certainty(Certainty::Possible);
         Some(draft.trying(command, "gives huge pages to what malloc allocates"))
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(gone.cost.percent(), Some(42.0));
         let stays = found(&case(900, Some(MallocLibrary::C)));
         assert_eq!(stays.rule, FIRST_USE.name);
-        assert_eq!(stays.remedy.commands, ["numa run --thp on -- ./app 7"]);
+        assert_eq!(stays.remedy.commands, ["numa run --thp on ./app 7"]);
         // Variables of one library do nothing for another, and what is always done needs no command.
         assert!(found(&case(100, Some(MallocLibrary::Jemalloc))).remedy.commands.is_empty());
         let huge = found(&case(9000, Some(MallocLibrary::C)));

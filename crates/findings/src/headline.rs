@@ -114,7 +114,7 @@ fn fine(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Headline
         return Headline {
             verdict: "The recording is too short to tell anything".into(),
             cost: format!("not known: it has {} samples", facts.samples),
-            action: format!("numa record -i 1ms -- {}", facts.command().unwrap_or("COMMAND")),
+            action: format!("numa record -i 1ms {}", facts.command().unwrap_or("COMMAND")),
         };
     }
     // That nothing was seen does not mean that nothing is wrong, and where memory was allocated does not tell who uses it.
@@ -134,7 +134,7 @@ fn fine(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Headline
     let action = match (facts.command(), findings.remarks.first()) {
         (_, Some(remark)) => action(remark),
         (Some(_), None) => "nothing".to_owned(),
-        (None, None) => "numa record -- COMMAND tells about one program".to_owned(),
+        (None, None) => "numa record COMMAND tells about one program".to_owned(),
     };
     Headline { verdict: nothing_wrong(facts, status, findings), cost, action }
 }

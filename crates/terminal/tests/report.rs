@@ -364,7 +364,7 @@ fn findings_follow_from_the_data() {
     let lost = &whole.findings.remarks[0];
     assert_eq!(
         (lost.rule, lost.remedy.commands[0].as_str()),
-        ("lost-ticks", "numa record -i 20ms -- ./solver --threads 16")
+        ("lost-ticks", "numa record -i 20ms ./solver --threads 16")
     );
     let calm = report(&machine, Some("warm up"));
     assert!(rules(&calm).is_empty(), "{:?}", calm.findings);

@@ -87,7 +87,7 @@ impl Player {
 fn table(machine: &MachineMeters, moment: &Moment) -> ProcessTable {
     let Some(observed) = &moment.observed else {
         let absent =
-            "a recording has the processes of its command only; record with numa record -- COMMAND, or --pid";
+            "a recording has the processes of its command only; record with numa record COMMAND, or --pid";
         return ProcessTable { absent: Some(absent.to_owned()), ..ProcessTable::default() };
     };
     let known: Option<Vec<u64>> =

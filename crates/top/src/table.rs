@@ -53,7 +53,7 @@ impl NotRead {
                               of that size; numa top --once -p PID reads it"
                     .to_owned()
             }
-            Self::NotRecorded => "is not in the recording; record with numa record -- COMMAND".to_owned(),
+            Self::NotRecorded => "is not in the recording; record with numa record COMMAND".to_owned(),
         }
     }
 }

@@ -25,7 +25,7 @@ export function initialised(nodes: number): ExplainedObject {
     used_by: [{ function: "multiply", module: "solve", file: "solve.c", line: 71, share: 0.91 }, { function: "norm", module: "solve", file: "solve.c", line: 80, share: 0.09 }],
     verdict: { rule: "one-toucher", says: "one thread touched all of it first, and threads of other nodes each use a part" },
     do: "initialise it with the same schedule as multiply: #pragma omp parallel for schedule(static) at solve.c:52",
-    try: "numa run -c 8 --memory interleave -- ./solve 20000",
+    try: "numa run -c 8 --memory interleave ./solve 20000",
     worth: { at_most: 0.21, why: "the remote share of memory time, times one minus local over remote latency by the distances" },
   };
 }

@@ -31,7 +31,7 @@ export interface Column {
   metrics: string[];
 }
 
-export const NOT_SAMPLED = "Only the observed program is sampled: numa live --pid PID, or numa live -- COMMAND";
+export const NOT_SAMPLED = "Only the observed program is sampled: numa live --pid PID, or numa live COMMAND";
 const ONE_NODE = "The machine has one memory node";
 const NOT_YET = "Known from the second measurement on";
 

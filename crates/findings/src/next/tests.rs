@@ -155,10 +155,10 @@ fn commands(judged: &JudgedReport, again: &ObservedAgain) -> Vec<String> {
 
 #[test]
 fn a_remedy_comes_first_and_then_its_proof() {
-    let remedy = "numa run --thp on -- ./app 7";
+    let remedy = "numa run --thp on ./app 7";
     let found = steps(&with(&[(0.4, Some(remedy))]), &started(), Some("./app 7"));
     let said: Vec<&str> = found.iter().map(|step| step.command.as_str()).collect();
-    assert_eq!(said, [remedy, "numa explain --compare numa run --thp on -- ./app 7"]);
+    assert_eq!(said, [remedy, "numa explain --compare numa run --thp on ./app 7"]);
     assert!(matches!(found[0].kind, NextKind::Remedy { is_incomplete: false, .. }));
     assert_eq!(found[0].worth.as_ref().unwrap().words(), "at most 40.0 % of the CPU time");
     // Of several objects the one whose cure saves most is the cause, and another remedy is worth more than a proof.
@@ -170,7 +170,7 @@ fn a_remedy_comes_first_and_then_its_proof() {
     busy.findings[1].rule = waits::OTHERS_RUN.name;
     assert_eq!(commands(&busy, &started()), ["two", "numa explain --compare ./app 7"]);
     for (remedy, trial) in [
-        ("A=b numa run -- ./app 7", "A=b numa explain --compare numa run -- ./app 7"),
+        ("A=b numa run ./app 7", "A=b numa explain --compare numa run ./app 7"),
         ("echo x >/y && ./app 7", "echo x >/y && numa explain --compare ./app 7"),
         ("taskset -c 0-7 ./app 7", "numa explain --compare taskset -c 0-7 ./app 7"),
         ("taskset -acp 0-7 99", "numa explain --compare ./app 7"),
@@ -220,10 +220,10 @@ fn two_changes_of_the_source_are_two_steps_if_both_save_much() {
     };
     assert_eq!(words(0.3), ["Use arrays", "Pad it"]);
     assert_eq!(words(0.1), ["Use arrays"]);
-    let mut possible = with(&[(0.4, None), (0.3, Some("numa run -- ./app 7"))]);
+    let mut possible = with(&[(0.4, None), (0.3, Some("numa run ./app 7"))]);
     possible.findings[1].certainty = Certainty::Possible;
     assert_eq!(commands(&possible, &started()), ["numa explain --compare ./app 7"]);
-    let mut one = with(&[(0.4, Some("numa run -- ./app 7")), (0.3, Some("numa run -- ./app 7"))]);
+    let mut one = with(&[(0.4, Some("numa run ./app 7")), (0.3, Some("numa run ./app 7"))]);
     one.findings[1].remedy.words = "Pad it".to_owned();
     let found = steps(&one, &started(), Some("./app 7"));
     assert_eq!(found.iter().filter(|step| matches!(step.kind, NextKind::Remedy { .. })).count(), 1);
@@ -254,7 +254,7 @@ fn what_was_chosen_by_its_container_is_proved_by_it_and_mended_inside() {
     };
     let proof = "numa explain --compare --for 2s --unit db.service";
     assert_eq!(commands(&with(&[(0.4, None)]), &found_again("--unit db.service", false)), [proof]);
-    let remedy = with(&[(0.4, Some("numa run --thp on -- ./app 7"))]);
+    let remedy = with(&[(0.4, Some("numa run --thp on ./app 7"))]);
     let steps = |again: &ObservedAgain| super::steps(&remedy, again, Some("./app 7"));
     let inside = steps(&found_again("--container web", true));
     assert!(matches!(inside[0].kind, NextKind::Remedy { is_in_container: true, .. }));
@@ -372,7 +372,7 @@ fn after_an_estimate_comes_what_to_do_on_that_machine() {
     let there = |object| Some(JudgedProjection { projection: projection.clone(), objects: vec![object] });
     judged.projected = there(object(None));
     assert_eq!(commands(&judged, &started()), ["numa plan --machine 'EPYC 9755 x2' -c 4 --policy balanced"]);
-    let command = "numa run --memory interleave -- ./app 7";
+    let command = "numa run --memory interleave ./app 7";
     judged.projected = there(object(Some(finding(FindingSubject::Object(0), 0.3, Some(command)))));
     let found = steps(&judged, &started(), None);
     assert_eq!(found[0].command, command);
@@ -382,7 +382,7 @@ fn after_an_estimate_comes_what_to_do_on_that_machine() {
 #[test]
 fn steps_are_read_back_from_json() {
     let machine = ObservedAgain { larger_machine: Some("EPYC 9755 x2"), ..started() };
-    let remedy = with(&[(0.4, Some("numa run -- ./app 7"))]);
+    let remedy = with(&[(0.4, Some("numa run ./app 7"))]);
     for judged in [remedy, with(&[(0.4, None)]), calm()] {
         for step in steps(&judged, &machine, Some("./app 7")) {
             let json = serde_json::to_string(&step).unwrap();

@@ -113,7 +113,7 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
             "gives huge pages to the virtual machine's heap",
         ),
         (.., Some(MallocLibrary::C | MallocLibrary::Numalloc)) => {
-            remedy(by_malloc, "numa run --thp on --", "gives huge pages to what malloc allocates")
+            remedy(by_malloc, "numa run --thp on", "gives huge pages to what malloc allocates")
         }
         (.., Some(MallocLibrary::Jemalloc)) => {
             remedy(by_malloc, "MALLOC_CONF=thp:always", "gives huge pages to what jemalloc allocates")

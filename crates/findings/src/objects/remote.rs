@@ -62,7 +62,7 @@ pub(crate) const BOUND_MEMORY: Rule = rule(
         };
         let says = format!("{by} binds it to {}; threads of {} use it", home(e), used_from(e));
         let is_policy = bound.by == BoundBy::Policy;
-        let command = is_policy.then(|| format!("numa run --nodes {} -- {}", bound.nodes, e.command));
+        let command = is_policy.then(|| format!("numa run --nodes {} {}", bound.nodes, e.command));
         let expect = "runs the threads where the memory is, on the CPUs of these nodes only";
         Some(e.draft(says, change, Gain::Distance).trying(command, expect))
     },
@@ -167,7 +167,7 @@ pub(crate) const OTHER_NODE: Rule =
         is_remote(e).then(|| {
             let says = format!("it is on {}, and its threads run on {}", home(e), used_from(e));
             let change = "Run the threads where the memory is, or touch the memory first where they run";
-            let command = format!("numa run --nodes {node} -- {}", e.command);
+            let command = format!("numa run --nodes {node} {}", e.command);
             e.draft(says, change, Gain::Distance).trying(command, "runs the threads where the memory is")
         })
     });
@@ -205,7 +205,7 @@ pub(crate) const HUGE_PAGES_ACROSS_PARTS: Rule = rule(
             let says = "the parts of the threads are smaller than huge pages, which several of them share";
             let change =
                 "Align the part of each thread to 2 MiB, or give this memory small pages (MADV_NOHUGEPAGE)";
-            let command = format!("numa run --thp off -- {}", e.command);
+            let command = format!("numa run --thp off {}", e.command);
             e.draft(says, change, Gain::Distance).trying(command, "gives all its memory small pages")
         })
     },
@@ -227,11 +227,11 @@ pub(crate) const SPREAD: Rule =
     });
 
 fn run(e: &ObjectCase<'_>) -> String {
-    format!("numa run -- {}", e.command)
+    format!("numa run {}", e.command)
 }
 
 fn interleave(e: &ObjectCase<'_>) -> String {
-    format!("numa run --memory interleave -- {}", e.command)
+    format!("numa run --memory interleave {}", e.command)
 }
 
 /// Even the low end of the interval of the remote part counts as a problem.

@@ -138,7 +138,7 @@ fn what_is_far_has_a_cause() {
     assert_eq!(rule(&far(&one, &ALL, 0.1), File), "page-cache");
     let wandered = ObjectUse { wandered: 0.8, ..far(&one, &[1], 0.1) };
     assert_eq!(rule(&wandered, Allocated), "thread-moved");
-    for (roams, expected) in [(true, Some("numa run -- ./app")), (false, None)] {
+    for (roams, expected) in [(true, Some("numa run ./app")), (false, None)] {
         let moved = ObjectUse { moved: Some(0.5), roams, ..far(&spread, &ALL, 0.1) };
         let finding = judged(&moved, Allocated, |_| {}).unwrap();
         assert_eq!((finding.rule, command(&finding)), ("pages-moved", expected));
@@ -164,7 +164,7 @@ fn what_a_policy_or_a_cpuset_binds_is_not_blamed_on_the_first_touch() {
         assert_eq!(finding.rule, expected, "{nodes} {by:?}");
         if expected == "bound-memory" {
             let is_policy = by == BoundBy::Policy;
-            assert_eq!(command(&finding), is_policy.then_some("numa run --nodes 0 -- ./app"), "{finding:?}");
+            assert_eq!(command(&finding), is_policy.then_some("numa run --nodes 0 ./app"), "{finding:?}");
             assert_eq!(finding.remedy.words.contains("cpuset.mems"), !is_policy, "{finding:?}");
         }
     }
@@ -191,7 +191,7 @@ fn parts_smaller_than_huge_pages_are_said() {
     let used = ObjectUse { threads: 1024, ..far(&[(0, 0.5), (1, 0.5)], &ALL, 0.9) };
     let finding = judged(&used, ObjectKind::Allocated, |e| e.facts.huge_pages = Some(0.9)).unwrap();
     assert_eq!(finding.rule, "huge-pages-across-parts");
-    assert_eq!(command(&finding).unwrap(), "numa run --thp off -- ./app");
+    assert_eq!(command(&finding).unwrap(), "numa run --thp off ./app");
 }
 
 #[test]
@@ -397,13 +397,13 @@ fn huge_pages_come_by_the_switch_of_the_memory() {
         judged(&near, kind, change).unwrap().remedy.commands.concat()
     };
     let (c, threads) = (Some(MallocLibrary::C), ProgramRuntime::Threads);
-    assert_eq!(tried(ObjectKind::Allocated, threads, c), "numa run --thp on -- ./app");
+    assert_eq!(tried(ObjectKind::Allocated, threads, c), "numa run --thp on ./app");
     assert_eq!(
         tried(ObjectKind::Allocated, threads, Some(MallocLibrary::Jemalloc)),
         "MALLOC_CONF=thp:always ./app"
     );
     // Without a log of allocations, its own marks tell memory of malloc.
-    assert_eq!(tried(ObjectKind::Mapping, threads, c), "numa run --thp on -- ./app");
+    assert_eq!(tried(ObjectKind::Mapping, threads, c), "numa run --thp on ./app");
     let java = tried(ObjectKind::Mapping, ProgramRuntime::Java, None);
     assert_eq!(java, "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages ./app");
     let shared = tried(ObjectKind::SharedMemory, threads, c);

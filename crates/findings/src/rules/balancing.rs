@@ -24,7 +24,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("NUMA balancing migrates pages: {} on average", per_second(moved));
     let remedy = case.remedy(
         "Place threads and memory, so that nothing need be moved; balancing can then be switched off",
-        &["numa run -- {command}", "sysctl kernel.numa_balancing=0"],
+        &["numa run {command}", "sysctl kernel.numa_balancing=0"],
     );
     let evidence = [
         case.evidence("move_share", format!("about {} of the CPU time", percent(share))),

@@ -31,11 +31,11 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let remedy = match others {
         true => case.remedy(
             "Use the memory of more nodes",
-            &["numa run --policy scatter -- {command}", "numa run --memory interleave -- {command}"],
+            &["numa run --policy scatter {command}", "numa run --memory interleave {command}"],
         ),
         false => case.remedy(
             "Access less memory: reuse what is in the caches; numa explain names the data",
-            &["numa explain -- {command}"],
+            &["numa explain {command}"],
         ),
     };
     let cost = FindingCost::about(CostBasis::WallTime, case.watched.onset.percent_above(), 0.0);

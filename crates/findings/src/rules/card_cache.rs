@@ -55,7 +55,7 @@ fn thrashes(case: &Case<'_>) -> Option<Draft> {
     let remedy = case.remedy(
         "The memory of other nodes that is used is larger than the card's cache: keep threads on the nodes of their \
          memory, or work in blocks that fit; numa explain names the data",
-        &["numa run -- {command}", "numa explain -- {command}"],
+        &["numa run {command}", "numa explain {command}"],
     );
     let cost = FindingCost::unknown("the card counts lines, not the time that threads wait for them");
     let evidence = [

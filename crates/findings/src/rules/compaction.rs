@@ -25,10 +25,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("Allocations wait for compaction: {}", per_second(rate));
     let remedy = case.remedy(
         "Let allocations take small pages instead of waiting, or keep memory free",
-        &[
-            "numa run --no-thp -- {command}",
-            "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag",
-        ],
+        &["numa run --no-thp {command}", "echo defer+madvise > /sys/kernel/mm/transparent_hugepage/defrag"],
     );
     let evidence = [
         case.evidence("compactions", format!("{} direct compactions", per_second(rate))),

@@ -20,7 +20,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("Threads of the program fight over cache lines: {} of its CPU time", percent(share));
     let remedy = case.remedy(
         "numa explain names the line, its fields and the threads: pad it, give each thread its own, or split the lock",
-        &["numa explain -- {command}"],
+        &["numa explain {command}"],
     );
     let cost = FindingCost::about(CostBasis::CpuTime, share, 0.3);
     let evidence = case.evidence("contended_cost", format!("{} of the samples", percent(share)));

@@ -23,7 +23,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     );
     let remedy = case.remedy(
         "Raise the limit (docker run --cpus, CPUQuota=, resources.limits.cpu), or use fewer threads",
-        &["numa run -c auto -- {command}", "numa topo"],
+        &["numa run -c auto {command}", "numa topo"],
     );
     let cost = FindingCost::about(CostBasis::WallTime, share, 0.0);
     let evidence = case.evidence("throttled", format!("{} of the time", percent(share)));

@@ -71,7 +71,7 @@ fn kept(case: &Case<'_>, faults: f64) -> Option<f64> {
 fn comes_and_goes(case: &Case<'_>) -> FindingRemedy {
     case.remedy(
         "Reuse memory instead of returning it; with the allocator of glibc these settings keep it",
-        &[&format!("numa run -- env {KEEPING} {{command}}"), "numa run --thp on -- {command}"],
+        &[&format!("numa run env {KEEPING} {{command}}"), "numa run --thp on {command}"],
     )
 }
 
@@ -80,6 +80,6 @@ fn grows(case: &Case<'_>) -> FindingRemedy {
     let free = free.map_or_else(String::new, |free| format!(" ({free} were free)"));
     case.remedy(
         &format!("Huge pages need 512 times fewer faults{free}"),
-        &["numa run --thp on -- {command}", "echo always > /sys/kernel/mm/transparent_hugepage/enabled"],
+        &["numa run --thp on {command}", "echo always > /sys/kernel/mm/transparent_hugepage/enabled"],
     )
 }

@@ -48,7 +48,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let remedy = case.remedy(
         "Free memory on the node, often page cache, or use the memory of more nodes",
         &[
-            "numa run --memory interleave -- {command}",
+            "numa run --memory interleave {command}",
             "numa stat --per node -e 'node.MemFree,node.numa_foreign,node.FilePages'",
         ],
     );

@@ -37,7 +37,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     });
     let remedy = case.remedy(
         "If it should not grow, it leaks: numa explain names who first touches the memory that stays",
-        &["numa explain --flame memory -- {command}"],
+        &["numa explain --flame memory {command}"],
     );
     let evidence = case.evidence("task_resident", format!("it gained {}", bytes(grown)));
     let draft = Draft::measured(

@@ -34,7 +34,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("Clearing huge pages takes {} of {whose} CPU time", percent(share));
     let remedy = case.remedy(
         "Reuse memory instead of returning it; without huge pages only what is touched is cleared",
-        &["numa run --no-thp -- {command}", &format!("numa run -- env {KEEPING} {{command}}")],
+        &["numa run --no-thp {command}", &format!("numa run env {KEEPING} {{command}}")],
     );
     let evidence = case.evidence(formula, format!("{} huge pages, {}", grouped(faults), per_second(rate)));
     Some(Draft::estimated(subject, says, share, remedy).with([evidence]))

@@ -35,7 +35,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     );
     let remedy = case.remedy(
         "Spread the interrupts of the device over CPUs of its node, or keep the program away from this CPU",
-        &["cat /proc/interrupts", &format!("numa run --exclude {cpu} -- {{command}}")],
+        &["cat /proc/interrupts", &format!("numa run --exclude {cpu} {{command}}")],
     );
     let cost = FindingCost::about(CostBasis::CpuTime, average, 0.0);
     let evidence = case.evidence("interrupts", format!("{} of the time of CPU {cpu}", percent(share)));

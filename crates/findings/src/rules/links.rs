@@ -32,7 +32,7 @@ fn judge(case: &Case<'_>, what: &str) -> Option<Draft> {
     let says = format!("{name} is nearly saturated: {} {what}", percent(share));
     let remedy = case.remedy(
         "Keep threads on the nodes of their memory; numa explain names the data that crosses the link",
-        &["numa run -- {command}", "numa explain -- {command}"],
+        &["numa run {command}", "numa explain {command}"],
     );
     let cost = FindingCost::about(CostBasis::WallTime, case.watched.onset.percent_above(), 0.0);
     Some(

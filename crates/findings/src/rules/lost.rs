@@ -25,7 +25,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("{} of the ticks were lost", percent(share));
     let slower =
         case.facts.interval().map_or_else(|| "10ms".to_owned(), |s| duration(2.0 * s).replace(' ', ""));
-    let remedy = case.remedy("Sample less often", &[&format!("numa record -i {slower} -- {{command}}")]);
+    let remedy = case.remedy("Sample less often", &[&format!("numa record -i {slower} {{command}}")]);
     let evidence = case.number("self.lost", share, format!("{} of the ticks came too late", percent(share)));
     let cost = FindingCost::unknown("the recording is less complete");
     Some(Draft::measured(FindingSubject::Recording, says, cost, remedy).with([evidence]))

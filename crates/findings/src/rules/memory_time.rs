@@ -24,7 +24,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("The program waits for memory {} of its CPU time", percent(share));
     let remedy = case.remedy(
         "numa explain names the data, how it is read, and what helps: huge pages, layout, placement",
-        &["numa explain -- {command}"],
+        &["numa explain {command}"],
     );
     // Waiting overlaps with computing: the share is an upper bound of what can be gained.
     let cost = FindingCost::at_most(CostBasis::CpuTime, share);

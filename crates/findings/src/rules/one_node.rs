@@ -51,7 +51,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let remedy = case.remedy(
         "Initialise memory in the threads that use it, or spread it; a memory policy that names one node has the \
          same effect",
-        &["numa run -- {command}", "numa run --memory interleave -- {command}", "numa explain -- {command}"],
+        &["numa run {command}", "numa run --memory interleave {command}", "numa explain {command}"],
     );
     let cost = FindingCost::unknown("it is not known which threads use that memory");
     let evidence =

@@ -35,7 +35,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says =
         format!("Up to {} of the small reads that card {card} receives are the recorder's", percent(share));
     let slower = duration(10.0 * interval).replace(' ', "");
-    let remedy = case.remedy("Sample less often", &[&format!("numa record -i {slower} -- {{command}}")]);
+    let remedy = case.remedy("Sample less often", &[&format!("numa record -i {slower} {{command}}")]);
     let cost = FindingCost::unknown("the recording has more traffic than the program");
     let evidence = case.evidence("card_small_reads", format!("{} of them a second", own.round()));
     Some(Draft::measured(FindingSubject::Recording, says, cost, remedy).with([evidence]))

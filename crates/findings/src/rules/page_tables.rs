@@ -42,7 +42,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let remedy = case.remedy(
         "Page tables lie where a page is first touched: touch memory in the threads that use it, or use huge pages, \
          which need 512 times fewer",
-        &["numa run --thp on -- {command}", "numa run -- {command}"],
+        &["numa run --thp on {command}", "numa run {command}"],
     );
     let cost = FindingCost::unknown("it depends on how often translations miss the TLB");
     let evidence = case.evidence("page_tables", format!("node {node} gained {}", bytes(own)));

@@ -30,7 +30,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     );
     let remedy = case.remedy(
         "Start as many threads as there are CPUs; numa run sets the number for OpenMP and takes free cores",
-        &["numa run -c auto -- {command}", "numa ps"],
+        &["numa run -c auto {command}", "numa ps"],
     );
     let mut evidence =
         vec![case.evidence("queued_share", format!("{} of the threads that could run", percent(share)))];

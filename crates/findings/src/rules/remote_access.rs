@@ -31,7 +31,7 @@ fn judge(case: &Case<'_>, of: &str) -> Option<Draft> {
     let says = format!("{} of the {of} went to memory of other nodes", percent(share));
     let remedy = case.remedy(
         "Keep threads on the nodes of their memory; numa explain names the data",
-        &["numa run -- {command}", "numa explain -- {command}", "numa top --once"],
+        &["numa run {command}", "numa explain {command}", "numa top --once"],
     );
     let cost = FindingCost::unknown("these counters count accesses, not the time that threads wait for them");
     let draft = Draft::measured(case.owner(), says, cost, remedy);

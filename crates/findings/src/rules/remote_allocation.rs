@@ -28,7 +28,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("{} of the memory was allocated by CPUs of other nodes", percent(share));
     let remedy = case.remedy(
         "Run threads on the nodes of their memory; numa record with a command tells who uses it",
-        &["numa run -- {command}", "numa record -- {command}"],
+        &["numa run {command}", "numa record {command}"],
     );
     let cost = FindingCost::unknown("allocation is not use");
     let evidence = case.evidence("remote_allocation_share", format!("{} of the allocations", percent(share)));

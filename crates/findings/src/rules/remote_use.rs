@@ -185,7 +185,7 @@ fn remedy(case: &Case<'_>, pairs: &Pairs) -> FindingRemedy {
         return case.remedy(
             "The memory is spread over all nodes, as by interleaving: if each thread uses a part of its own, let it touch \
              that part first, without a policy; if all share it, this is the best place for it",
-            &["numa run --memory local -- {command}", "numa explain -- {command}"],
+            &["numa run --memory local {command}", "numa explain {command}"],
         );
     }
     let kinds = ["stack", "heap", "file", "shared"];
@@ -197,16 +197,16 @@ fn remedy(case: &Case<'_>, pairs: &Pairs) -> FindingRemedy {
         Some("stack") => case.remedy(
             "Stacks and thread-local storage lie on the node of the thread that created them; numa run puts them on \
              the node of their own thread",
-            &["numa run -- {command}", "numa explain -- {command}"],
+            &["numa run {command}", "numa explain {command}"],
         ),
         Some("file") => case.remedy(
             "Files lie on the node of the thread that read them first; read them with interleaved memory",
-            &["numa run --memory interleave -- {command}", "numa explain -- {command}"],
+            &["numa run --memory interleave {command}", "numa explain {command}"],
         ),
         _ => case.remedy(
             "numa run keeps threads on their nodes, so that memory lies where it was first touched; numa explain \
              names the data that still lies elsewhere",
-            &["numa run -- {command}", "numa explain -- {command}"],
+            &["numa run {command}", "numa explain {command}"],
         ),
     }
 }

@@ -30,7 +30,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let says = format!("{who} all the time: {} context switches", per_second(rate));
     let remedy = case.remedy(
         "Hand over more work at a time; spin a moment before waiting; let threads that talk share a cache",
-        &["numa run --policy compact -- {command}", "perf trace -s -- {command}"],
+        &["numa run --policy compact {command}", "perf trace -s -- {command}"],
     );
     let evidence = case.evidence("switch_share", format!("about {} of the CPU time", percent(share)));
     Some(Draft::estimated(subject, says, share, remedy).with([evidence]))

@@ -35,7 +35,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     );
     let remedy = case.remedy(
         "Give each thread a core of its own: then its memory stays local",
-        &["numa run -- {command}", "numa explain -- {command}"],
+        &["numa run {command}", "numa explain {command}"],
     );
     let evidence = [
         case.evidence("away_share", format!("{} of the threads, on average", percent(away))),

@@ -93,7 +93,7 @@ pub(super) fn finding() -> Finding {
         evidence: Vec::new(),
         remedy: FindingRemedy {
             words: "Initialise it in parallel".to_owned(),
-            commands: vec!["numa run --memory interleave -- ./app".to_owned()],
+            commands: vec!["numa run --memory interleave ./app".to_owned()],
             expect: Some("spreads the load".into()),
             worth: Some(Worth { at_most: Some(0.2), why: "remote memory takes twice as long".to_owned() }),
         },
@@ -222,7 +222,7 @@ pub(super) fn step() -> NextStep {
             is_in_container: false,
         },
         r#do: Some("Initialise it in parallel".to_owned()),
-        command: "numa run --memory interleave -- ./app".to_owned(),
+        command: "numa run --memory interleave ./app".to_owned(),
         worth: Some(FindingCost::Share { of: CostBasis::CpuTime, percent: 20.0, low: 0.0, high: 20.0 }),
         why: Some("remote memory takes twice as long".to_owned()),
     }

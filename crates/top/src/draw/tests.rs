@@ -142,7 +142,7 @@ fn a_machine_of_32_nodes_shows_those_that_stand_out_and_all_on_its_page() {
 fn an_answer_that_is_too_long_for_its_line_is_wrapped_if_there_is_room() {
     let mut view = view("package:8 node:4 core:32");
     let says = "The program maps and unmaps memory all the time: 83.4 % of its CPU time in page faults";
-    let command = "numa run -- env MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1099511627776 solver";
+    let command = "numa run env MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1099511627776 solver";
     let headline = &mut view.findings.as_mut().unwrap().headline;
     (headline.verdict, headline.action) = (says.into(), command.into());
     let lines = screen(&mut view, ASCII, 80, 24);

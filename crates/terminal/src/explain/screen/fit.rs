@@ -166,10 +166,10 @@ mod tests {
 
     #[test]
     fn a_command_is_broken_where_the_shell_reads_on() {
-        let command = r"numa run -- ./app 'a b c' x\ y";
-        assert_eq!(words(command), ["numa", "run", "--", "./app", "'a b c'", r"x\ y"]);
+        let command = r"numa run ./app 'a b c' x\ y";
+        assert_eq!(words(command), ["numa", "run", "./app", "'a b c'", r"x\ y"]);
         assert_eq!(broken(command, 80), [command]);
-        assert_eq!(broken(command, 20), [r"numa run -- ./app \", r"'a b c' x\ y"]);
+        assert_eq!(broken(command, 20), [r"numa run ./app \", r"'a b c' x\ y"]);
         assert_eq!(broken("numa 'it is one long word'", 12), [r"numa \", "'it is one long word'"]);
     }
 

@@ -24,7 +24,7 @@ fn long() -> JudgedReport {
     long.findings.insert(0, program);
     let first = NextStep {
         r#do: Some(words(120)),
-        command: format!("numa run -- ./app {}", words(60)),
+        command: format!("numa run ./app {}", words(60)),
         why: Some(words(60)),
         ..step()
     };
@@ -130,7 +130,7 @@ fn every_step_says_what_it_is_for() {
         steps.next = vec![first];
         let shown = screen(&steps, 100, true);
         let mut lines = shown.lines().skip_while(|line| !line.starts_with("next:"));
-        assert_eq!(lines.next(), Some("next:   numa run --memory interleave -- ./app"), "{shown}");
+        assert_eq!(lines.next(), Some("next:   numa run --memory interleave ./app"), "{shown}");
         assert!(lines.next().is_some_and(|line| line.starts_with("        ") && line.len() > 20), "{shown}");
     }
     let proof = NextStep { kind: NextKind::Proof, worth: None, why: None, ..step() };
