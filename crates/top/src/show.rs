@@ -137,7 +137,7 @@ const CHECK: Duration = Duration::from_millis(250);
 /// Reads keys and changes of size in a thread of its own, until the terminal is gone or its input ends.
 pub fn read_keys(to: Sender<ScreenEvent>) -> io::Result<()> {
     std::thread::Builder::new().name("keys".into()).spawn(move || {
-        // At its end, the input is readable for ever, and reading an event would try again and again.
+        // At its end, the input is always readable, and reading an event would try again and again.
         while poll::readable(&[io::stdin().as_fd()], Some(CHECK)).is_ok()
             && !tty::has_ended(io::stdin().as_fd())
         {

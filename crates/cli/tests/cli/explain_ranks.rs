@@ -1,4 +1,4 @@
-//! The ranks of an MPI job are told apart, and waiting in MPI is no work.
+//! The ranks of an MPI job are distinguished, and waiting in MPI is no work.
 
 use crate::compiler::builds;
 use crate::explain::{explained_with, source};

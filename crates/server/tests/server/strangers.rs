@@ -115,7 +115,7 @@ fn a_port_in_use_is_reported_with_the_fix() {
             .to_string()
             .contains("127.0.0.1:7077")
     );
-    // Whoever has the port, another one is taken where the user asked for none.
+    // If another program has the port, another one is taken where the user asked for none.
     let _taken = std::net::TcpListener::bind(Listener::ADDRESS);
     let listen = Listener::bind_free("host", ListenOptions::default()).unwrap().urls().listen;
     assert!(listen.ip().is_loopback() && listen.to_string() != Listener::ADDRESS, "{listen}");
