@@ -41,7 +41,7 @@ impl Processes {
         let looks = self.allocating.get(&key)?;
         let function = |number: &u64| self.script_name(*number).map(|name| (&name.function, &name.file));
         match found {
-            // The thread may be on a later line by now: the function is known, and has its first number.
+            // The thread may be on a later line by now: the function is known, and its first number is that of all.
             Some(found) => looks.keys().filter(|number| function(number) == function(&found)).min().copied(),
             None => {
                 let first = looks.keys().min()?;
