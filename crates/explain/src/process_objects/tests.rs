@@ -59,7 +59,7 @@ fn the_heap_of_a_large_java_machine_is_what_it_reserves_in_one_piece() {
             "7f1a90000000-7f1a94000000 rw-p 00000000 00:00 0\n\
              7f1ac8000000-{used} rw-p 00000000 00:00 0\n\
              {used}-7f24c8000000 ---p 00000000 00:00 0\n\
-             7f24e6600000-7f24e6852000 r--p 00000000 08:01 7 /usr/lib/jvm/lib/server/libjvm.so\n"
+             7f24e6600000-7f24e6852000 r-xp 00000000 08:01 7 /usr/lib/jvm/lib/server/libjvm.so\n"
         )
     };
     objects.update(&parse_mappings(&maps("7f1ba0000000")), 100);
