@@ -438,10 +438,7 @@ fn note_code(code: &mut Vec<CodePiece>, pid: u32, process: Option<&ObservedProce
 /// The folder in which the files of a process are. If the process has a root of its own, they are out of reach when it has
 /// ended.
 fn root_of(pid: u32) -> PathBuf {
-    let host = SysRoot::host();
-    let inside = TaskDir::of(&host, pid).path("root");
-    let is_other = host.link(&inside).is_ok_and(|root| root != "/");
-    PathBuf::from(if is_other { inside } else { "/".to_owned() })
+    TaskDir::of(&SysRoot::host(), pid).other_root().unwrap_or_else(|| PathBuf::from("/"))
 }
 
 /// Tells the objects of a process what it has mapped.

@@ -22,6 +22,7 @@ pub use status::TaskStatus;
 
 use crate::{ReadError, RootFile, SysRoot};
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 /// The directory of all processes.
 const FOLDER: &str = "/proc";
@@ -78,6 +79,13 @@ impl<'a> TaskDir<'a> {
     /// A file that is read in parts.
     pub fn source(&self, file: &str) -> Result<RootFile, ReadError> {
         self.root.source(&self.path(file))
+    }
+
+    /// The folder in which its files are, if that is another one than ours, as in a container. What the link says does not tell: of
+    /// a root outside of our own, it says `/`.
+    pub fn other_root(&self) -> Option<PathBuf> {
+        let inside = self.path("root");
+        (self.root.identity(&inside)? != self.root.identity("/")?).then(|| PathBuf::from(inside))
     }
 
     /// `stat`. A malformed line is an error of the kind `InvalidData`.
@@ -172,6 +180,8 @@ pub fn printable(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::root::FileTree;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
 
     #[test]
     fn threads_begin_with_the_main_one() {
@@ -200,6 +210,34 @@ mod tests {
         let status = me.status().unwrap();
         assert!(status.allowed_cpus().is_some() && status.users().len() == 4, "{status:?}");
         assert_eq!(me.environment().unwrap().get("PATH").is_some(), std::env::var_os("PATH").is_some());
+    }
+
+    #[test]
+    fn a_root_outside_of_ours_is_seen_although_its_link_says_the_same() {
+        let host = SysRoot::host();
+        assert_eq!(TaskDir::own(&host).other_root(), None);
+        let folder = std::env::temp_dir().join(format!("numakit-root-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("old")).unwrap();
+        let enter = "mount --bind . . && cd . && pivot_root . old && echo inside && read line";
+        let mut shell = Command::new("unshare")
+            .args(["-m", "sh", "-c", enter])
+            .current_dir(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let pid = shell.id();
+        let (link, other) = (host.link(&format!("/proc/{pid}/root")), TaskDir::of(&host, pid).other_root());
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        if line != "inside\n" {
+            return numakit_skips::PRIVILEGES.skip("this user may not have a mount namespace of its own");
+        }
+        assert_eq!(link.unwrap(), "/");
+        assert_eq!(other, Some(PathBuf::from(format!("/proc/{pid}/root"))));
     }
 
     #[test]

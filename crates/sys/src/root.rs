@@ -261,6 +261,15 @@ impl SysRoot {
         }
     }
 
+    /// The device and the number of a file or directory; only on this machine.
+    pub fn identity(&self, path: &str) -> Option<(u64, u64)> {
+        self.touch(path);
+        match &*self.place {
+            Place::Host => std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino())),
+            Place::Directory(_) | Place::Tree(_) => None,
+        }
+    }
+
     fn touch(&self, path: &str) {
         if let Some(touched) = &self.touched {
             lock(touched).insert(path.to_owned());
