@@ -96,8 +96,10 @@ fn cause(ranks: &[RankTime]) -> (String, FindingCost) {
                  whichever rank is free. Until then the job is as slow as rank {}",
                 longest.rank
             );
-            // Of a rank with several threads, this is a bound all the same.
-            let working = (longest.worked as f64 / longest.observed.max(1) as f64).min(1.0);
+            // Where others use the CPUs, work takes as much longer as it waits for one. Of a rank with several threads, this is a
+            // bound all the same.
+            let working = (longest.worked + longest.runnable) as f64 / longest.observed.max(1) as f64;
+            let working = working.min(1.0);
             (words, FindingCost::at_most(CostBasis::WallTime, 100.0 * unequal(ranks) * working))
         }
         _ => {
@@ -159,8 +161,11 @@ mod tests {
             starved.1.contains("47.4 %") && matches!(starved.2, FindingCost::Unknown { .. }),
             "{starved:?}"
         );
-        let both = [RankTime { runnable: 900, ..rank(0, 960, 40) }, rank(1, 240, 760)];
-        assert!(found(&both).unwrap().1.starts_with("Give each rank the same work"));
+        let both = [RankTime { runnable: 500, ..rank(0, 480, 20) }, rank(1, 120, 380)];
+        let (_, words, cost) = found(&both).unwrap();
+        assert!(words.starts_with("Give each rank the same work"));
+        // The mean is 300 of 480, and the work takes 980 of 1000 with the time without a CPU.
+        assert_eq!(cost.words(), "at most 36.8 % of the time");
         // Little is no finding, and one rank of a job on several machines waits for ranks that are not seen.
         assert_eq!(found(&[rank(0, 900, 100), rank(1, 900, 100)]), None);
         assert_eq!(found(&[rank(0, 100, 900)]), None);
