@@ -234,8 +234,12 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         let proof = again.trial(&first.command, start.filter(|_| !again.is_contained));
         steps.push(proof.unwrap_or_else(|| NextStep::new(NextKind::Proof, again.after_change(judged))));
     }
-    if own.is_none() && judged.few_samples().is_none() {
-        steps.extend(projected(judged));
+    let there = projected(judged);
+    if let Some(Projected::Wrong(step)) = there {
+        // What would be wrong there was asked for.
+        steps.insert(0, step);
+    } else if own.is_none() && judged.few_samples().is_none() {
+        steps.extend(there.map(Projected::into_step));
         steps.extend(elsewhere(judged, again, start));
     }
     if steps.is_empty() {
@@ -370,17 +374,36 @@ fn of_runtime(runtime: &RuntimeNames, again: &ObservedAgain, start: Option<&str>
 }
 
 /// What the estimate of another machine says to do there.
-fn projected(judged: &JudgedReport) -> Option<NextStep> {
+enum Projected {
+    /// Against what would be wrong with an object.
+    Wrong(NextStep),
+    /// Nothing would be.
+    Well(NextStep),
+}
+
+impl Projected {
+    fn into_step(self) -> NextStep {
+        let (Self::Wrong(step) | Self::Well(step)) = self;
+        step
+    }
+}
+
+fn projected(judged: &JudgedReport) -> Option<Projected> {
     let projected = judged.projected.as_ref()?;
     let machine = &projected.projection.machine;
     if projected.projection.why_not.is_some() {
         return None;
     }
     let found = projected.objects.iter().find_map(|object| object.finding.as_ref());
-    found.and_then(|finding| remedy(finding, Some(machine.clone()))).or_else(|| {
-        let threads = projected.projection.threads;
-        let command = format!("numa plan --machine {} -c {threads} --policy balanced", quoted(&[machine]));
-        Some(NextStep::new(NextKind::Placement { machine: machine.clone() }, command))
+    if let Some(step) = found.and_then(|finding| remedy(finding, Some(machine.clone()))) {
+        return Some(Projected::Wrong(step));
+    }
+    let threads = projected.projection.threads;
+    let command = format!("numa plan --machine {} -c {threads} --policy balanced", quoted(&[machine]));
+    let step = NextStep::new(NextKind::Placement { machine: machine.clone() }, command);
+    Some(match found {
+        Some(finding) => Projected::Wrong(NextStep { r#do: Some(finding.remedy.words.clone()), ..step }),
+        None => Projected::Well(step),
     })
 }
 

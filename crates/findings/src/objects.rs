@@ -169,7 +169,7 @@ impl ObjectCase<'_> {
                 },
                 (None, _) => unknown(NO_TIME),
                 (_, None) => unknown(
-                    "the firmware has no distances, and 'numa bench all' has not measured this machine",
+                    "neither the distances of its nodes nor their measured latencies ('numa bench all') are known",
                 ),
             },
         }

@@ -44,6 +44,10 @@ pub fn screen(judged: &JudgedReport, width: usize, is_kept: bool) -> String {
 /// What costs, what the program does, and the parts of its time.
 fn head(judged: &JudgedReport, width: usize) -> Vec<Part> {
     let mut parts = Vec::new();
+    if let Some(there) = &judged.projected {
+        // What would be elsewhere was asked for.
+        parts.push(Part::prose(&projected::sentence(&there.projection), width, 5).needing(3).dropped(1));
+    }
     for (_, says) in objects::causes(judged) {
         parts.push(Part::prose(&brief(&format!("{says}.")), width, 4).needing(2));
     }
@@ -52,16 +56,10 @@ fn head(judged: &JudgedReport, width: usize) -> Vec<Part> {
     let report = &judged.report;
     let traffic = report.explanation.traffic.as_ref().map(traffic_lines).unwrap_or_default();
     parts.extend(traffic.lines().map(|line| Part::prose(line, width, 2).dropped(4)));
-    match &judged.projected {
-        // What would be elsewhere was asked for; the parts of the time here are known from before.
-        Some(there) => {
-            let sentence = projected::sentence(&there.projection);
-            parts.push(Part::prose(&sentence, width, 5).needing(3).dropped(1));
-        }
-        None => {
-            let times = first_lines(report, MIN_PART);
-            parts.extend(times.lines().map(|line| Part::prose(line, width, 3).needing(0).dropped(5)));
-        }
+    // With an estimate of another machine, the parts of the time here are known from before.
+    if judged.projected.is_none() {
+        let times = first_lines(report, MIN_PART);
+        parts.extend(times.lines().map(|line| Part::prose(line, width, 3).needing(0).dropped(5)));
     }
     if report.regime == Regime::Unknown {
         let why = "Samples of this machine land elsewhere than at the instruction that waited: time and traffic cannot be told.";
