@@ -26,9 +26,9 @@ pub struct PlacementArgs {
     /// How to choose cores: compact (nearest nodes first), scatter (nodes far apart), balanced (the
     /// same number on each node and cache), spread:LEVEL (one per unit, l2, cluster, l3, die, node,
     /// package or board before any gets two), memory:SIZE (as many nodes as provide SIZE of memory),
-    /// near:DEVICE, or near:gpu{rank} (a different GPU for each process)
-    #[arg(long, value_name = "POLICY", default_value = "compact")]
-    policy: CorePolicy,
+    /// near:DEVICE, or near:gpu{rank} (a different GPU for each process) [default: compact]
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<CorePolicy>,
     /// Memory policy: local, bind, prefer, interleave or weighted, with nodes as in bind:0-1;
     /// without nodes, those of the threads
     #[arg(long, value_name = "MODE[:NODES]", default_value = "local")]
@@ -61,15 +61,15 @@ fn stride(word: &str) -> Result<u32, RequestError> {
 }
 
 impl PlacementArgs {
-    /// The options as a request.
-    pub fn request(&self) -> PlacementRequest {
+    /// The options as a request; `usual` is the policy if none is given.
+    pub fn request(&self, usual: CorePolicy) -> PlacementRequest {
         PlacementRequest {
             cores: self.cores,
             processes: self.processes,
             threads: self.threads,
             threads_per_core: self.threads_per_core,
             stride: self.stride,
-            policy: self.policy.clone(),
+            policy: self.policy.clone().unwrap_or(usual),
             memory: self.memory.clone(),
             cpus: self.cpus.clone(),
             nodes: self.nodes.clone(),

@@ -7,6 +7,7 @@ mod openmp;
 mod openmpi;
 mod process;
 
+use crate::request::CorePolicy;
 use job::LauncherJob;
 pub use job::sequence;
 use numakit_model::plan::Plan;
@@ -47,6 +48,14 @@ pub static LAUNCHERS: &[Launcher] = &[
     Launcher { name: "docker", help: "docker run, also for podman", emit: container::docker },
     Launcher { name: "kubernetes", help: "a pod for the static CPU manager", emit: container::kubernetes },
 ];
+
+impl Launcher {
+    /// Where cores are chosen if the user does not say it. A language model reads all of its memory for each token: it gets the
+    /// memory controllers of all nodes.
+    pub fn usual_policy(&self) -> CorePolicy {
+        if self.name == "llama" { CorePolicy::Balanced } else { CorePolicy::default() }
+    }
+}
 
 /// Options of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

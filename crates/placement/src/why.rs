@@ -234,7 +234,7 @@ pub fn idle_nodes(topology: &Topology, request: &PlacementRequest, plan: &Plan) 
         1 => format!("node {idle} has no thread"),
         _ => format!("nodes {idle} have no thread"),
     };
-    Some(format!("{who}; '--policy balanced' uses the memory bandwidth of all nodes, at larger distances"))
+    Some(format!("{who}; '--policy balanced' uses the memory bandwidth of all nodes"))
 }
 
 /// `3 on node 0, 1 on node 1`.

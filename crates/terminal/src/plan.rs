@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const SCHEMA: u32 = 1;
 
 /// A summary with what the plan cannot give. Then a line for each process and node, or for each node where processes have one
-/// thread; then the CPUs that are held without a thread, and the warnings.
+/// thread; then the PUs of used cores that have no thread, and the warnings.
 pub fn table(plan: &Plan) -> String {
     let single = plan.processes().all(|steps| steps.len() == 1);
     let mut text = summary(plan);
@@ -24,7 +24,7 @@ pub fn table(plan: &Plan) -> String {
     text += &if single { nodes(plan) } else { processes(plan) };
     let idle = plan.held.minus(&plan.cpus());
     if !idle.is_empty() {
-        text += &format!("\nheld without a thread: CPU{} {idle}\n", plural(idle.len()));
+        text += &format!("\nwithout a thread, on the same cores: CPU{} {idle}\n", plural(idle.len()));
     }
     if !plan.warnings.is_empty() {
         text.push('\n');

@@ -9,7 +9,7 @@ use clap::Args;
 use numakit_launch::{CheckReport, CoreSelector, check};
 use numakit_model::{Plan, Topology};
 use numakit_placement::launchers::{self, LAUNCHERS, LauncherOptions};
-use numakit_placement::{PlacementRequest, Taken, explained, idle_nodes};
+use numakit_placement::{CorePolicy, PlacementRequest, Taken, explained, idle_nodes};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::machine;
 use numakit_sys::stdio::{note, print};
@@ -77,9 +77,10 @@ impl PlanArgs {
     /// Prints the plan.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         // A wrong name is reported before a plan that takes long or fails.
-        if let Some(name) = &self.launcher {
-            launchers::find(name).map_err(|error| anyhow!("--for: {error}"))?;
-        }
+        let usual = match &self.launcher {
+            Some(name) => launchers::find(name).map_err(|error| anyhow!("--for: {error}"))?.usual_policy(),
+            None => CorePolicy::default(),
+        };
         let mut topology = described(self.synthetic.as_deref(), self.machine.as_deref(), global)?;
         let is_described = self.synthetic.is_some() || self.machine.is_some();
         if is_described {
@@ -90,7 +91,7 @@ impl PlanArgs {
             // Only the comparison of weights needs them.
             let _ = peaks::add(&global.root()?, &mut topology);
         }
-        let request = self.place.request();
+        let request = self.place.request(usual);
         if let Some(pid) = self.check {
             return show_check(&global.root()?, &topology, &request, pid);
         }

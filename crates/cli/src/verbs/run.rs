@@ -40,9 +40,9 @@ const BUSY: &str = "50";
 /// node of that core. The cores are reserved until the program and all its descendants have ended.
 /// Without -c, the program gets all free cores.
 ///
-/// The exit status is that of the program, or numa ends by the signal that killed it. Nothing was
-/// started if it is 127 (there is no such program), 126 (it is not executable) or 2 (the message
-/// says why).
+/// The exit status is that of the program, or numa ends by the signal that killed it. If the program
+/// cannot be started, numa says why, and the status is 127 (there is no such program), 126 (it is not
+/// executable) or 2.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Print what is set, unset and decided
@@ -67,7 +67,7 @@ pub struct RunArgs {
     /// Create a cpuset partition (cgroup) with these cores, if permitted
     #[arg(long)]
     isolate: bool,
-    /// Avoid CPUs of which programs without a reservation use at least PERCENT; 'off' does not look
+    /// Avoid CPUs that programs without reserved cores use for PERCENT of the time or more; 'off' does not look
     #[arg(long, value_name = "PERCENT|off", default_value = BUSY, value_parser = busy)]
     busy: Busy,
     /// Bind a running process instead, and move its memory
@@ -188,7 +188,7 @@ impl RunArgs {
         let root = global.root()?;
         global.only_here("programs run on this machine only")?;
         self.registry.apply()?;
-        let request = self.place.request().for_program(|name| std::env::var(name).ok());
+        let request = self.place.request(CorePolicy::default()).for_program(|name| std::env::var(name).ok());
         if let Some(pid) = self.pid {
             return self.rebind(&root, &request, pid);
         }

@@ -45,11 +45,11 @@ fn a_plan_says_which_nodes_it_leaves_idle_and_a_language_model_gets_all_of_them(
     let folder = Folder::new("machines-idle");
     let plan = |rest: &[&str]| with(&folder, "plan --machine", "EPYC 9755 x2", rest);
     plan(&["-c", "128"]).says(0, "node 1 has no thread; '--policy balanced'");
-    let model = ["-c", "128", "--policy", "balanced", "--for", "llama", "llama-server", "-m", "m.gguf"];
+    let model = ["-c", "128", "--for", "llama", "llama-server", "-m", "m.gguf"];
     let lines = plan(&model);
     assert_eq!(lines.out, "llama-server -m m.gguf --threads 128 --numa distribute\n");
     assert!(!lines.err.contains("has no thread"), "{}", lines.err);
-    let one = plan(&["-c", "64", "--for", "llama", "llama-cli"]);
+    let one = plan(&["-c", "64", "--policy", "compact", "--for", "llama", "llama-cli"]);
     assert_eq!(one.out, "numactl -C 0-63 -l llama-cli --threads 64 --numa numactl\n");
 }
 

@@ -37,7 +37,8 @@ pub fn llama(job: &LauncherJob<'_>) -> Result {
     let mut lines = one_by_one(job, &command, false);
     lines.warnings = vec![match job.ranks.iter().any(|rank| covers_nodes_evenly(job, rank)) {
         true => {
-            "llama.cpp binds its threads to the CPUs of the nodes in turn, and not to single cores".to_owned()
+            "llama.cpp binds its threads to the CPUs of the nodes in turn, and not to single cores; '--policy compact' keeps them \
+                 near each other".to_owned()
         }
         false => "llama.cpp holds its threads on these CPUs, and they move between them".to_owned(),
     }];
