@@ -19,10 +19,10 @@ Show why programs wait for memory, and run them close to it
 
   numa                                    what is wrong on this machine now
   numa ./app                              run it: what costs, which data, whose line, what to do
-  numa explain --name postgres --for 20s  the same of programs that run already
+  numa explain --name postgres --for 20s  the same for programs that run already
   numa run -c 64 ./app                    64 free cores, a thread on each with its memory beside it
 
-Where another program is called numa, this one is numakit too.";
+If you have another program called numa, type numakit.";
 
 /// Whether the words of a command line ask for help, which needs its text.
 pub fn is_asked(words: &[OsString]) -> bool {

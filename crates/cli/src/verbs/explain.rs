@@ -47,14 +47,14 @@ use std::time::{Duration, Instant};
 /// 'numa show' prints them of the last observation, which is kept in $XDG_STATE_HOME/numakit (~/.local/state/numakit; of root
 /// /var/lib/numakit).
 ///
-/// Of running processes, all that they start is observed too. So are processes that join the unit, container or control group, or
-/// start with the name, meanwhile.
+/// Running processes are observed together with all that they start, and with those that join the unit, container or control group
+/// later, or start with the name.
 ///
 /// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise. --compare compares with the last
 /// observation.
 ///
-/// Each thread is looked at 199 times in a second of its CPU time: at the instruction that waits, the address that it uses, and the
-/// node of that page. This needs no hardware counters and no root; 'numa doctor' says how it is done here.
+/// A sample is taken of each thread 199 times in a second of its CPU time: the instruction that waits, the address that it uses, and
+/// the node of that page. This needs no hardware counters and no root; 'numa doctor' says how it is done here.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Samples in a second of CPU time of a thread
@@ -80,8 +80,7 @@ pub struct ExplainArgs {
     /// Print all tables in place of one screen
     #[arg(long)]
     all: bool,
-    /// Objects, source lines, waits, locks and contended lines to show, each, with all tables; functions with 1 % of the CPU time are
-    /// all shown [default: 10]
+    /// With --all: rows of each table, but of functions, where those with 1 % of the CPU time are shown [default: 10]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Say what changed since the last observation of this user

@@ -22,12 +22,13 @@ use std::process::ExitCode;
 
 /// Show recordings, and results of 'numa explain' and 'numa bench'; compare two
 ///
-/// The kind of a file is known by its content. Without a file, the newest result of 'numa explain' is shown.
+/// Any of these files may be given: numa looks what it is. Without a file, the newest result of 'numa explain' is shown.
 ///
 /// A recording is analysed on one page. The first three lines say what is wrong, what it costs and what to do. The findings follow with
 /// their numbers, then tables: where memory was used or allocated (by node and phase), page faults,
 /// memory, CPUs, the largest changes, the overhead of the recording.
-/// A phase lasts from one label to the next; the phase 'command' is that of the observed command.
+/// Labels ('numa ctl label TEXT') divide it into phases: a phase lasts from one label to the next. The phase 'command' is that of the
+/// observed command.
 ///
 /// Of two recordings, A and B, the first three lines say whether B is better, by how much, and what to do.
 /// Tables of what differs follow, each with its noise, then which findings are gone and which are new. Two results are compared as

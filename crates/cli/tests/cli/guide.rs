@@ -141,6 +141,14 @@ fn described(page: &str) -> BTreeSet<String> {
     words
 }
 
+/// The names in backquotes of the row of a page about a member.
+fn row(page: &str, member: &str) -> BTreeSet<String> {
+    let markdown = topics::page(page).unwrap().markdown();
+    let start = format!("| `{member}` |");
+    let row = markdown.lines().find_map(|line| line.strip_prefix(start.as_str())).unwrap();
+    row.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
 #[test]
 fn the_guide_describes_all_that_verbs_write_as_json() {
     let folder = Folder::new("guide-json");
@@ -168,7 +176,13 @@ fn the_guide_describes_all_that_verbs_write_as_json() {
         let json = done.out.find('{').map(|at| &done.out[at..]).unwrap_or_default();
         let mut names = BTreeSet::new();
         let values = serde_json::Deserializer::from_str(json).into_iter::<Value>().map_while(Result::ok);
-        values.for_each(|value| members(&value, &mut names));
+        let values: Vec<Value> = values.collect();
+        values.iter().for_each(|value| members(value, &mut names));
+        if page == "explain" {
+            let row = row(page, "time");
+            let written: BTreeSet<String> = values[0]["time"].as_object().unwrap().keys().cloned().collect();
+            assert_eq!(row, written);
+        }
         let mut described = described(page);
         if page == "explain" {
             // Its findings are those of a recording, and are described there.
