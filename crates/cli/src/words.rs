@@ -67,7 +67,11 @@ pub fn with_verb(words: &[OsString]) -> Vec<OsString> {
     let at = match first_of_command(&words) {
         Some(First::Word(at)) => at,
         Some(First::Option(at)) => {
-            words.insert(at, OF_PROGRAMS.into());
+            let verb = match verb_behind_options(&words, at) {
+                Some(place) => words.remove(place),
+                None => OF_PROGRAMS.into(),
+            };
+            words.insert(at, verb);
             return words;
         }
         None => return words,
@@ -113,6 +117,23 @@ fn first_of_command(words: &[OsString]) -> Option<First> {
     None
 }
 
+/// The place of a verb that stands behind options instead of before them.
+fn verb_behind_options(words: &[OsString], from: usize) -> Option<usize> {
+    let known = VERBS.iter().find(|verb| verb.name == OF_PROGRAMS)?.parser();
+    let has_value = |text: &str| {
+        let option = known.get_arguments().find(|arg| match text.strip_prefix("--") {
+            Some(long) => arg.get_long() == Some(long),
+            None => arg.get_short().is_some_and(|short| text == format!("-{short}")),
+        });
+        option.is_some_and(|arg| arg.get_action().takes_values())
+    };
+    let mut at = from;
+    while let Some(text) = words.get(at)?.to_str().filter(|text| text.starts_with('-')) {
+        at += if has_value(text) { 2 } else { 1 };
+    }
+    is_verb(&words[at]).then_some(at)
+}
+
 fn is_verb(word: &OsStr) -> bool {
     VERBS.iter().any(|verb| word == verb.name)
 }
@@ -136,6 +157,10 @@ mod tests {
     fn a_program_is_explained_and_a_verb_stays_a_verb() {
         assert_eq!(line("numa /bin/sh -c true"), "numa explain /bin/sh -c true");
         assert_eq!(line("numa sh -c top"), "numa explain sh -c top");
+        assert_eq!(line("numa --for 2s explain --name x"), "numa explain --for 2s --name x");
+        assert_eq!(line("numa --all -p 7 top"), "numa top --all -p 7");
+        assert_eq!(line("numa --as top sh"), "numa explain --as top sh");
+        assert_eq!(line("numa --for=2s"), "numa explain --for=2s");
         assert_eq!(line("numa --color never sh"), "numa --color never explain sh");
         assert_eq!(line("numa --color=never sh"), "numa --color=never explain sh");
         assert_eq!(line("numa -- sh -x"), "numa explain sh -x");

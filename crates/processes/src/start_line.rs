@@ -48,7 +48,8 @@ pub fn running_already(root: &SysRoot, words: &[OsString]) -> Option<u32> {
     let is_first = |pid: &&u32| {
         TaskDir::of(root, **pid).stat().is_ok_and(|stat| stat.runs() && !found.contains(&stat.parent))
     };
-    found.iter().find(is_first).copied()
+    // The first process of a server has arguments where its workers have titles.
+    found.iter().find(is_first).map(|pid| first_of_program(root, *pid).unwrap_or(*pid))
 }
 
 fn runs(root: &SysRoot, pid: u32, file: &Path, words: &[OsString]) -> bool {
