@@ -35,6 +35,9 @@ const USES: [(&str, &str, Use); 5] = [
     ("File", "file", Use::File),
 ];
 
+/// A heading, and what it counts of a process.
+type CountColumn = (&'static str, fn(&ProcessSample) -> Option<u64>);
+
 impl TaskTable {
     /// One line per process, at most `top`, and notes on the rest.
     pub fn list(&self, top: usize) -> String {
@@ -120,7 +123,7 @@ impl TaskTable {
     }
 
     /// The heading of what the order counts, and where it is.
-    fn counted(&self) -> Option<(&'static str, fn(&ProcessSample) -> Option<u64>)> {
+    fn counted(&self) -> Option<CountColumn> {
         match self.order {
             ProcessRanking::Faults => Some(("FAULTS/s", |process| process.faults)),
             ProcessRanking::Moved => Some(("MOVED/s", |process| process.moved)),
