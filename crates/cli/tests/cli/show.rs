@@ -103,7 +103,6 @@ fn kinds_are_not_mixed_and_options_fit_the_kind() {
         ("show r.arrows --rows 3", "--rows"),
         ("show r.arrows --page --json", "--json"),
         ("show e.json --page --rows 1", "--rows"),
-        ("show e.json e.json --json", "--json"),
     ] {
         let done = folder.run(line);
         assert!(done.code == 2 && done.err.contains(option), "{line}: {}", done.err);

@@ -165,6 +165,8 @@ fn options_that_make_no_sense_together_are_refused() {
     for line in ["top --user root", "top --top 3"] {
         folder.run(line).says(2, "--once");
     }
-    folder.run("top --once --sort faults").says(2, "sorted by remote, memory, cpu or pid");
+    let by_faults = folder.run("top --once --sort faults -i 100ms");
+    by_faults.says(0, "");
+    assert!(by_faults.out.lines().next().unwrap().contains("FAULTS/s"), "{}", by_faults.out);
     folder.run("top --once --name zzzzzzzzz").says(2, "no program that runs has a matching name");
 }
