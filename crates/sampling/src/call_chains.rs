@@ -9,6 +9,7 @@ use crate::process::{ObservedProcess, ProcessMapping};
 use crate::sample::StackPiece;
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
 use numakit_sys::registers::UserRegisters;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -42,7 +43,14 @@ struct ProcessChains {
     read: u64,
     /// Their first addresses, and files.
     modules: Vec<(u64, FileKey)>,
-    recent: HashMap<u64, Arc<[u64]>>,
+    recent: HashMap<u64, FoundChain>,
+}
+
+/// A chain, and how many of its addresses the piece of the stack alone tells.
+#[derive(Debug, Clone, Default)]
+struct FoundChain {
+    addresses: Arc<[u64]>,
+    certain: usize,
 }
 
 impl std::fmt::Debug for ProcessChains {
@@ -60,7 +68,7 @@ impl CallChains {
         registers: &UserRegisters,
         stack: &StackPiece,
     ) -> Arc<[u64]> {
-        self.known(process).chain(process, std::slice::from_ref(registers), stack)
+        self.known(process).chain(process, std::slice::from_ref(registers), stack).addresses
     }
 
     /// The chain of a thread whose registers are one of these, which differ in the frame pointer: the longest one.
@@ -70,7 +78,7 @@ impl CallChains {
         possible: &[UserRegisters],
         stack: &StackPiece,
     ) -> Arc<[u64]> {
-        self.known(process).chain(process, possible, stack)
+        self.known(process).chain(process, possible, stack).addresses
     }
 
     /// How many addresses of a chain the piece of the stack alone tells, as they were at that moment.
@@ -80,7 +88,7 @@ impl CallChains {
         registers: &UserRegisters,
         stack: &StackPiece,
     ) -> usize {
-        self.known(process).unwound(process, registers, stack, false).len()
+        self.known(process).chain(process, std::slice::from_ref(registers), stack).certain
     }
 
     /// What is known of a process, as its code is now.
@@ -172,17 +180,17 @@ impl ProcessChains {
         process: &ObservedProcess,
         possible: &[UserRegisters],
         stack: &StackPiece,
-    ) -> Arc<[u64]> {
+    ) -> FoundChain {
         let key = possible.first().map_or(0, |registers| key(registers, stack));
         if let Some(chain) = self.recent.get(&key) {
-            return Arc::clone(chain);
+            return chain.clone();
         }
-        let chains = possible.iter().rev().map(|registers| self.unwound(process, registers, stack, true));
-        let chain: Arc<[u64]> = chains.max_by_key(Vec::len).unwrap_or_default().into();
+        let chains = possible.iter().rev().map(|registers| self.unwound(process, registers, stack));
+        let chain = chains.max_by_key(|chain| chain.addresses.len()).unwrap_or_default();
         if self.recent.len() >= MAX_RECENT {
             self.recent.clear();
         }
-        self.recent.insert(key, Arc::clone(&chain));
+        self.recent.insert(key, chain.clone());
         chain
     }
 
@@ -191,13 +199,13 @@ impl ProcessChains {
         process: &ObservedProcess,
         registers: &UserRegisters,
         stack: &StackPiece,
-        reads_now: bool,
-    ) -> Vec<u64> {
-        let mut reader = StackReader { process, stack, reads_now, page: Vec::new(), start: 0 };
+    ) -> FoundChain {
+        let has_left = Cell::new(false);
+        let mut reader = StackReader { process, stack, has_left: &has_left, page: Vec::new(), start: 0 };
         let mut read = |address| reader.word(address).ok_or(());
         let mut frames =
             self.unwinder.iter_frames(registers.ip, unwind_registers(registers), &mut self.cache, &mut read);
-        let mut chain = Vec::new();
+        let (mut chain, mut certain) = (Vec::new(), 0);
         while let Ok(Some(frame)) = frames.next() {
             let address = frame.address();
             let at = match frame {
@@ -210,8 +218,11 @@ impl ProcessChains {
                 break;
             }
             chain.push(address);
+            if !has_left.get() {
+                certain = chain.len();
+            }
         }
-        chain
+        FoundChain { addresses: chain.into(), certain }
     }
 }
 
@@ -242,8 +253,9 @@ fn unwind_registers(registers: &UserRegisters) -> framehop::UnwindRegsNative {
 struct StackReader<'a> {
     process: &'a ObservedProcess,
     stack: &'a StackPiece,
-    /// Whether it reads what is not in the piece.
-    reads_now: bool,
+    /// Set when it reads what is not in the piece. An error in its place would make the unwinder remember another way to unwind this
+    /// code.
+    has_left: &'a Cell<bool>,
     /// The memory from `start` to the end of its page.
     page: Vec<u8>,
     start: u64,
@@ -255,9 +267,7 @@ impl StackReader<'_> {
         if self.stack.read(address, &mut bytes) {
             return Some(u64::from_ne_bytes(bytes));
         }
-        if !self.reads_now {
-            return None;
-        }
+        self.has_left.set(true);
         let offset = |start: u64| usize::try_from(address.checked_sub(start)?).ok();
         let known = offset(self.start).and_then(|at| self.page.get(at..at.checked_add(8)?));
         if let Some(known) = known {
