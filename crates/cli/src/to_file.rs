@@ -2,7 +2,7 @@
 
 use anyhow::{Context, anyhow, bail};
 pub use numakit_sys::output::Existing;
-use numakit_sys::output::OutputFile;
+use numakit_sys::output::{KeptOutput, OutputFile};
 use numakit_sys::{executable, stdio, tty};
 use std::ffi::OsStr;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -19,6 +19,19 @@ pub fn no_terminal(what: &str) -> anyhow::Result<()> {
         bail!("{what} is binary and standard output is a terminal; use -o FILE, or redirect standard output");
     }
     Ok(())
+}
+
+/// Keeps standard output from the observed program if a result goes there.
+pub fn keep_from_program<'a>(
+    results: impl IntoIterator<Item = &'a Path>,
+) -> anyhow::Result<Option<KeptOutput>> {
+    let goes_there = results.into_iter().any(is_standard_output);
+    goes_there.then(KeptOutput::redirect).transpose().context("cannot use standard output")
+}
+
+/// Ends what [`keep_from_program`] began.
+pub fn give_back(kept: Option<KeptOutput>) -> anyhow::Result<()> {
+    kept.map_or(Ok(()), KeptOutput::give_back).context("cannot use standard output")
 }
 
 /// Whether a file can be written, before work is done that would be lost.

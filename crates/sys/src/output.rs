@@ -187,6 +187,22 @@ pub fn redirect_standard_output() -> io::Result<File> {
     Ok(taken)
 }
 
+/// Standard output that is kept from programs: meanwhile, what this process and its children print goes to standard error.
+#[derive(Debug)]
+pub struct KeptOutput(File);
+
+impl KeptOutput {
+    /// Redirects standard output to standard error.
+    pub fn redirect() -> io::Result<Self> {
+        redirect_standard_output().map(Self)
+    }
+
+    /// Gives standard output back to this process. Children that still run keep standard error.
+    pub fn give_back(self) -> io::Result<()> {
+        Ok(dup2_stdout(self.0)?)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

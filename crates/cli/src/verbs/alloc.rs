@@ -41,7 +41,7 @@ pub struct AllocArgs {
     running: RunningArgs,
     #[command(flatten)]
     profile: ProfileArgs,
-    /// Write JSON to this file; '-' is standard output, without the text [default: -]
+    /// Write JSON to this file; '-' is standard output, without the text, and that of CMD goes to standard error [default: -]
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 }

@@ -86,10 +86,10 @@ pub struct ExplainArgs {
     /// Say what changed since the last observation of this user
     #[arg(long)]
     compare: bool,
-    /// Write all tables to this file
+    /// Write all tables to this file; '-' is standard output, and that of CMD goes to standard error
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write JSON to this file; '-' is standard output, without the text
+    /// Write JSON to this file; '-' is standard output, without the text, and that of CMD goes to standard error
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write flame graphs to PREFIX.time.svg and PREFIX.resident.svg, and folded to PREFIX.time.folded and PREFIX.resident.folded
@@ -178,6 +178,8 @@ impl ExplainArgs {
             note(&left);
         }
         let hints = if self.hint_faults { Some(HintWindows::new(&topology)?) } else { None };
+        let results = self.json.as_deref().into_iter().chain(self.output.as_deref());
+        let standard_output = to_file::keep_from_program(results)?;
         let (samples, run) = match observe::samples(&self.request(chosen.as_ref()))? {
             Ok(opened) => opened,
             Err(code) => return Ok(code),
@@ -223,6 +225,7 @@ impl ExplainArgs {
                 quoted(&self.command[..1])
             ));
         }
+        to_file::give_back(standard_output)?;
         self.write(&judge(explainer.explained(true, status), &again), before.as_ref())?;
         Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
     }

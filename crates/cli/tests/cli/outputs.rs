@@ -169,3 +169,24 @@ fn one_damaged_byte_is_reported_with_its_time_and_recovered() {
     let report = folder.run("show a.arrows");
     assert!(report.code == 0 && report.out.contains("1,000 samples damaged"), "{}", report.out);
 }
+
+/// What a program prints goes to standard error where the result goes to standard output.
+#[test]
+fn a_result_on_standard_output_is_not_mixed_with_what_the_program_prints() {
+    let folder = Folder::new("outputs-mixed");
+    for line in ["explain --json - echo printed", "alloc --profile none --json=- echo printed"] {
+        let done = folder.run(line);
+        if done.code == 2 {
+            numakit_skips::SAMPLES.skip_part(&done.err);
+            continue;
+        }
+        assert!(serde_json::from_str::<serde_json::Value>(&done.out).is_ok(), "{line}: {}", done.out);
+        done.says(0, "printed\n");
+    }
+    let text = folder.run("explain -o - echo printed");
+    if text.code != 2 {
+        assert!(!text.out.is_empty() && !text.out.contains("printed\n"), "{}", text.out);
+        text.says(0, "printed\n");
+    }
+    folder.run("alloc --profile none echo printed").says(0, "");
+}

@@ -33,7 +33,7 @@ pub(super) struct ProfileArgs {
     /// Call chains to show
     #[arg(long, value_name = "N", default_value = "10", conflicts_with = "pid", value_parser = value_parser!(u16))]
     rows: u16,
-    /// Write the text to this file
+    /// Write the text to this file; '-' is standard output, and that of CMD goes to standard error
     #[arg(short, long, value_name = "FILE", conflicts_with = "pid")]
     output: Option<PathBuf>,
     /// Write a page to this file, which needs no other file
@@ -74,6 +74,8 @@ impl ProfileArgs {
         let signals =
             Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
                 .context("cannot receive signals")?;
+        let results = json.into_iter().chain(self.output.as_deref()).chain(self.html.as_deref());
+        let standard_output = to_file::keep_from_program(results)?;
         let mut profiler = Profiler::new(&self.command, self.every, !self.no_chains);
         let (mut runs, mut interrupted) = (Vec::new(), false);
         for allocator in &self.profile {
@@ -92,6 +94,7 @@ impl ProfileArgs {
                 break;
             }
         }
+        to_file::give_back(standard_output)?;
         self.finish(json, runs, interrupted)
     }
 
