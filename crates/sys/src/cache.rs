@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The variable with the directory for such files. If it is set, no other directory is used.
 pub const VARIABLE: &str = "NUMAKIT_CACHE";
@@ -45,6 +46,26 @@ pub fn state_folder() -> Option<PathBuf> {
 pub fn load(folder: &Path, name: &str) -> Option<String> {
     user::is_trusted(folder).ok().filter(|trusted| *trusted)?;
     fs::read_to_string(folder.join(name)).ok()
+}
+
+/// The regular files in a directory whose names end like this, with the time of their last change, the newest first; none where
+/// there is no such directory.
+pub fn newest_first(folder: &Path, end: &str) -> io::Result<Vec<(SystemTime, PathBuf)>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        // Another process may have removed it.
+        let data = entry.metadata().ok().filter(|data| data.is_file());
+        if let Some(data) = data.filter(|_| entry.file_name().as_encoded_bytes().ends_with(end.as_bytes())) {
+            files.push((data.modified()?, entry.path()));
+        }
+    }
+    files.sort_by(|one, other| other.cmp(one));
+    Ok(files)
 }
 
 /// Replaces a small file in a directory, which is created if necessary: a reader sees the old content or the new one.
@@ -98,6 +119,22 @@ mod tests {
         assert_eq!(load(&folder, "one"), None);
         assert!(store(&folder, "one", "third").is_err());
         fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn files_are_listed_by_their_age() {
+        let folder = std::env::temp_dir().join(format!("numakit-newest-{}", std::process::id()));
+        assert!(newest_first(&folder, ".json").unwrap().is_empty(), "there is no folder");
+        for name in ["b.json", "a.json", "c.json.new-1"] {
+            store(&folder, name, "text").unwrap();
+        }
+        let old = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(9);
+        File::options().append(true).open(folder.join("b.json")).unwrap().set_modified(old).unwrap();
+        fs::create_dir(folder.join("d.json")).unwrap();
+        let names: Vec<PathBuf> =
+            newest_first(&folder, ".json").unwrap().into_iter().map(|(_, path)| path).collect();
+        assert_eq!(names, [folder.join("a.json"), folder.join("b.json")]);
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -14,8 +14,9 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use numakit_explain::explainer::{Explainer, Observed};
 use numakit_explain::hint_windows::HintWindows;
-use numakit_findings::comparison::explained::saved::{self, SavedResult};
-use numakit_findings::comparison::explained::{ResultComparison, compare};
+use numakit_findings::comparison::explained::compare;
+use numakit_findings::comparison::explained::kept;
+use numakit_findings::comparison::explained::saved::SavedResult;
 use numakit_findings::explained::{JudgedReport, judge};
 use numakit_findings::next::{ObservedAgain, SYMBOL_CLIENT};
 use numakit_launch::options;
@@ -44,14 +45,14 @@ use std::time::{Duration, Instant};
 /// to type next, with what it is worth at most.
 ///
 /// --all prints all tables: objects with their verdicts, functions and source lines, locks and other waits, contended lines.
-/// 'numa show' prints them of the last observation, which is kept in $XDG_STATE_HOME/numakit (~/.local/state/numakit; of root
-/// /var/lib/numakit).
+/// 'numa show' prints them of the last observation. The last one of each command line is kept, 20 at most, in
+/// $XDG_STATE_HOME/numakit/explained (~/.local/state/numakit/explained; of root /var/lib/numakit/explained).
 ///
 /// Running processes are observed together with all that they start, and with those that join the unit, container or control group
 /// later, or start with the name.
 ///
 /// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise. --compare compares with the last
-/// observation.
+/// observation of the same program.
 ///
 /// A sample is taken of each thread 199 times in a second of its CPU time: the instruction that waits, the address that it uses, and
 /// the node of that page. This needs no hardware counters and no root; 'numa doctor' says how it is done here.
@@ -83,7 +84,7 @@ pub struct ExplainArgs {
     /// With --all: rows of each table, but of functions, where those with 1 % of the CPU time are shown [default: 10]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Say what changed since the last observation of this user
+    /// Say first what changed since the last observation of this program
     #[arg(long)]
     compare: bool,
     /// Write all tables to this file; '-' is standard output, and that of CMD goes to standard error
@@ -169,7 +170,7 @@ impl ExplainArgs {
                  observes the one that runs"
             ));
         }
-        let before = if self.compare { Some(results::last()?) } else { None };
+        let before = self.compare.then(|| results::last(&self.command, chosen.as_ref())).transpose()?;
         let projected = self.projected.as_deref().map(projection::machine).transpose()?;
         let mut topology = numakit_topology::read(&SysRoot::host())?;
         // Without, the distances of the firmware tell what far memory costs.
@@ -321,16 +322,20 @@ impl ExplainArgs {
         let is_output = |path: &PathBuf| to_file::is_standard_output(path);
         let text = json(report)?;
         // The screen says where the rest is. That a folder cannot be written is no reason to fail.
-        let is_kept = saved::keep(&text).is_ok();
+        let after = SavedResult::parse(Path::new("-"), text.as_bytes());
+        let is_kept = kept::folder()
+            .zip(after.as_ref().ok())
+            .is_some_and(|(folder, after)| kept::keep(&folder, after, &text).is_ok());
         let written = self.json.as_ref().map_or(Ok(()), |path| write_json(path, &text));
         let flame =
             self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.report.flame));
-        let shown = match before.map(|before| compared(before, &text)).transpose()?.flatten() {
-            Some(comparison) => numakit_terminal::compare::text(&comparison, self.rows()),
-            None if self.all || self.rows.is_some() || self.output.is_some() => {
-                explain::text(report, self.rows())
-            }
-            None => explain::screen(report, tty::columns().unwrap_or(explain::WIDTH), is_kept),
+        let mut shown = match before {
+            Some(before) => results::compared(before, &after?, self.rows()),
+            None => String::new(),
+        };
+        shown += &match self.all || self.rows.is_some() || self.output.is_some() {
+            true => explain::text(report, self.rows()),
+            false => explain::screen(report, tty::columns().unwrap_or(explain::WIDTH), is_kept),
         };
         self.show(&shown, !self.json.as_ref().is_some_and(is_output))?;
         written.and(flame)
@@ -348,20 +353,6 @@ impl ExplainArgs {
         }
         written
     }
-}
-
-/// What changed since the result before; `None`, with a message, if that is of another program.
-fn compared(before: &SavedResult, text: &str) -> anyhow::Result<Option<ResultComparison>> {
-    let after = SavedResult::parse(Path::new("-"), text.as_bytes())?;
-    if before.is_of_program_of(&after) {
-        return Ok(Some(compare(before, &after)));
-    }
-    note(format_args!(
-        "the last observation was of another program, '{}': nothing is compared. This one is kept now; type the same again after a \
-         change",
-        before.program
-    ));
-    Ok(None)
 }
 
 fn json(report: &JudgedReport) -> anyhow::Result<String> {

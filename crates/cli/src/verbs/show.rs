@@ -11,14 +11,17 @@ use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::{Arg, Args};
 use numakit_findings::comparison::explained::compare;
+use numakit_findings::comparison::explained::kept;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
 use numakit_findings::explained::JudgedReport;
 use numakit_findings::shown_kind::ShownKind;
+use numakit_sys::cache;
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::explain;
 use page::PageArgs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 /// Show recordings, and results of 'numa explain' and 'numa bench'; compare two
 ///
@@ -175,15 +178,32 @@ impl ShowArgs {
 /// Rows of each table of 'numa explain'.
 const EXPLAINED_ROWS: usize = 10;
 
-/// The newest result of 'numa explain', which a message names.
+/// The newest result of 'numa explain', which a message names; and another one names a newer recording.
 fn newest() -> anyhow::Result<PathBuf> {
-    const FIX: &str = "give a recording or a result: numa show FILE";
-    let path = saved::kept_path().with_context(|| {
-        format!("the newest result of 'numa explain' has no place: HOME is not set; {FIX}")
+    let recording = newest_recording();
+    let shown = recording.as_ref().map_or("FILE", |(_, name)| name);
+    let fix = format!("give a recording or a result: numa show {shown}");
+    let folder = kept::folder().with_context(|| {
+        format!("the newest result of 'numa explain' has no place: HOME is not set; {fix}")
     })?;
-    if !path.exists() {
-        bail!("there is no result of 'numa explain' in {}; {FIX}", path.display());
-    }
+    let kept = kept::newest_first(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let Some((when, path)) = kept.into_iter().next() else {
+        bail!("there is no result of 'numa explain' in {}; {fix}", folder.display());
+    };
     note(format_args!("shows the newest result of 'numa explain': {}", path.display()));
+    if let Some((_, name)) = recording.filter(|(recorded, _)| *recorded > when) {
+        note(format_args!("{name} is newer: numa show {name}"));
+    }
     Ok(path)
+}
+
+/// The newest recording that 'numa record' has named, in this folder; none in one that cannot be read.
+fn newest_recording() -> Option<(SystemTime, String)> {
+    let files = cache::newest_first(Path::new("."), ".arrows").unwrap_or_default();
+    let names =
+        files.into_iter().filter_map(|(when, path)| Some((when, path.file_name()?.to_str()?.to_owned())));
+    names.into_iter().find(|(_, name)| {
+        let number = name.strip_prefix("numa-").and_then(|rest| rest.strip_suffix(".arrows"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    })
 }

@@ -10,8 +10,10 @@ use std::path::Path;
 const LINES: usize = 24;
 const COLUMNS: usize = 100;
 
-fn kept(folder: &Folder) -> std::path::PathBuf {
-    folder.path("state/numakit/last-explain.json")
+/// The kept results.
+fn kept(folder: &Folder) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder.path("state/numakit/explained")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 #[test]
@@ -46,16 +48,28 @@ fn what_was_found_is_kept_for_this_user_alone_and_compared_with() {
     if missing.err.contains("no samples can be taken") {
         return numakit_skips::SAMPLES.skip(&missing.err);
     }
+    missing.says(2, "no result of 'true' is kept in ");
     missing.says(2, "observe the program once before the change");
     let Some(_) = explained_with(&folder, "", "true") else { return };
-    let file = kept(&folder);
+    let [file] = kept(&folder).try_into().unwrap();
     let result: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!((&result["program"], &result["complete"]), (&"true".into(), &true.into()));
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let compared = folder.run("explain --compare true");
     assert!(compared.out.contains("before,") && !compared.out.contains("caution"), "{}", compared.out);
-    let other = folder.run("explain --compare sleep 0.01");
-    assert!(other.out.starts_with("caution: the command lines differ: 'true' before"), "{}", other.out);
+    assert!(
+        compared.out.contains("\n\n") && compared.out.contains("all of it: numa show"),
+        "{}",
+        compared.out
+    );
+    // Before the program runs, which may take long.
+    let other = folder.run("explain --compare sh -c 'echo>ran'");
+    other.says(2, "observe the program once before the change");
+    assert!(!folder.path("ran").exists());
+    folder.run("explain sleep 0.01").says(0, "");
+    assert_eq!(kept(&folder).len(), 2);
+    let again = folder.run("explain --compare true");
+    assert!(again.code == 0 && !again.out.contains("caution"), "{} {}", again.out, again.err);
 }
 
 #[test]

@@ -54,14 +54,17 @@ fn the_newest_result_is_shown_without_a_file() {
     let folder = Folder::new("show-newest");
     folder.run("show").says(2, "there is no result of 'numa explain' in ");
     let text = explain(&folder, "a");
-    let kept = folder.path("state/numakit/last-explain.json");
+    let kept = folder.path("state/numakit/explained/a-1.json");
     std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
     std::fs::copy(folder.path("a.json"), kept).unwrap();
     let shown = folder.run("show");
     assert_eq!((shown.code, shown.out), (0, text));
     assert!(
-        shown.err.contains("newest result of 'numa explain': ") && shown.err.contains("last-explain.json")
+        shown.err.contains("newest result of 'numa explain': ") && shown.err.contains("explained/a-1.json")
     );
+    assert!(!shown.err.contains("is newer"), "{}", shown.err);
+    folder.run("record -e vmstat.pgfault -- true").says(0, "numa-1.arrows");
+    folder.run("show").says(0, "numa: numa-1.arrows is newer: numa show numa-1.arrows\n");
 }
 
 #[test]

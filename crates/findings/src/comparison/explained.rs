@@ -3,6 +3,7 @@
 //! A difference counts if the 95 % intervals of the two values do not overlap. Results hold intervals for far shares;
 //! for other shares they are computed here from the samples, which are not independent within 100 ms of a thread.
 
+pub mod kept;
 pub mod saved;
 
 use numakit_explain::code::PlaceTimes;

@@ -1,8 +1,15 @@
 //! Results that `numa explain` compares.
 
 use anyhow::{anyhow, bail};
+use numakit_findings::comparison::explained::compare;
+use numakit_findings::comparison::explained::kept::{self, SoughtProgram};
 use numakit_findings::comparison::explained::saved::{self, SavedResult, SavedResultError};
-use numakit_sys::executable;
+use numakit_processes::ChosenProcesses;
+use numakit_sys::command::quoted;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::stdio::note;
+use numakit_sys::{SysRoot, executable};
+use numakit_terminal::compare::text;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -33,14 +40,40 @@ pub(super) fn named(words: &[OsString]) -> anyhow::Result<Option<(SavedResult, S
     }
 }
 
-/// The result of the last observation.
-pub(super) fn last() -> anyhow::Result<SavedResult> {
-    let path = saved::kept_path().ok_or_else(|| {
+/// The last result of the program that is observed now.
+pub(super) fn last(command: &[OsString], chosen: Option<&ChosenProcesses>) -> anyhow::Result<SavedResult> {
+    let folder = kept::folder().ok_or_else(|| {
         anyhow!("--compare: no earlier result is kept, since neither XDG_STATE_HOME nor HOME is set")
     })?;
-    result(path.as_os_str()).map_err(|error| {
-        anyhow!("--compare: {error}; observe the program once before the change, without --compare")
+    let (program, sought) = match chosen {
+        None => (quoted(command), SoughtProgram::of_command(&quoted(command))),
+        Some(chosen) => {
+            let root = SysRoot::host();
+            let stats = chosen.numbers().iter().filter_map(|pid| TaskDir::of(&root, *pid).stat().ok());
+            let names: Vec<String> = stats.map(|stat| stat.name()).collect();
+            (chosen.to_string(), SoughtProgram::of_processes(&chosen.to_string(), names))
+        }
+    };
+    let found = sought.newest(&folder).map_err(|error| anyhow!("--compare: {error}; remove it"))?;
+    found.ok_or_else(|| {
+        anyhow!(
+            "--compare: no result of '{program}' is kept in {}; observe the program once before the change, without --compare",
+            folder.display()
+        )
     })
+}
+
+/// What changed since the result before; empty, with a message, if that is of another program.
+pub(super) fn compared(before: &SavedResult, after: &SavedResult, rows: usize) -> String {
+    if before.is_of_program_of(after) {
+        return text(&compare(before, after), rows) + "\n";
+    }
+    note(format_args!(
+        "the last observation was of another program, '{}': nothing is compared. This one is kept now; type the same again after a \
+         change",
+        before.program
+    ));
+    String::new()
 }
 
 fn result(path: &OsStr) -> Result<SavedResult, SavedResultError> {

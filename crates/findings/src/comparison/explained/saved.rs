@@ -1,4 +1,4 @@
-//! A result of `numa explain --json`, read from a file, and the file where the newest one is kept.
+//! A result of `numa explain --json`, read from a file.
 
 use crate::explained::JudgedReport;
 use numakit_explain::code::CodeTime;
@@ -6,15 +6,12 @@ use numakit_explain::contended::Sharing;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::{ExplainReport, Regime};
 use numakit_explain::{TimeShares, account::ThreadTimes, caches::CacheSizes};
-use numakit_sys::cache;
 use numakit_sys::file::open_to_read;
 use serde::Deserialize;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The file with the newest result.
-const NEWEST: &str = "last-explain.json";
 /// Larger files are refused: a result has a few MB.
 const MAX_BYTES: u64 = 256 << 20;
 
@@ -144,7 +141,7 @@ pub struct SavedProcess {
 }
 
 /// Programs that run others, and say nothing of what was observed.
-const RUNNERS: [&str; 4] = ["numa", "sh", "bash", "dash"];
+pub(super) const RUNNERS: [&str; 4] = ["numa", "sh", "bash", "dash"];
 
 impl SavedResult {
     /// Whether both are of one program, under any command line: a process of each has the same name.
@@ -159,13 +156,16 @@ impl SavedResult {
 
     /// Whether both are of one command line, with or without words before it such as `numa run --thp on --`, or of one process.
     pub(crate) fn is_run_of(&self, other: &Self) -> bool {
+        let is_same = |process: &SavedProcess| process.pid > 0 && other.processes.contains(process);
+        self.is_of_line(&other.program) || self.processes.iter().any(is_same)
+    }
+
+    /// Whether it is of this command line, where either may have words before it.
+    pub(super) fn is_of_line(&self, line: &str) -> bool {
         let is_behind = |long: &str, short: &str| {
             long.strip_suffix(short).is_some_and(|before| before.is_empty() || before.ends_with(' '))
         };
-        let is_same = |process: &SavedProcess| process.pid > 0 && other.processes.contains(process);
-        is_behind(&self.program, &other.program)
-            || is_behind(&other.program, &self.program)
-            || self.processes.iter().any(is_same)
+        is_behind(&self.program, line) || is_behind(line, &self.program)
     }
 
     /// Reads a result from its text; `path` is for errors.
@@ -208,18 +208,4 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SavedResultError> {
         true => Err(SavedResultError::Large(path.to_owned())),
         false => Ok(text),
     }
-}
-
-/// The file with the newest result of this user: `last-explain.json` in the directory for results. `None` if there is no such
-/// directory, since neither XDG_STATE_HOME nor HOME is set.
-pub fn kept_path() -> Option<PathBuf> {
-    Some(cache::state_folder()?.join(NEWEST))
-}
-
-/// Keeps a result, as JSON, in place of the one before. Only this user can read it: it names what a program does. Returns the file.
-pub fn keep(json: &str) -> io::Result<PathBuf> {
-    let folder = cache::state_folder()
-        .ok_or_else(|| io::Error::other("there is no folder for it; set XDG_STATE_HOME"))?;
-    cache::store_privately(&folder, NEWEST, json)?;
-    Ok(folder.join(NEWEST))
 }

@@ -4,7 +4,7 @@ use saved::{SavedProcess, SavedResultError};
 use std::path::Path;
 
 /// A result that is made up: remote memory, the share of one array, and a contended line.
-fn text(far: f64, array: f64, line: u64) -> String {
+pub(super) fn text(far: f64, array: f64, line: u64) -> String {
     let near = 0.6 - far;
     let (low, high) = ((far - 0.03).max(0.0), far + 0.03);
     let lines = match line {
@@ -32,7 +32,7 @@ fn read(text: &str) -> Result<SavedResult, SavedResultError> {
     SavedResult::parse(Path::new("r.json"), text.as_bytes())
 }
 
-fn result(far: f64, array: f64, line: u64) -> SavedResult {
+pub(super) fn result(far: f64, array: f64, line: u64) -> SavedResult {
     read(&text(far, array, line)).unwrap()
 }
 
