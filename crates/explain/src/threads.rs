@@ -17,6 +17,8 @@ pub(crate) const TICK: u64 = 10_000_000;
 const BUSY_PART: u64 = 10;
 /// One that works, and mostly waits meanwhile, runs for one in this many parts.
 const WORKING_PART: u64 = 100;
+/// One that could run for more than one in this many parts, and had no CPU, wants to work however little it ran.
+const STARVED_PART: u64 = 3;
 
 /// The counts of a thread since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -187,12 +189,12 @@ impl ThreadAccounts {
         self.resident.values().map(|[first, most]| most - first).sum()
     }
 
-    /// The threads that work: ran for one in [`WORKING_PART`] parts of the time in which they did not wait for a CPU. Others of a pool
-    /// wait for work.
+    /// The threads that work: ran for one in [`WORKING_PART`] parts of the time in which they did not wait for a CPU, or were kept
+    /// from it. Others of a pool wait for work.
     pub fn working(&self) -> HashSet<(u32, u32)> {
         let works = |account: &Account| {
             let ran = account.ran();
-            ran >= ((ran + account.times().asleep) / WORKING_PART).max(1)
+            account.is_starved() || ran >= ((ran + account.times().asleep) / WORKING_PART).max(1)
         };
         self.threads.iter().filter(|(_, account)| works(account)).map(|(thread, _)| *thread).collect()
     }
@@ -288,10 +290,18 @@ impl Account {
     }
 
     /// Whether it ran, or waited for a CPU, for one in [`BUSY_PART`] parts of the observed time, and would have run for as much
-    /// of it with a CPU of its own: on a busy machine, one that sleeps nearly all the time waits for a CPU at each wakeup.
+    /// of it with a CPU of its own, or is starved: on a busy machine, one that sleeps most of the time waits for a CPU at each
+    /// wakeup.
     fn is_busy(&self, observed: u64) -> bool {
         let (ran, ThreadTimes { runnable, asleep, .. }) = (self.ran(), self.times());
-        ran + runnable >= (observed / BUSY_PART).max(1) && ran >= (ran + asleep) / BUSY_PART
+        let wants = self.is_starved() || ran >= (ran + asleep) / BUSY_PART;
+        wants && ran + runnable >= (observed / BUSY_PART).max(1)
+    }
+
+    /// Whether it waited for a CPU for much of its time. How little it ran then says nothing about how much it would run.
+    fn is_starved(&self) -> bool {
+        let times = self.times();
+        times.runnable > times.total() / STARVED_PART
     }
 
     /// The times of the thread since it was seen first.
@@ -420,6 +430,21 @@ mod tests {
         root.change(|tree| thread(tree, 7, [60, 20], 100, "800000000 4550000000 9\n"));
         accounts.visit(&[7], 6000 * MS);
         assert_eq!(accounts.busy_at_once(5000 * MS), 1);
+    }
+
+    #[test]
+    fn a_starved_thread_is_busy_and_works_however_little_it_ran() {
+        let root = machine();
+        let mut accounts = ThreadAccounts::new(&root, false);
+        accounts.visit(&[7], 1000 * MS);
+        // Of ten seconds it ran for 30 ms, and waited for a CPU for six.
+        root.change(|tree| thread(tree, 7, [32, 11], 100, "430000000 6050000000 9\n"));
+        accounts.visit(&[7], 11_000 * MS);
+        assert_eq!((accounts.busy_at_once(10_000 * MS), accounts.working().len()), (1, 1));
+        // It waited for a fifth of its time.
+        root.change(|tree| thread(tree, 7, [32, 11], 100, "430000000 2050000000 9\n"));
+        accounts.visit(&[7], 11_000 * MS);
+        assert_eq!((accounts.busy_at_once(10_000 * MS), accounts.working().len()), (0, 0));
     }
 
     #[test]

@@ -67,8 +67,10 @@ pub struct ProgramActivity<'a> {
     pub working: usize,
     /// What those wait for most, as shares of their time.
     pub working_waits: Vec<(&'a WaitTime, f64)>,
-    /// What threads wait for most, as shares of the time of all waits: of those that work, if there are any.
+    /// What threads wait for most, as shares of the time of all waits, for a CPU too: of those that work, if there are any.
     pub waits: Vec<(&'a WaitTime, f64)>,
+    /// Their time without a CPU, as a share of the same time, if that is much.
+    pub cpu_wait: Option<f64>,
 }
 
 impl ProgramActivity<'_> {
@@ -94,7 +96,8 @@ impl JudgedReport {
         let kernel = explanation.kernel.first().map(|code| (&code.name, code.share * in_kernel));
         let of_working: u64 = waits.rows.iter().map(|row| row.of_working).sum();
         let time = |row: &WaitTime| if of_working > 0 { row.of_working } else { row.time };
-        let waited: u64 = waits.rows.iter().map(time).sum();
+        let runnable = if of_working > 0 { waits.working.times.runnable } else { times.runnable };
+        let waited = waits.rows.iter().map(time).sum::<u64>() + runnable;
         ProgramActivity {
             threads: waits.threads,
             busy: waits.busy,
@@ -115,6 +118,7 @@ impl JudgedReport {
             working: waits.working.threads,
             working_waits: longest(waits, |row| row.of_working, waits.working.times.total()),
             waits: longest(waits, time, waited),
+            cpu_wait: Some(runnable as f64 / waited.max(1) as f64).filter(|share| *share >= NAMED_WAIT),
         }
     }
 }

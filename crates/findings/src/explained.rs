@@ -125,6 +125,8 @@ pub enum FewSamples {
     Method,
     /// The program used too little CPU time.
     Idle,
+    /// It got too little CPU time, as a finding says.
+    Starved,
 }
 
 impl JudgedReport {
@@ -177,6 +179,8 @@ impl JudgedReport {
             FewSamples::Lost(lost)
         } else if user as f64 / 1e9 * rate >= MISSING * MIN_SAMPLES as f64 {
             FewSamples::Method
+        } else if self.findings.iter().any(waits::says_cpu_waits) {
+            FewSamples::Starved
         } else {
             FewSamples::Idle
         })
@@ -201,6 +205,10 @@ impl JudgedReport {
             FewSamples::Idle => {
                 (format!("its threads used {used} of CPU time in {}", duration(*seconds)), LONGER)
             }
+            FewSamples::Starved => (
+                format!("its threads got {used} of CPU time in {}", duration(*seconds)),
+                "observe it again when it gets CPUs",
+            ),
         };
         let seen = explanation.samples.total;
         Some(format!("Too few samples to tell what it does: {seen}, since {why}; {action}"))

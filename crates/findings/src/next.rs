@@ -213,7 +213,9 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         }
         (None, None) => Vec::new(),
     };
-    if let (None, Some(_), Some(few)) = (own, cause, judged.few_samples()) {
+    // A program that gets no CPU gives no samples by waiting for them.
+    let few = judged.few_samples().filter(|few| *few != FewSamples::Starved);
+    if let (None, Some(_), Some(few)) = (own, cause, few) {
         steps.push(clearer(judged, again, few));
     }
     steps.extend(permitted(judged, again));

@@ -130,10 +130,16 @@ pub(crate) const MORE_THREADS_THAN_CPUS: Rule = rule(
 /// Other programs.
 pub(crate) const OTHERS_RUN: Rule =
     rule("cpus-used-by-others", "threads that wait for CPUs which other programs use", |case| {
-        let wait = if case.masked.threads == 1 { "one busy thread waits" } else { "busy threads wait" };
-        let count =
-            if case.masked.threads == 1 { String::new() } else { format!("{} ", case.masked.threads) };
-        let says = format!("Other programs use the CPUs: {count}{wait} for one {}", case.of_time());
+        let wait = match case.masked.threads {
+            1 => "a busy thread waits".to_owned(),
+            count => format!("{count} busy threads wait"),
+        };
+        let whose = if case.masked.threads == 1 { "its" } else { "their" };
+        let of_all = match case.only_compute() {
+            true => String::new(),
+            false => format!(" ({} of all of {whose} time)", percent(100.0 * case.lost)),
+        };
+        let says = format!("Other programs use the CPUs: {wait} for a CPU {}{of_all}", case.of_time());
         let change = "End the other programs, or give each program CPUs of its own";
         Some(case.draft(says, change, Some(case.lost), Some("numa top".to_owned())))
     });
@@ -309,7 +315,9 @@ mod tests {
         let masked = MaskedThreads { cpus, threads: 1, ran: SECOND, waited: 3 * SECOND, asleep: 6 * SECOND };
         let waits = CpuWaits { masks: vec![masked.clone()], ..CpuWaits::default() };
         let finding = rules::judge_waits(&WaitCase::new(&waits, &masked, &[], "./app")).unwrap();
-        assert!(finding.says.contains("75.0 % of the time in which it could run"), "{finding:?}");
+        let says = "Other programs use the CPUs: a busy thread waits for a CPU 75.0 % of the time in which it could run (30.0 % of \
+                    all of its time)";
+        assert_eq!(finding.says, says);
         assert_eq!(finding.cost.words(), "at most 30.0 % of the time");
     }
 

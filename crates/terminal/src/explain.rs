@@ -14,6 +14,7 @@ mod waits;
 use numakit_explain::code::CodeName;
 use numakit_explain::contended::{ContendedLine, LineUser, Sharing};
 use numakit_explain::traffic::Traffic;
+use numakit_explain::waits::{ThreadWaits, WorkingThreads};
 use numakit_explain::{ExplainReport, Regime, SeenProcess, TimeShares};
 use numakit_findings::activity::{of_cpu_time, spinning};
 use numakit_findings::explained::JudgedReport;
@@ -92,7 +93,7 @@ fn first_lines(report: &ExplainReport, least: f64) -> String {
     out
 }
 
-/// Where the CPU time went, and the time of all threads, in one line.
+/// Where the CPU time went, and a line about the time of threads.
 fn time_line(time: &TimeShares, report: &ExplainReport, least: f64) -> String {
     let threads = &report.explanation.threads;
     let faults = match threads.faults {
@@ -117,12 +118,7 @@ fn time_line(time: &TimeShares, report: &ExplainReport, least: f64) -> String {
     let last = [("unknown", time.unknown), ("contended lines", time.contended)];
     let places: Vec<(&str, f64)> =
         std::iter::once(("in caches", time.cached)).chain(outside).chain(last).collect();
-    let running = format!(
-        "threads: running {} of their time, runnable without a CPU {}, waiting {}\n",
-        percent(cpu.min(1.0)),
-        percent(time.runnable),
-        percent(time.asleep),
-    );
+    let running = running(time, &report.explanation.waits);
     let all = duration((threads.user + threads.kernel) as f64 / 1e9);
     // Shares of so few samples would be chance.
     if report.explanation.samples.total < MIN_SAMPLES {
@@ -141,6 +137,25 @@ fn time_line(time: &TimeShares, report: &ExplainReport, least: f64) -> String {
         percent((of_cpu(time.computing) - spun).max(0.0)),
         percent(of_cpu(memory)),
         percent(of_cpu(time.kernel)),
+    )
+}
+
+/// The parts of the time of all threads, or of those that work, where idle ones would hide what these do.
+fn running(time: &TimeShares, waits: &ThreadWaits) -> String {
+    let WorkingThreads { threads, times } = waits.working;
+    let share = |part: u64| part as f64 / times.total().max(1) as f64;
+    let (who, runnable, asleep) = match threads > 0 && threads < waits.threads {
+        true => {
+            let who = format!("threads that work ({threads} of {})", waits.threads);
+            (who, share(times.runnable), share(times.asleep))
+        }
+        false => ("threads".to_owned(), time.runnable, time.asleep),
+    };
+    format!(
+        "{who}: running {} of their time, runnable without a CPU {}, waiting {}\n",
+        percent((1.0 - runnable - asleep).clamp(0.0, 1.0)),
+        percent(runnable),
+        percent(asleep),
     )
 }
 

@@ -43,13 +43,14 @@ function busy({ threads, busy: count, cpus, part, function: most, without_cpu: w
   return `${who} ${parts.filter(Boolean).join(", ")}${queued}`;
 }
 
-function waiting({ threads, cpus, waits }: Activity): string {
+function waiting({ threads, cpus, waits, cpu_wait: queued }: Activity): string {
   const who = threads === 1 ? `its one thread is not busy (${percent(cpus)} of a CPU)` : `none of its ${threads} threads is busy (together ${percent(cpus)} of a CPU)`;
   const words = waits.map(([wait, share]) => {
     const object = what(wait);
     const place = chainText(wait.chain.slice(0, 1));
     return `${percent(share)} for ${waitKind(wait)}${object ? ` ${wait.kind === "events" ? "of " : ""}${object}` : ""}${place ? ` (in ${place})` : ""}`;
   });
+  if (queued != null) words.push(`${percent(queued)} for a CPU`);
   return words.length > 0 ? `${who}; it waits: ${words.join(", ")}` : who;
 }
 

@@ -128,6 +128,7 @@ export interface Activity {
   /** Null where a finding says it. */
   without_cpu: number | null;
   waits: [Wait, number][];
+  cpu_wait?: number | null;
 }
 
 /** What is wrong, with what to do. Objects have the parts of their findings as keys of their own. */

@@ -294,6 +294,25 @@ fn too_few_samples_ask_for_more_by_time_rate_or_work() {
 }
 
 #[test]
+fn a_program_that_gets_no_cpu_is_not_observed_for_longer() {
+    let mut starved = with(&[(0.9, Some("numa top"))]);
+    (starved.findings[0].rule, starved.findings[0].subject) =
+        (waits::OTHERS_RUN.name, FindingSubject::Program);
+    starved.report.explanation.samples.total = 3;
+    starved.report.explanation.threads.user = 20_000_000;
+    assert_eq!(starved.few_samples(), Some(FewSamples::Starved));
+    let said = starved.too_few_samples().unwrap();
+    assert!(
+        said.ends_with("its threads got 20 ms of CPU time in 4 s; observe it again when it gets CPUs"),
+        "{said}"
+    );
+    assert_eq!(
+        commands(&starved, &running()),
+        ["numa top", "numa explain --compare --for 2s --pid $(pgrep -nx app)"]
+    );
+}
+
+#[test]
 fn what_hides_the_answer_comes_with_the_command_that_shows_it() {
     let mut hidden = calm();
     let file = |path: &str| NamelessCode { path: path.to_owned(), time: 500 };

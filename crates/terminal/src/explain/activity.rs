@@ -69,13 +69,16 @@ fn part_words(part: TimePart) -> &'static str {
 }
 
 fn waiting(activity: &ProgramActivity<'_>) -> String {
-    let ProgramActivity { threads, cpus, waits, working, .. } = activity;
+    let ProgramActivity { threads, cpus, waits, cpu_wait, working, .. } = activity;
     let mut out = match threads {
         1 => format!("its one thread is not busy ({} of a CPU)", percent(*cpus)),
         _ => format!("none of its {threads} threads is busy (together {} of a CPU)", percent(*cpus)),
     };
-    let words: Vec<String> =
-        waits.iter().map(|(row, share)| format!("{} {}", percent(*share), waits::words(row))).collect();
+    let for_cpu = cpu_wait.map(|share| (share, "for a CPU".to_owned()));
+    let mut all: Vec<(f64, String)> =
+        waits.iter().map(|(row, share)| (*share, waits::words(row))).chain(for_cpu).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let words: Vec<String> = all.iter().map(|(share, what)| format!("{} {what}", percent(*share))).collect();
     let who = match working {
         0 => "it waits".to_owned(),
         working if working == threads => "it waits".to_owned(),

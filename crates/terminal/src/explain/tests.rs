@@ -359,7 +359,8 @@ fn it_is_said_first_if_nothing_is_wrong() {
     fine.report.explanation.time = Some(idle);
     assert_eq!(first(&fine), said);
     fine.report.explanation.waits.busy = 0;
-    (fine.report.explanation.threads.user, fine.report.explanation.threads.kernel) = (50_000_000, 0);
+    let times = &mut fine.report.explanation.threads;
+    (times.user, times.kernel, times.runnable) = (50_000_000, 0, 0);
     let waiting = "Nothing is remote; none of its 9 threads is busy (together 1.0 % of a CPU); it waits: 60.0 % for a lock total_lock \
                    (in worker), 40.0 % for a timer (in worker).";
     assert_eq!(first(&fine), waiting);
@@ -443,6 +444,7 @@ fn a_program_that_sleeps_is_told_by_what_it_waits_for_and_one_without_samples_ha
     asleep.report.explanation.samples.total = 0;
     asleep.report.explanation.waits.busy = 0;
     (asleep.report.explanation.threads.user, asleep.report.explanation.threads.kernel) = (5_000_000, 0);
+    asleep.report.explanation.threads.runnable = 0;
     let lines =
         |report: &JudgedReport| -> Vec<String> { text(report, 10).lines().map(str::to_owned).collect() };
     let said = lines(&asleep);
@@ -454,6 +456,18 @@ fn a_program_that_sleeps_is_told_by_what_it_waits_for_and_one_without_samples_ha
     );
     let few = "Too few samples to tell what it does: 0, since its threads used 5 ms of CPU time in 5 s; observe it while it works";
     assert!(said[1].starts_with(few) && said[2].starts_with("CPU time 5 ms ("), "{said:?}");
+
+    // Time without a CPU is a wait as well, and the line about threads is of those that work.
+    let mut queued = asleep;
+    let waits = &mut queued.report.explanation.waits;
+    let all: u64 = waits.rows.iter().map(|row| row.time).sum();
+    queued.report.explanation.threads.runnable = all;
+    let times = ThreadTimes { user: 1, runnable: 6, asleep: 3, ..ThreadTimes::default() };
+    waits.working = WorkingThreads { threads: 1, times };
+    let said = lines(&queued);
+    assert!(said[0].contains("waits: 50.0 % for a CPU, 30.0 % for a lock"), "{said:?}");
+    let running = "threads that work (1 of 9): running 10.0 % of their time, runnable without a CPU 60.0 %, waiting 30.0 %";
+    assert!(said.iter().any(|line| line == running), "{said:?}");
 
     // A finding about waits for a CPU does not say what the program does.
     let mut unseen = report();
