@@ -18,7 +18,7 @@ const BUSY_PART: u64 = 10;
 /// One that works, and mostly waits meanwhile, runs for one in this many parts.
 const WORKING_PART: u64 = 100;
 /// One that could run for more than one in this many parts, and had no CPU, wants to work however little it ran.
-const STARVED_PART: u64 = 3;
+const STARVED_PART: u64 = 4;
 
 /// The counts of a thread since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -144,7 +144,7 @@ pub struct ThreadWaits {
     pub threads: usize,
     /// How many of these were busy: ran or could have run for a tenth of the observed time at least.
     pub busy: usize,
-    /// Those that work: ran for 1 % of the time in which they did not wait for a CPU, at least, or waited for one for a third of
+    /// Those that work: ran for 1 % of the time in which they did not wait for a CPU, at least, or waited for one for a quarter of
     /// their time.
     #[serde(default)]
     pub working: WorkingThreads,
