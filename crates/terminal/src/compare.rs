@@ -2,7 +2,9 @@
 
 use numakit_explain::contended::Sharing;
 use numakit_explain::share::ShareEstimate;
-use numakit_findings::comparison::explained::{ChangedShare, ResultComparison, ShareChange, UnlikeResults};
+use numakit_findings::comparison::explained::{
+    ChangedShare, ComparedFinding, ResultComparison, ShareChange, UnlikeResults,
+};
 use numakit_model::numbers::grouped;
 use std::fmt::Write;
 
@@ -15,14 +17,13 @@ pub fn text(comparison: &ResultComparison, rows: usize) -> String {
         // Writing to a string cannot fail.
         _ = writeln!(out, "{}", caution(unlike));
     }
-    let ((before, after), (cpu_before, cpu_after)) = (comparison.seconds, comparison.cpu_time);
-    let (cpu_before, cpu_after) = (cpu_before as f64 / NS_PER_S, cpu_after as f64 / NS_PER_S);
-    _ = writeln!(
-        out,
-        "CPU time {cpu_before:.2} s before, {cpu_after:.2} s after{}; observed {before:.1} s before, {after:.1} s after (one run \
-         each: how much such times vary is not known)",
-        times(cpu_before, cpu_after)
-    );
+    out.push_str(&gain(comparison));
+    for (title, findings) in [
+        ("Findings of BEFORE that are gone in AFTER", &comparison.gone),
+        ("Findings that are new in AFTER", &comparison.new),
+    ] {
+        out.push_str(&found(title, findings));
+    }
     out.push_str(&changes(comparison, rows));
     for absent in &comparison.absent {
         _ = writeln!(out, "not compared: {absent}; at least one of the results does not tell it");
@@ -30,12 +31,30 @@ pub fn text(comparison: &ResultComparison, rows: usize) -> String {
     out
 }
 
-/// How many times as much it is.
-fn times(before: f64, after: f64) -> String {
-    match before > 0.0 {
-        true => format!(", {:.2} times as much", after / before),
-        false => String::new(),
+/// The CPU time, which is what a change of the program is worth.
+fn gain(comparison: &ResultComparison) -> String {
+    let ((before, after), (cpu_before, cpu_after)) = (comparison.seconds, comparison.cpu_time);
+    let (cpu_before, cpu_after) = (cpu_before as f64 / NS_PER_S, cpu_after as f64 / NS_PER_S);
+    let part = match comparison.cpu_factor() {
+        _ if comparison.is_as_fast() => "AFTER takes about the same CPU time".to_owned(),
+        Some(factor) if factor > 1.0 => format!("AFTER takes {factor:.2} times the CPU time"),
+        Some(factor) => format!("AFTER takes {factor:.2} of the CPU time"),
+        None => "AFTER takes CPU time, and BEFORE took none".to_owned(),
+    };
+    format!(
+        "{part} ({cpu_before:.2} s -> {cpu_after:.2} s; one run each: how much such times vary is not known); observed {before:.1} s \
+         before, {after:.1} s after\n"
+    )
+}
+
+fn found(title: &str, findings: &[ComparedFinding]) -> String {
+    if findings.is_empty() {
+        return String::new();
     }
+    let object = |of: &ComparedFinding| of.object.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    let lines: String =
+        findings.iter().map(|finding| format!("  - {}{}\n", object(finding), finding.says)).collect();
+    format!("\n{title}:\n{lines}")
 }
 
 fn changes(comparison: &ResultComparison, rows: usize) -> String {
@@ -43,8 +62,11 @@ fn changes(comparison: &ResultComparison, rows: usize) -> String {
     if comparison.changes.is_empty() {
         return match comparison.compared {
             0 => "nothing can be compared\n".to_owned(),
+            _ if comparison.is_as_fast() => format!(
+                "\nno share changed beyond noise: the intervals of all {compared} compared shares overlap\n"
+            ),
             _ => format!(
-                "no part of that time changed beyond noise: the intervals of all {compared} compared shares overlap\n"
+                "\nAs far as samples tell, all of its parts changed alike: the intervals of all {compared} compared shares overlap\n"
             ),
         };
     }
@@ -79,7 +101,8 @@ fn estimate(of: &ShareEstimate) -> String {
 
 fn name(what: &ChangedShare) -> String {
     match what {
-        ChangedShare::Time(part) => format!("{part}, of the time of all threads"),
+        ChangedShare::Time(part) => format!("{part}, of the CPU time"),
+        ChangedShare::Threads(part) => format!("{part}, of the time of all threads"),
         ChangedShare::Far => "remote share of the time at memory".to_owned(),
         ChangedShare::Object(name) => format!("{name}, of the time at memory"),
         ChangedShare::Remote(name) => format!("remote part of {name}"),

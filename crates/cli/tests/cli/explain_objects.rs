@@ -92,7 +92,7 @@ fn measuring_two_results_are_compared() {
     }
     let same = folder.run("explain list.json list.json");
     assert!(
-        same.code == 0 && same.out.contains("no part of that time changed beyond noise"),
+        same.code == 0 && same.out.contains("no share changed beyond noise"),
         "{} {}",
         same.out,
         same.err

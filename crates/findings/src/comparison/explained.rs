@@ -3,9 +3,14 @@
 //! A difference counts if the 95 % intervals of the two values do not overlap. Results hold intervals for far shares;
 //! for other shares they are computed here from the samples, which are not independent within 100 ms of a thread.
 
+mod judged;
 pub mod kept;
 pub mod saved;
 
+pub use judged::ComparedFinding;
+
+use super::RECORDINGS_VARY;
+use numakit_explain::TimeShares;
 use numakit_explain::code::PlaceTimes;
 use numakit_explain::contended::Sharing;
 use numakit_explain::share::{self, ShareEstimate};
@@ -25,8 +30,10 @@ const COUNTED: u64 = 20_000_000;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", content = "name", rename_all = "kebab-case")]
 pub enum ChangedShare {
-    /// A part of the time of all threads, by its name in the file.
+    /// A part of the CPU time, by its name in the file.
     Time(&'static str),
+    /// A part of the time of all threads in which they did not run.
+    Threads(&'static str),
     /// Far memory in the time at memory.
     #[serde(rename = "remote-share")]
     Far,
@@ -89,12 +96,30 @@ pub struct ResultComparison {
     pub seconds: (f64, f64),
     /// CPU time of all threads in ns. This has no interval either.
     pub cpu_time: (u64, u64),
+    /// Findings of the result before that the one after does not have.
+    pub gone: Vec<ComparedFinding>,
+    /// Findings of the result after that the one before does not have.
+    pub new: Vec<ComparedFinding>,
     /// What changed beyond noise. Parts of the time come first; of each kind, the share that changed most comes first.
     pub changes: Vec<ShareChange>,
     /// How many shares were compared.
     pub compared: usize,
     /// Values that one of the results does not have, by their names.
     pub absent: BTreeSet<&'static str>,
+}
+
+impl ResultComparison {
+    /// The CPU time after, as a multiple of that before; `None` if there was none before.
+    pub fn cpu_factor(&self) -> Option<f64> {
+        let (before, after) = self.cpu_time;
+        (before > 0).then(|| after as f64 / before as f64)
+    }
+
+    /// Whether one run takes as much CPU time as the other, as far as one run of each tells.
+    pub fn is_as_fast(&self) -> bool {
+        let (before, after) = self.cpu_time;
+        before.abs_diff(after) as f64 <= RECORDINGS_VARY * before.max(after) as f64
+    }
 }
 
 /// Compares two results.
@@ -124,7 +149,10 @@ pub fn compare(before: &SavedResult, after: &SavedResult) -> ResultComparison {
     changes.sort_by(|one, other| {
         group(&one.what).cmp(&group(&other.what)).then(size(other).total_cmp(&size(one)))
     });
+    let [gone, new] = judged::changed(before, after, &mut absent);
     ResultComparison {
+        gone,
+        new,
         unlike: unlike(before, after),
         seconds: (before.seconds, after.seconds),
         cpu_time: (cpu_time(before), cpu_time(after)),
@@ -142,6 +170,7 @@ fn group(what: &ChangedShare) -> u8 {
         ChangedShare::Remote(_) => 3,
         ChangedShare::Line(..) => 4,
         ChangedShare::Function(_) => 5,
+        ChangedShare::Threads(_) => 6,
     }
 }
 
@@ -197,32 +226,35 @@ fn times(before: &SavedResult, after: &SavedResult, absent: &mut BTreeSet<&'stat
         absent.insert("shares of time");
         return Vec::new();
     };
-    let parts = |time: numakit_explain::TimeShares| {
-        [
-            ("computing", time.computing),
-            ("caches", time.cached),
-            ("local memory", time.local),
-            ("remote memory", time.remote),
-            ("memory of unknown node", time.unknown),
-            ("contended lines", time.contended),
-            (KERNEL, time.kernel),
-            ("runnable without a CPU", time.runnable),
-            ("asleep", time.asleep),
-        ]
-    };
-    let of = |result: &SavedResult, name: &str, share: f64| match name {
-        KERNEL => {
+    let of = |result: &SavedResult, what: &ChangedShare, share: f64| match what {
+        ChangedShare::Time(KERNEL) | ChangedShare::Threads(_) => {
             let parts = (cpu_time(result) / COUNTED).max(1);
             ShareEstimate::of_samples(share.clamp(0.0, 1.0), parts as f64)
         }
         _ => estimate(result, share, result.samples.total),
     };
-    let pair = |((name, one), (_, other)): ((&'static str, f64), (&str, f64))| ShareChange {
-        what: ChangedShare::Time(name),
-        before: of(before, name, one),
-        after: of(after, name, other),
+    let pair = |((what, one), (_, other)): ((ChangedShare, f64), (ChangedShare, f64))| {
+        let (before, after) = (of(before, &what, one), of(after, &what, other));
+        ShareChange { what, before, after }
     };
     parts(one).into_iter().zip(parts(other)).map(pair).collect()
+}
+
+/// The parts of the CPU time, and those of the time of all threads in which they did not run.
+fn parts(time: TimeShares) -> [(ChangedShare, f64); 9] {
+    use ChangedShare::{Threads, Time};
+    let cpu = (1.0 - time.runnable - time.asleep).max(1e-9);
+    [
+        (Time("computing"), time.computing / cpu),
+        (Time("caches"), time.cached / cpu),
+        (Time("local memory"), time.local / cpu),
+        (Time("remote memory"), time.remote / cpu),
+        (Time("memory of unknown node"), time.unknown / cpu),
+        (Time("contended lines"), time.contended / cpu),
+        (Time(KERNEL), time.kernel / cpu),
+        (Threads("runnable without a CPU"), time.runnable),
+        (Threads("asleep"), time.asleep),
+    ]
 }
 
 /// The shares of both results by name. Shares with the same name are added; a name that one result does not have was not
@@ -244,7 +276,7 @@ fn pairs<K: Ord + Clone>(
 }
 
 /// The name without addresses, so that it is the same in each run.
-fn without_addresses(name: &str) -> String {
+pub(crate) fn without_addresses(name: &str) -> String {
     let mut parts = name.split(" at 0x");
     let mut kept = parts.next().unwrap_or_default().to_owned();
     for part in parts {

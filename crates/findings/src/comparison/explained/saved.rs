@@ -1,6 +1,7 @@
 //! A result of `numa explain --json`, read from a file.
 
 use crate::explained::JudgedReport;
+use crate::finding::FindingSubject;
 use numakit_explain::code::CodeTime;
 use numakit_explain::contended::Sharing;
 use numakit_explain::share::ShareEstimate;
@@ -90,6 +91,17 @@ pub struct SavedObject {
     pub remote: Option<ShareEstimate>,
 }
 
+/// What was wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SavedFinding {
+    /// The name of the rule.
+    pub rule: String,
+    /// Who causes it.
+    pub subject: FindingSubject,
+    /// What was found, in one sentence.
+    pub says: String,
+}
+
 /// What a comparison needs of a result; fields that it does not know are skipped.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SavedResult {
@@ -125,6 +137,9 @@ pub struct SavedResult {
     pub caches: CacheSizes,
     /// The objects.
     pub objects: Vec<SavedObject>,
+    /// What was wrong, the most important first; `None` if the result does not tell it.
+    #[serde(default)]
+    pub findings: Option<Vec<SavedFinding>>,
     /// The processes.
     #[serde(default)]
     pub processes: Vec<SavedProcess>,

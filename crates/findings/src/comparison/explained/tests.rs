@@ -70,6 +70,40 @@ fn objects_are_the_same_at_another_address() {
 }
 
 #[test]
+fn findings_that_are_gone_or_new_are_told() {
+    let of = |found: &str| {
+        let whole = text(0.3, 0.5, 0);
+        let end = whole.rfind('}').unwrap();
+        read(&format!("{}, \"findings\": [{found}]}}", &whole[..end])).unwrap()
+    };
+    let chain =
+        r#"{"rule": "chain", "subject": {"kind": "object", "number": 0}, "says": "a chain", "cost": {}}"#;
+    let others = r#"{"rule": "cpus-used-by-others", "subject": {"kind": "program"}, "says": "Others run"}"#;
+    let comparison = compare(&of(&format!("{chain}, {others}")), &of(others));
+    let gone = ComparedFinding { rule: "chain".into(), object: Some("array".into()), says: "a chain".into() };
+    assert_eq!((comparison.gone, comparison.new), (vec![gone.clone()], vec![]));
+    assert_eq!(compare(&of(""), &of(chain)).new, [gone]);
+    // A result that does not tell its findings has not lost them.
+    let comparison = compare(&of(chain), &result(0.3, 0.5, 0));
+    assert_eq!((comparison.gone, comparison.absent), (vec![], BTreeSet::from(["findings"])));
+}
+
+#[test]
+fn shares_are_of_the_cpu_time_however_long_threads_wait() {
+    let waiting = |idle: f64| {
+        let mut result = result(0.3, 0.5, 0);
+        result.time = Some(TimeShares {
+            computing: 0.6 * (1.0 - idle),
+            local: 0.4 * (1.0 - idle),
+            runnable: idle,
+            ..TimeShares::default()
+        });
+        result
+    };
+    assert_eq!(changed(&waiting(0.1), &waiting(0.8)), [ChangedShare::Threads("runnable without a CPU")]);
+}
+
+#[test]
 fn noise_is_no_change() {
     assert_eq!(changed(&result(0.3, 0.5, 100), &result(0.32, 0.53, 95)), []);
     // The same shares from one hundredth of the time say little.
