@@ -242,7 +242,7 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
         steps.insert(0, step);
     } else if own.is_none() && judged.few_samples().is_none() {
         steps.extend(there.map(Projected::into_step));
-        steps.extend(elsewhere(judged, again, start));
+        steps.extend(elsewhere(judged, again));
     }
     if steps.is_empty() {
         steps.push(NextStep::new(NextKind::Details, "numa show".to_owned()));
@@ -410,20 +410,16 @@ fn projected(judged: &JudgedReport) -> Option<Projected> {
 }
 
 /// What tells more of a program with which nothing is wrong here.
-fn elsewhere(judged: &JudgedReport, again: &ObservedAgain, start: Option<&str>) -> Option<NextStep> {
+fn elsewhere(judged: &JudgedReport, again: &ObservedAgain) -> Option<NextStep> {
     let report = &judged.report;
     if report.regime != Regime::Precise || judged.projected.is_some() {
         return None;
     }
     // What is not at memory is nowhere remote.
     let at_memory = at_memory(judged).filter(|share| *share >= MIN_AT_MEMORY)?;
-    if let Some(machine) = again.larger_machine {
-        let option = format!("--as {}", quoted(&[machine]));
-        // Where its pages would be is known of a program whose page faults are seen from its start on.
-        let command = match start.filter(|_| again.is_running && !again.is_contained) {
-            Some(start) => again.at(&option, again.frequency, None, start),
-            None => again.command(&option),
-        };
+    // Where its pages would be is known of a program whose page faults are seen from its start on.
+    if let Some(machine) = again.larger_machine.filter(|_| !again.is_running) {
+        let command = again.command(&format!("--as {}", quoted(&[machine])));
         let worth = Some(FindingCost::at_most(CostBasis::CpuTime, 100.0 * at_memory));
         return Some(NextStep { worth, ..NextStep::new(NextKind::OtherMachine, command) });
     }
