@@ -1,6 +1,7 @@
 //! The observed processes, as far as they can be read: memory, mappings, nodes of pages.
 
 mod allocation_sites;
+mod linked;
 mod logged;
 mod scripts;
 mod types;
@@ -20,6 +21,7 @@ use crate::sources::SourceError;
 use crate::symbols::Symbols;
 use crate::variables::VariableFiles;
 use allocation_sites::KnownCalls;
+use linked::linked_program;
 use numakit_model::topology::Topology;
 use numakit_sampling::blocked;
 use numakit_sampling::call_chains::CallChains;
@@ -420,6 +422,11 @@ const MAX_SOURCE: u64 = 16 << 20;
 /// Adds code that is not noted yet.
 fn note_code(code: &mut Vec<CodePiece>, pid: u32, process: Option<&ObservedProcess>) {
     let root = root_of(pid);
+    let linked = linked_program(&SysRoot::host(), pid, &root);
+    let name = |mapping: &ProcessMapping| match &linked {
+        Some((program, name)) if *mapping.name == **program => name.clone(),
+        _ => module(mapping),
+    };
     for mapping in
         process.into_iter().flat_map(ObservedProcess::mappings).filter(|mapping| mapping.executable)
     {
@@ -427,7 +434,7 @@ fn note_code(code: &mut Vec<CodePiece>, pid: u32, process: Option<&ObservedProce
             addresses: mapping.range.clone(),
             offset: mapping.offset,
             path: root.join(mapping.name.trim_start_matches('/')),
-            module: module(mapping),
+            module: name(mapping),
             has_file: mapping.file != ((0, 0), 0) && !mapping.is_generated_code(),
         };
         code.retain(|known| known.addresses != piece.addresses);

@@ -227,8 +227,12 @@ pub(crate) fn capitalised(words: &str) -> String {
 }
 
 /// A sentence inside another one.
-pub(crate) fn lowered(sentence: &str) -> String {
-    first_letter(sentence, |c| c.to_lowercase().to_string())
+pub fn lowered(sentence: &str) -> String {
+    // Names such as MPI keep their letters.
+    match sentence.chars().nth(1).is_some_and(char::is_uppercase) {
+        true => sentence.to_owned(),
+        false => first_letter(sentence, |c| c.to_lowercase().to_string()),
+    }
 }
 
 fn first_letter(text: &str, change: impl Fn(char) -> String) -> String {
@@ -290,6 +294,7 @@ mod tests {
         assert_eq!(subject_of(Instance::Node(2)), FindingSubject::Node(2));
         assert_eq!(capitalised(&place_words(Instance::Machine)), "The machine");
         assert_eq!(lowered("Node 2 was full"), "node 2 was full");
+        assert_eq!(lowered("MPI waits"), "MPI waits");
         assert_eq!(named("idle", Instance::Cpu(3)), "idle@cpu3");
     }
 }

@@ -3,6 +3,7 @@
 mod saved;
 
 use crate::activity::ProgramActivity;
+use crate::comparison::explained::without_addresses;
 use crate::fault_time::FaultCase;
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::next::{self, NextStep, ObservedAgain};
@@ -10,10 +11,12 @@ use crate::objects;
 use crate::rules::{self, RuleKind};
 use crate::thread_waits::ThreadCase;
 use crate::waits;
+use numakit_explain::objects::ObjectKind;
 use numakit_explain::projection::Projection;
 use numakit_explain::remote_costs::RemoteCosts;
 use numakit_explain::{
-    ExplainReport, Explained, ExplainedObject, ProjectedFacts, Regime, SampleCounts, lacks_words,
+    ExplainReport, Explained, ExplainedObject, ProjectedFacts, Regime, SampleCounts, SampledObject,
+    lacks_words,
 };
 use numakit_model::numbers::duration;
 use numakit_model::thresholds::MIN_SAMPLES;
@@ -72,6 +75,14 @@ pub struct JudgedObject {
     pub object: ExplainedObject,
     /// What is wrong, if anything is.
     pub finding: Option<Finding>,
+}
+
+impl JudgedObject {
+    /// Whether nothing is known of it: it is memory that only its address names, and nothing is wrong with its use.
+    pub fn is_unknown(&self) -> bool {
+        let SampledObject { kind, name, .. } = &self.object.object;
+        self.finding.is_none() && *kind == ObjectKind::Mapping && without_addresses(name) != *name
+    }
 }
 
 impl Serialize for JudgedObject {

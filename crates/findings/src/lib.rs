@@ -48,6 +48,7 @@ mod traffic;
 mod trend;
 mod waits;
 
+pub use case::lowered;
 pub use guide::{criteria_guide, findings_guide, objects_guide, shares_guide};
 pub use headline::cost_words;
 pub use profile::Profile;

@@ -317,6 +317,21 @@ fn too_few_samples_of_a_busy_program_tell_nothing() {
     assert!(verdict(&allocates).starts_with("Cannot tell yet"), "{}", verdict(&allocates));
 }
 
+#[test]
+fn threads_of_others_are_not_a_choice_of_the_program() {
+    let remedy = |values: &str| {
+        let found = found(values).problems.into_iter().find(|found| found.rule == "too-many-threads");
+        found.map(|found| found.remedy).unwrap()
+    };
+    let own = remedy("cpu.procs_running 33\ntask.threads@node0 32\ntask.cpu 380");
+    assert!(own.words.starts_with("Start as many threads as there are CPUs"), "{own:?}");
+    for others in ["cpu.procs_running 33", "cpu.procs_running 33\ntask.threads@node0 2\ntask.cpu 50"] {
+        let others = remedy(others);
+        assert!(others.words.starts_with("See which programs use the CPUs"), "{others:?}");
+        assert_eq!(others.commands, ["numa top"]);
+    }
+}
+
 /// The page faults of a program are among those of the machine: what others cannot have had is its own.
 #[test]
 fn a_storm_of_huge_faults_belongs_to_the_program_that_has_it() {

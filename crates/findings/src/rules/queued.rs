@@ -28,10 +28,18 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         NumberStyle::Ratio.words(ready),
         percent(share)
     );
-    let remedy = case.remedy(
-        "Start as many threads as there are CPUs; numa run sets the number for OpenMP and takes free cores",
-        &["numa run -c auto {command}", "numa ps"],
-    );
+    let owner = owner(case, cpus);
+    let remedy = match owner {
+        FindingSubject::Program => case.remedy(
+            "Start as many threads as there are CPUs; numa run sets the number for OpenMP and takes free cores",
+            &["numa run -c auto {command}"],
+        ),
+        // The threads of several programs, or of another one: their number is no choice of this program.
+        _ => case.remedy(
+            "See which programs use the CPUs; end those that are not needed now, or run them one after the other",
+            &["numa top"],
+        ),
+    };
     let mut evidence =
         vec![case.evidence("queued_share", format!("{} of the threads that could run", percent(share)))];
     let waiting = case.overall("stall_cpu");
@@ -39,7 +47,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         case.evidence("stall_cpu", format!("a thread waited for a CPU {} of the time", percent(share)))
     }));
     let cost = FindingCost::about(CostBasis::WallTime, share, 0.3);
-    Some(Draft::measured(owner(case, cpus), says, cost, remedy).with(evidence).certainty(Certainty::Likely))
+    Some(Draft::measured(owner, says, cost, remedy).with(evidence).certainty(Certainty::Likely))
 }
 
 /// Who has too many threads. A program that has no more threads than there are CPUs is not the cause, even if its

@@ -9,6 +9,7 @@ use numakit_explain::share::ShareEstimate;
 use numakit_explain::{CodeShare, ExplainedObject, ObjectTouch, Regime, SeenProcess};
 use numakit_findings::explained::{JudgedObject, JudgedReport};
 use numakit_findings::finding::{Finding, FindingCost, FindingSubject, Worth};
+use numakit_findings::lowered;
 use numakit_model::numbers::{ABSENT, NumberStyle};
 use numakit_model::thresholds::MIN_SAMPLES;
 use std::collections::BTreeSet;
@@ -92,7 +93,7 @@ pub(super) fn causes(judged: &JudgedReport) -> Vec<(FindingSubject, String)> {
         let says = match (is_own_second, finding.subject) {
             (false, _) => says,
             (true, FindingSubject::Object(_)) => format!("In the program itself, {says}"),
-            (true, _) => format!("In the program itself: {says}"),
+            (true, _) => format!("In the program itself: {}", lowered(&says)),
         };
         (finding.subject, says)
     });

@@ -22,9 +22,10 @@ const MIN_NAME: usize = 16;
 
 /// The objects that cost most; those of the other machine, if there is one.
 pub(super) fn data(judged: &JudgedReport, width: usize) -> Option<Part> {
-    let objects = judged.projected.as_ref().map_or(&judged.objects, |there| &there.objects);
-    let shown: Vec<&JudgedObject> =
-        objects.iter().filter(|judged| judged.object.time_share >= MIN_SHARE).take(ROWS).collect();
+    let mut shown = costly(judged);
+    if has_code(judged) {
+        shown.retain(|object| !object.is_unknown());
+    }
     if shown.is_empty() || judged.report.regime == Regime::Unknown || judged.has_few_at_memory() {
         return None;
     }
@@ -67,18 +68,32 @@ pub(super) fn data(judged: &JudgedReport, width: usize) -> Option<Part> {
     Some(Part::new(lines.map(|line| cut_end(&line, width)).collect()).needing(2).dropped(4))
 }
 
+/// The objects that cost most, with those of which nothing is known.
+fn costly(judged: &JudgedReport) -> Vec<&JudgedObject> {
+    let objects = judged.projected.as_ref().map_or(&judged.objects, |there| &there.objects);
+    objects.iter().filter(|judged| judged.object.time_share >= MIN_SHARE).take(ROWS).collect()
+}
+
+/// Whether samples say in which code the time goes.
+fn has_code(judged: &JudgedReport) -> bool {
+    let Explanation { functions, .. } = &judged.report.explanation;
+    judged.report.regime == Regime::Precise && judged.few_samples().is_none() && !functions.is_empty()
+}
+
 /// The source lines with most of the time, or the functions where lines are not known.
 pub(super) fn code(judged: &JudgedReport, width: usize) -> Option<Part> {
     let explanation = &judged.report.explanation;
     let activity = judged.activity();
-    let scripts = scripts(judged, &activity);
+    // In place of data of which nothing is known there is more code.
+    let most = ROWS + costly(judged).iter().filter(|object| object.is_unknown()).count();
+    let scripts = scripts(judged, &activity, most);
     let (heading, rows) = match activity.part {
         _ if judged.report.regime != Regime::Precise || judged.few_samples().is_some() => return None,
         _ if !scripts.is_empty() => ("PYTHON FUNCTION", scripts),
         Some((TimePart::Kernel, _)) if !explanation.kernel.is_empty() => {
-            ("THE KERNEL WORKS FOR", kernel(explanation))
+            ("THE KERNEL WORKS FOR", kernel(explanation, most))
         }
-        part => sampled(explanation, part.map(|(part, _)| part)),
+        part => sampled(explanation, part.map(|(part, _)| part), most),
     };
     let row = |(share, words): &(f64, String)| format!("{:6.1}  {words}", 100.0 * share);
     let rows: Vec<String> = rows.iter().filter(|(share, _)| *share >= MIN_SHARE).map(row).collect();
@@ -99,24 +114,28 @@ fn cut_end(line: &str, width: usize) -> String {
 }
 
 /// The functions of Python in which threads were, if they are much.
-fn scripts(judged: &JudgedReport, activity: &ProgramActivity<'_>) -> Vec<(f64, String)> {
+fn scripts(judged: &JudgedReport, activity: &ProgramActivity<'_>, most: usize) -> Vec<(f64, String)> {
     let python = &judged.report.explanation.python;
     let share = |function: &ScriptFunction| python.shares(function)[0];
     if activity.script.is_none() {
         return Vec::new();
     }
-    python.functions.iter().take(ROWS).map(|function| (share(function), short(&function.name))).collect()
+    python.functions.iter().take(most).map(|function| (share(function), short(&function.name))).collect()
 }
 
 /// The functions for which the kernel worked.
-fn kernel(explanation: &Explanation) -> Vec<(f64, String)> {
+fn kernel(explanation: &Explanation, most: usize) -> Vec<(f64, String)> {
     let times = explanation.threads;
     let part = times.kernel as f64 / (times.user + times.kernel).max(1) as f64;
-    explanation.kernel.iter().take(ROWS).map(|code| (code.share * part, named(&code.name))).collect()
+    explanation.kernel.iter().take(most).map(|code| (code.share * part, named(&code.name))).collect()
 }
 
 /// The code that samples hit. Where memory is waited for, what waits most comes first.
-fn sampled(explanation: &Explanation, part: Option<TimePart>) -> (&'static str, Vec<(f64, String)>) {
+fn sampled(
+    explanation: &Explanation,
+    part: Option<TimePart>,
+    most: usize,
+) -> (&'static str, Vec<(f64, String)>) {
     let total = |all: &[CodeTime]| all.iter().map(|code| code.time.total()).sum::<u64>();
     let sum = total(&explanation.functions);
     let has_lines = total(&explanation.source_lines) as f64 >= MOST * sum as f64;
@@ -136,7 +155,7 @@ fn sampled(explanation: &Explanation, part: Option<TimePart>) -> (&'static str, 
         };
         (share(code.time.total()), words)
     };
-    (heading, all.iter().take(ROWS).map(row).collect())
+    (heading, all.iter().take(most).map(row).collect())
 }
 
 /// The time outside of the caches.

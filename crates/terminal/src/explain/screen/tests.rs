@@ -1,5 +1,6 @@
 use super::*;
 use crate::explain::tests::{finding, object, report, step};
+use numakit_explain::objects::ObjectKind;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::traffic::{Traffic, TrafficCell};
 use numakit_explain::waits::LockHolder;
@@ -214,6 +215,20 @@ fn what_others_do_stands_beside_what_is_wrong_with_the_program() {
     );
     let whole = crate::explain::text(&beside_others(90.0), 5);
     assert!(whole.contains("In the program itself, malloc in main"), "{whole}");
+}
+
+#[test]
+fn code_is_shown_in_place_of_memory_of_which_nothing_is_known() {
+    let mut unknown = report();
+    let object = &mut unknown.objects[0];
+    (object.object.object.kind, object.object.object.name) =
+        (ObjectKind::Mapping, "anonymous memory at 0x7f4ab (7 pieces)".to_owned());
+    assert!(screen(&unknown, 100, true).contains("anonymous memory"), "it has a verdict");
+    unknown.objects[0].finding = None;
+    let shown = screen(&unknown, 100, true);
+    assert!(!shown.contains("anonymous memory") && shown.contains("\n  CPU%  "), "{shown}");
+    unknown.report.explanation.functions.clear();
+    assert!(screen(&unknown, 100, true).contains("anonymous memory"));
 }
 
 #[test]
