@@ -31,6 +31,13 @@ pub struct Profile {
     pub(crate) is_short: bool,
 }
 
+impl Profile {
+    /// What is wrong in it.
+    pub fn into_findings(self) -> Findings {
+        self.findings
+    }
+}
+
 /// What was recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ProfileSource {

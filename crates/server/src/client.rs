@@ -239,9 +239,10 @@ impl Client {
     async fn examine(&self, id: u32, source: u32, from: u64, to: u64) -> Result<Done, ClientRequestError> {
         let permit = Arc::clone(&self.fetches).acquire_owned().await;
         let shown = self.hub.whole_source(source)?;
-        let queue = Arc::clone(&self.queue);
+        let (complete, queue) = (self.hub.header_addition(), Arc::clone(&self.queue));
         tokio::task::spawn_blocking(move || {
-            let found = Box::new(shown.examiner.examine(shown.data.as_ref(), from, to));
+            let rows = shown.rows.as_ref().map(|rows| (rows, complete));
+            let found = Box::new(shown.examiner.examine_rows(shown.data.as_ref(), rows, (from, to)));
             queue.text(FromServer::Findings { id, source, found }.text());
             drop(permit);
         });

@@ -2,6 +2,7 @@
 //! parts it is computed from the means of the history, by the same rules.
 
 use crate::client_request_error::ClientRequestError;
+use crate::examiner::has_all;
 use crate::source::ShownSource;
 use crate::wire::{ComparedInfo, ComparedRange, DifferenceInfo};
 use numakit_findings::comparison::{Comparison, Difference, compare};
@@ -39,9 +40,6 @@ impl RecordedRows {
     }
 }
 
-/// A page computes with floating-point numbers, in which a time is off by a few hundred ns.
-const ROUNDED: u64 = 10_000;
-
 /// One side of a comparison.
 pub struct Side<'a> {
     /// The source.
@@ -53,9 +51,7 @@ pub struct Side<'a> {
 impl Side<'_> {
     /// Whether the range has all samples of the source.
     fn is_all(&self) -> bool {
-        let (first, last) = self.shown.data.span().unwrap_or_default();
-        self.range.from_ns.0 <= first.saturating_add(ROUNDED)
-            && last <= self.range.to_ns.0.saturating_add(ROUNDED)
+        has_all(self.shown.data.as_ref(), self.range.from_ns.0, self.range.to_ns.0)
     }
 
     fn of_range(&self) -> Profile {

@@ -1,5 +1,6 @@
 //! What is found in a range of a source: its history's means, judged by the rules of reports.
 
+use crate::comparer::{HeaderAddition, RecordedRows};
 use crate::layout::SeriesLayout;
 use crate::wire::{EvidenceInfo, FindingInfo, Ns, RangeFindings, UntoldInfo, VALUES};
 use numakit_findings::Profile;
@@ -9,7 +10,7 @@ use numakit_formulas::Catalog;
 use numakit_history::Source;
 use numakit_recording::Header;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Maximum number of buckets that a range is divided into.
 const BUCKETS: usize = 300;
@@ -22,6 +23,8 @@ pub struct Examiner {
     /// The names of all series of the source.
     names: HashSet<String>,
     rules: RangeRules,
+    /// The findings of a whole recording; `None` if its rows cannot be read again.
+    whole: OnceLock<Option<Findings>>,
 }
 
 impl Examiner {
@@ -29,7 +32,7 @@ impl Examiner {
     pub fn new(header: &Header, layout: &SeriesLayout, formulas: &Arc<Catalog>) -> Self {
         let rules = RangeRules::new(header, Arc::clone(formulas));
         let names = layout.names().iter().cloned().collect();
-        Self { header: header.clone(), order: layout.order().to_vec(), names, rules }
+        Self { header: header.clone(), order: layout.order().to_vec(), names, rules, whole: OnceLock::new() }
     }
 
     /// What is found between these times, as far as there are samples.
@@ -38,6 +41,22 @@ impl Examiner {
         let findings = self.of_means(data, from, to, |range, labels| {
             self.rules.findings(&self.header, range, labels.iter().map(|(time, text)| (*time, text.as_str())))
         });
+        self.shown(findings, from, to)
+    }
+
+    /// What is found between these times of a recording. Of all of it that is what `numa show` says, from the same rows.
+    pub fn examine_rows(
+        &self,
+        data: &dyn Source,
+        rows: Option<(&RecordedRows, HeaderAddition)>,
+        (from, to): (u64, u64),
+    ) -> RangeFindings {
+        let whole = rows.filter(|_| has_all(data, from, to)).and_then(|(rows, complete)| {
+            let findings = || rows.profile(complete).ok().map(Profile::into_findings);
+            self.whole.get_or_init(findings).clone()
+        });
+        let Some(findings) = whole else { return self.examine(data, from, to) };
+        let (from, to) = within_samples(data, from, to);
         self.shown(findings, from, to)
     }
 
@@ -110,6 +129,15 @@ impl Examiner {
         };
         EvidenceInfo { series, inputs, says }
     }
+}
+
+/// A page computes with floating-point numbers, in which a time is off by a few hundred ns.
+const ROUNDED: u64 = 10_000;
+
+/// Whether a range has all samples of a source.
+pub fn has_all(data: &dyn Source, from: u64, to: u64) -> bool {
+    let (first, last) = data.span().unwrap_or_default();
+    from <= first.saturating_add(ROUNDED) && last <= to.saturating_add(ROUNDED)
 }
 
 /// The part of a range in which there are samples.

@@ -7,7 +7,7 @@ use crate::hub::Hub;
 use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
 use crate::source::ShownSource;
-use crate::wire::{Ns, SourceInfo, SourceKind};
+use crate::wire::{Ns, RangeFindings, SourceInfo, SourceKind};
 use numakit_findings::Profile;
 use numakit_formulas::Catalog;
 use numakit_history::{PartlyRead, RecordedHistory, RowViewMaker, Source};
@@ -48,6 +48,12 @@ pub struct OpenedRecording {
 }
 
 impl OpenedRecording {
+    /// What is found in all of it, as `numa show` says it.
+    pub fn findings(&self, complete: HeaderAddition) -> RangeFindings {
+        let rows = self.rows.as_ref().map(|rows| (rows, complete));
+        self.examiner.examine_rows(self.data.as_ref(), rows, (0, u64::MAX))
+    }
+
     /// What is compared with another recording: from its rows, or from the means of its history.
     pub fn profile(&self, complete: HeaderAddition) -> Result<Profile, ClientRequestError> {
         match &self.rows {
@@ -144,4 +150,46 @@ pub fn open_sent(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) ->
     let opened = read(path, name, hub.budget, formulas)?;
     hub.check_opened()?;
     put(hub, None, opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use numakit_findings::analyse;
+    use numakit_recording::{Header, Reader, Recorder, read_ahead};
+    use numakit_testing::until;
+
+    #[test]
+    fn all_of_a_recording_has_the_findings_of_its_rows() {
+        let folder = std::env::temp_dir().join(format!("numakit-rows-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("a.arrows");
+        let machine = numakit_topology::synthetic::parse("core:2").unwrap();
+        let header = Header { topology: Some(machine), ..testing::header(&["cpu.procs_running"]) };
+        let recorder = Recorder::create(&file, &header, false).unwrap();
+        // Samples come at uneven times, so that means over buckets of equal length are others.
+        let mut time = 0;
+        for row in 1..=1000_u64 {
+            time += 1_000_000 * (1 + row % 97);
+            until!({
+                recorder.ring().push(time, 0, &[Some(5 + row * row % 61)]);
+                recorder.ring().take_dropped() == 0
+            });
+        }
+        recorder.finish().unwrap();
+        let formulas = Arc::new(Catalog::built_in().clone());
+        let mut reader = Reader::open(&file).unwrap();
+        let header = reader.header().clone();
+        let report = read_ahead(&mut reader, |rows| analyse(&header, rows, None, &formulas)).unwrap();
+        let opened = read(&file, "a", 64 << 20, &formulas).unwrap();
+        let says =
+            |found: &RangeFindings| found.problems.iter().map(|one| one.says.clone()).collect::<Vec<_>>();
+        let of_rows: Vec<String> = report.findings.problems.into_iter().map(|one| one.says).collect();
+        assert!(!of_rows.is_empty());
+        assert_eq!(says(&opened.findings(|_| ())), of_rows);
+        let of_means = opened.examiner.examine(opened.data.as_ref(), 0, u64::MAX);
+        assert_ne!(says(&of_means), of_rows, "the test has no uneven samples");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -14,7 +14,7 @@ use crate::client_request_error::ClientRequestError;
 use crate::comparer::{self, HeaderAddition};
 use crate::page;
 use crate::recordings::OpenedRecording;
-use crate::wire::Ns;
+use crate::wire::{Ns, RangeFindings};
 use html::Shell;
 use numakit_findings::Profile;
 use numakit_sys::output::{Existing, OutputFile};
@@ -102,7 +102,7 @@ pub fn write(
     check(path, force)?;
     let shell = Shell::of_page().map_err(StandaloneError::NoPage)?;
     let compared = comparisons(sources, complete)?;
-    let (html, steps) = html_of(&shell, size, sources, &compared)?;
+    let (html, steps) = html_of(&shell, size, sources, &compared, complete)?;
     put(path, force, &html)?;
     Ok(Written { bytes: html.len() as u64, steps })
 }
@@ -121,8 +121,10 @@ fn html_of(
     size: u64,
     sources: &[OpenedRecording],
     compared: &[ContainedComparison],
+    complete: HeaderAddition,
 ) -> Result<(Vec<u8>, Vec<Option<u64>>), StandaloneError> {
-    let described: Vec<_> = sources.iter().enumerate().map(|(id, source)| contained(id, source)).collect();
+    let described: Vec<_> =
+        (0..).zip(sources).map(|(id, source)| contained(id, source, source.findings(complete))).collect();
     let comparisons = compared.to_vec();
     let mut contents = Contents { format: FORMAT, sources: described, comparisons };
     let block = html::block(&json(&contents));
@@ -160,12 +162,12 @@ fn comparisons(
     Ok(pairs.filter(|(a, b)| a != b).map(compared).collect())
 }
 
-fn contained(id: usize, source: &OpenedRecording) -> Contained {
+fn contained(id: u32, source: &OpenedRecording, found: RangeFindings) -> Contained {
     let (from, to) = source.data.span().unwrap_or_default();
     Contained {
-        info: crate::wire::SourceInfo { id: id as u32, ..source.info.clone() },
+        info: crate::wire::SourceInfo { id, ..source.info.clone() },
         labels: source.data.labels().into_iter().map(crate::source::label).collect(),
-        found: source.examiner.examine(source.data.as_ref(), from, to.saturating_add(1)),
+        found,
         from_ns: Ns(from),
         to_ns: Ns(to),
         step_ns: Ns(0),

@@ -66,19 +66,19 @@ fn a_file_is_not_larger_than_its_limit() {
     let source = [opened("a", 20_000)];
     let mut before = None;
     for size in [200_000, 100_000, 50_000, 20_000, 10_000, 5_000u64] {
-        let (html, steps) = html_of(&shell(), size, &source, &[]).unwrap();
+        let (html, steps) = html_of(&shell(), size, &source, &[], |_| ()).unwrap();
         assert!(html.len() as u64 <= size, "{} of {size}", html.len());
         assert!(steps[0] >= before, "fewer bytes, longer buckets: {steps:?} after {before:?}");
         before = steps[0];
     }
     assert!(before >= Some(100 * MS), "{before:?}");
-    let error = html_of(&shell(), 1000, &source, &[]).unwrap_err().to_string();
+    let error = html_of(&shell(), 1000, &source, &[], |_| ()).unwrap_err().to_string();
     assert!(error.contains("1000 bytes are too few") && error.contains("--size"), "{error}");
 }
 
 #[test]
 fn every_row_is_included_if_there_is_room() {
-    let (html, steps) = html_of(&shell(), 1 << 20, &[opened("a", 10_000)], &[]).unwrap();
+    let (html, steps) = html_of(&shell(), 1 << 20, &[opened("a", 10_000)], &[], |_| ()).unwrap();
     assert_eq!(steps, [None]);
     let (contents, blocks) = blocks(&html);
     let source = &contents["sources"][0];
@@ -103,7 +103,7 @@ fn every_row_is_included_if_there_is_room() {
 #[test]
 fn a_spike_survives_in_buckets() {
     for size in [50_000, 8_000] {
-        let (html, steps) = html_of(&shell(), size, &[opened("a", 20_000)], &[]).unwrap();
+        let (html, steps) = html_of(&shell(), size, &[opened("a", 20_000)], &[], |_| ()).unwrap();
         let (contents, blocks) = blocks(&html);
         assert_eq!(contents["sources"][0]["step_ns"], steps[0].unwrap());
         let greatest = |block: &Vec<u8>| {
@@ -128,7 +128,7 @@ fn a_gap_takes_no_room() {
         history.push(SECOND + row * MS + gap, &[Some(row as f64), Some(0.5 * row as f64), None]);
     }
     let source = OpenedRecording { data: Arc::new(history), ..source };
-    let (html, steps) = html_of(&shell(), 1 << 20, &[source], &[]).unwrap();
+    let (html, steps) = html_of(&shell(), 1 << 20, &[source], &[], |_| ()).unwrap();
     let (contents, _) = blocks(&html);
     assert_eq!(steps, [None]);
     assert!(contents["sources"][0]["stretches"].as_array().unwrap().len() < 10);
@@ -138,9 +138,9 @@ fn a_gap_takes_no_room() {
 #[test]
 fn room_that_one_recording_does_not_use_is_left_for_the_other() {
     let [small, large] = [opened("small", 900), opened("large", 20_000)];
-    let single = html_of(&shell(), 60_000, &[opened("large", 20_000)], &[]).unwrap().1[0];
+    let single = html_of(&shell(), 60_000, &[opened("large", 20_000)], &[], |_| ()).unwrap().1[0];
     for order in [[small, large], [opened("large", 20_000), opened("small", 900)]] {
-        let (html, steps) = html_of(&shell(), 70_000, &order, &[]).unwrap();
+        let (html, steps) = html_of(&shell(), 70_000, &order, &[], |_| ()).unwrap();
         assert!(html.len() <= 70_000);
         let of = |name: &str| steps[order.iter().position(|o| o.info.name == name).unwrap()];
         assert_eq!((of("small"), of("large")), (None, single));
@@ -180,7 +180,7 @@ fn hostile_names_and_labels_are_only_text() {
     source.info.command = Some(hostile.into());
     source.info.metrics[0].name = hostile.into();
     source.data.push_label(SECOND, hostile);
-    let (html, _) = html_of(&shell(), 1 << 20, &[source], &[]).unwrap();
+    let (html, _) = html_of(&shell(), 1 << 20, &[source], &[], |_| ()).unwrap();
     let text = String::from_utf8(html.clone()).unwrap();
     for bad in ["<img", "onerror", "<!--", "alert"] {
         assert!(!text.contains(bad), "{bad}");
@@ -216,7 +216,7 @@ fn each_pair_of_recordings_is_compared() {
     let pairs: Vec<(u32, u32)> = compared.iter().map(|one| (one.first, one.second)).collect();
     assert_eq!(pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
     assert!(compared.iter().all(|one| one.compared.whole && one.compared.machine.is_empty()));
-    let (html, _) = html_of(&shell(), 1 << 20, &sources, &compared).unwrap();
+    let (html, _) = html_of(&shell(), 1 << 20, &sources, &compared, |_| ()).unwrap();
     let contents = blocks(&html).0;
     assert_eq!(contents["comparisons"][5]["compared"]["verdict"], compared[5].compared.verdict.as_str());
     assert!(comparisons(&sources[..1], |_| ()).unwrap().is_empty());
