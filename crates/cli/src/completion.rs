@@ -1,6 +1,7 @@
 //! Shell completions: the definition of the command line, with suggestions for options that also
 //! accept other values.
 
+use crate::verbs::help;
 use crate::{Group, SECOND_NAME, Verb, definition, listed_verbs, manual, programs};
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -11,6 +12,7 @@ use numakit_guide::topics;
 use numakit_observation::control_command::CONTROL_COMMANDS;
 use numakit_placement::launchers::LAUNCHERS;
 use numakit_sensors::SENSORS;
+use numakit_topology::synthetic::presets;
 
 /// The completion script of a program.
 pub fn script(shell: Shell, program: &str) -> anyhow::Result<String> {
@@ -26,7 +28,39 @@ pub fn script(shell: Shell, program: &str) -> anyhow::Result<String> {
         })?;
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut definition, program, &mut script);
-    Ok(String::from_utf8(script)?)
+    let script = String::from_utf8(script)?;
+    let script = if shell == Shell::Bash { without_options(&script, program) } else { script };
+    Ok(if program == "numa" { with_second_name(shell, &script) } else { script })
+}
+
+/// The script of `numa` for its second name too.
+fn with_second_name(shell: Shell, script: &str) -> String {
+    match shell {
+        Shell::Bash => script.replace(" default numa\n", &format!(" default numa {SECOND_NAME}\n")),
+        Shell::Zsh => script.replace("#compdef numa\n", &format!("#compdef numa {SECOND_NAME}\n")),
+        Shell::Fish => format!("{script}complete -c {SECOND_NAME} -w numa\n"),
+        _ => script.to_owned(),
+    }
+}
+
+/// A script of bash that offers options only behind a `-` or where there is nothing else, and each word once.
+fn without_options(script: &str, program: &str) -> String {
+    let function = format!("_{program}_words");
+    let call = format!("complete -F _{program} ");
+    let filter = format!(
+        r#"
+{function}() {{
+    _{program} "$@"
+    [[ "$2" == -* ]] && return
+    local word words=()
+    for word in "${{COMPREPLY[@]}}"; do
+        [[ "$word" == -* || " ${{words[*]}} " == *" $word "* ]] || words+=("$word")
+    done
+    [[ ${{#words[@]}} -eq 0 ]] || COMPREPLY=("${{words[@]}}")
+}}
+"#
+    );
+    format!("{}{filter}", script.replace(&call, &format!("complete -F {function} ")))
 }
 
 fn definitions() -> impl Iterator<Item = Command> {
@@ -70,7 +104,11 @@ fn words(argument: &str) -> Option<Vec<PossibleValue>> {
         "policy" => POLICIES.map(word).into(),
         "memory" => MEMORY.map(word).into(),
         "page" => named(manual::pages(programs()).unwrap_or_default().into_iter().map(|page| page.name)),
-        "topic" => named(listed_verbs().map(|verb| verb.name.to_owned()).chain(pages())),
+        "topic" => {
+            let lists = [help::GUIDE, help::MORE].map(str::to_owned).into_iter();
+            named(lists.chain(listed_verbs().map(|verb| verb.name.to_owned())).chain(pages()))
+        }
+        "machine" | "projected" => named(machines()),
         "guide_page" => named(pages()),
         "program" => named(programs().iter().map(|program| program.get_name().to_owned())),
         _ => return None,
@@ -89,6 +127,11 @@ fn series() -> Vec<PossibleValue> {
 /// The pages of the guide.
 fn pages() -> impl Iterator<Item = String> {
     topics::topics().map(|topic| topic.name.clone())
+}
+
+/// The machines that have names, as one word each: spaces in names do not count.
+fn machines() -> impl Iterator<Item = String> {
+    presets::all().filter_map(Result::ok).map(|machine| machine.name.replace(' ', "-"))
 }
 
 /// Suggestions without help texts.
@@ -133,6 +176,30 @@ mod tests {
         let verb = numa.find_subcommand(verb).unwrap();
         let arg = verb.get_arguments().find(|arg| arg.get_id() == argument).unwrap();
         arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_script_of_numa_is_for_its_second_name_too() {
+        for (shell, line) in [
+            (Shell::Bash, " default numa numakit\n"),
+            (Shell::Zsh, "#compdef numa numakit\n"),
+            (Shell::Fish, "\ncomplete -c numakit -w numa\n"),
+        ] {
+            assert!(script(shell, "numa").unwrap().contains(line), "{shell}");
+        }
+    }
+
+    #[test]
+    fn suggested_machines_are_found() {
+        for (verb, argument) in
+            [("plan", "machine"), ("run", "machine"), ("topo", "machine"), ("explain", "projected")]
+        {
+            let machines = suggested(verb, argument);
+            assert!(machines.len() > 20, "{verb}: {machines:?}");
+            for name in machines {
+                assert!(presets::find(&name).is_ok(), "{name}");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `numa completions`.
 
 use crate::{Examples, GlobalArgs, completion};
-use clap::Args;
+use anyhow::bail;
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use numakit_sys::stdio::print;
 use std::process::ExitCode;
@@ -15,10 +16,13 @@ use std::process::ExitCode;
 /// zsh: numa completions zsh > DIR/_numa, where DIR is one of $fpath
 ///
 /// fish: numa completions fish > ~/.config/fish/completions/numa.fish
+///
+/// numakit, the second name of numa, is completed too. Where shells look for a file of that name, as bash does: numa completions bash
+/// numakit > ~/.local/share/bash-completion/completions/numakit
 #[derive(Debug, Args)]
 pub struct Completions {
     /// The shell
-    shell: Shell,
+    shell: Option<Shell>,
     /// The program whose command line is completed: numa, numakit, numascope or numaplace
     #[arg(default_value = "numa")]
     program: String,
@@ -34,7 +38,11 @@ impl Completions {
     /// Prints the script.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("completions are part of this program")?;
-        print(completion::script(self.shell, &self.program)?)?;
+        let Some(shell) = self.shell else {
+            let shells: Vec<String> = Shell::value_variants().iter().map(ToString::to_string).collect();
+            bail!("no shell given; name one of {}, as in 'numa completions bash'", shells.join(", "));
+        };
+        print(completion::script(shell, &self.program)?)?;
         Ok(ExitCode::SUCCESS)
     }
 }

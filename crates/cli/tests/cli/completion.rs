@@ -4,7 +4,7 @@ use crate::runner::{Done, Folder};
 use std::process::Command;
 
 const TRY: &str = "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); \
-    _numa numa \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; echo \"${COMPREPLY[@]}\"; }";
+    _numa_words numa \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; echo \"${COMPREPLY[@]}\"; }";
 
 #[test]
 fn bash_suggests_launchers_series_and_formulas() {
@@ -23,6 +23,11 @@ fn bash_suggests_launchers_series_and_formulas() {
         ("numa export --to par", "parquet"),
         ("numa man numa-re", "numa-record"),
         ("numa completions fi", "fish"),
+        ("numa help gu", "guide"),
+        ("numa help guide rec", "recording"),
+        ("numa plan --machine EPYC-9755", "EPYC-9755-x2"),
+        ("numa explain --as Gra", "Grace-x2"),
+        ("numa run --dry-r", "--dry-run"),
     ];
     lines.iter().for_each(|(line, _)| script += &format!("; try {line}"));
     let done = match folder.isolate(Command::new("bash").args(["-c", &script])).output() {
@@ -31,6 +36,12 @@ fn bash_suggests_launchers_series_and_formulas() {
     };
     assert_eq!((done.code, done.out.lines().count()), (0, lines.len()), "{}{}", done.out, done.err);
     for (answer, (line, word)) in done.out.lines().zip(lines) {
-        assert!(answer.split(' ').any(|offered| offered == word), "{line}: {answer}");
+        assert_eq!(answer.split(' ').filter(|offered| *offered == word).count(), 1, "{line}: {answer}");
+        assert!(line.contains("--dry-r") || !answer.contains(" -"), "{line}: {answer}");
     }
+}
+
+#[test]
+fn a_missing_shell_is_answered_with_the_shells() {
+    Folder::new("completion-missing").run("completions").says(2, "bash, elvish, fish, powershell, zsh");
 }
