@@ -133,10 +133,10 @@ verbs! {
     Front: explain::ExplainArgs, run::RunArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, show::ShowArgs, topo::TopoArgs,
         bench::BenchArgs, doctor::DoctorArgs;
     See: stat::StatArgs, live::LiveArgs, file::FileArgs, alloc::AllocArgs, list::ListArgs;
-    Record: ctl::CtlArgs, export::ExportArgs, mcp::McpArgs;
+    Record: ctl::CtlArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: ps::PsArgs;
     Setup: help::HelpArgs, capture::CaptureArgs, man::Man, completions::Completions;
-    Hidden: overview::OverviewArgs, mark::MarkArgs, recover::RecoverArgs, alloc_work::AllocWorkArgs as "alloc-work";
+    Hidden: overview::OverviewArgs, mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";
 }
 
 /// The complete definition of `numa`.

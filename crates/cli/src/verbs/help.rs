@@ -9,9 +9,12 @@ use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
 /// The word for the verbs that the first help leaves out.
-const MORE: &str = "more";
+pub(crate) const MORE: &str = "more";
 /// The word for the pages of the guide.
-const GUIDE: &str = "guide";
+pub(crate) const GUIDE: &str = "guide";
+
+/// A word for which there is no page: the page of each verb has its form.
+const JSON: &str = "json";
 
 /// The last line of the list of verbs.
 const SEE_GUIDE: &str = "\n'numa help guide' lists the pages of the guide.\n";
@@ -52,7 +55,8 @@ impl HelpArgs {
             let page = match (topic, page) {
                 (None, None) | (Some(GUIDE), None) => None,
                 (Some(GUIDE), Some(name)) | (Some(name), None) => Some(page_of(name)?),
-                (_, Some(page)) => return Err(too_many(page)),
+                (Some(first), Some(second)) => return Err(too_many(first, second)),
+                (None, Some(page)) => Some(page_of(page)?),
             };
             guide::serve(page, self.listen.as_deref(), !self.no_open)?;
             return Ok(ExitCode::SUCCESS);
@@ -63,7 +67,7 @@ impl HelpArgs {
             (None, _) => numa.render_long_help(),
             (Some(GUIDE), None) => guide::listed(numa.get_styles()).into(),
             (Some(GUIDE), Some(name)) => return guide::show(page_of(name)?, global.color()),
-            (_, Some(page)) => return Err(too_many(page)),
+            (Some(first), Some(second)) => return Err(too_many(first, second)),
             (Some(MORE), None) => (help::listed(&numa, &Group::LISTED) + SEE_GUIDE).into(),
             (Some(name), None) => match verb(name) {
                 Some(verb) => help::of_verb(&mut numa, verb.name),
@@ -90,6 +94,11 @@ fn page_of(name: &str) -> anyhow::Result<&'static Document> {
     if let Some(page) = topics::page(name) {
         return Ok(page);
     }
+    if name.eq_ignore_ascii_case(JSON) {
+        bail!(
+            "the form of JSON is on the page of the verb that writes it, as in 'numa help guide explain' and 'numa help guide show'"
+        );
+    }
     if verb(name).is_some() {
         bail!("the guide has no page about 'numa {name}'; 'numa help {name}' is its help");
     }
@@ -105,6 +114,11 @@ fn page_of(name: &str) -> anyhow::Result<&'static Document> {
     )
 }
 
-fn too_many(page: &str) -> anyhow::Error {
-    anyhow::anyhow!("one topic at a time; 'numa help guide {page}' shows a page of the guide")
+fn too_many(first: &str, second: &str) -> anyhow::Error {
+    let instead = match (page_of(second), verb(first)) {
+        (Ok(_), _) => format!("'numa help guide {second}' shows a page of the guide"),
+        (Err(_), Some(verb)) => format!("'numa help {0}' has all of '{0}'", verb.name),
+        (Err(_), None) => "'numa help guide' lists the pages of the guide".to_owned(),
+    };
+    anyhow::anyhow!("one topic at a time; {instead}")
 }

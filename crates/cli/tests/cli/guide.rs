@@ -43,6 +43,19 @@ fn the_name_of_a_verb_finds_the_page_that_describes_it() {
     assert!(styled.out.starts_with("\x1b[1m") && !styled.out.contains("===="), "{}", styled.out);
 }
 
+/// Verbs that the list of pages names.
+#[test]
+fn all_verbs_that_the_guide_names_are_listed() {
+    let folder = Folder::new("guide-listed");
+    let (pages, verbs) = (folder.run("help guide").out, folder.run("help more").out);
+    let named: Vec<&str> =
+        pages.split("'numa ").skip(1).filter_map(|rest| rest.split(['\'', ' ']).next()).collect();
+    assert!(named.contains(&"recover"), "{pages}");
+    for verb in named {
+        assert!(verbs.contains(&format!("  {verb} ")), "{verb}: {verbs}");
+    }
+}
+
 #[test]
 fn unknown_topics_are_refused_with_the_nearest() {
     let folder = Folder::new("guide-wrong");
@@ -55,6 +68,13 @@ fn unknown_topics_are_refused_with_the_nearest() {
     folder.run("help --web metrcs").says(2, "'metrics'");
     folder.run("help guide help").says(2, "the guide has no page about 'numa help'");
     folder.run("help run plan").says(2, "one topic at a time; 'numa help guide plan'");
+    folder.run("help plan for").says(2, "one topic at a time; 'numa help plan' has all of 'plan'");
+    for line in ["help json", "help guide JSON"] {
+        folder.run(line).says(
+            2,
+            "the form of JSON is on the page of the verb that writes it, as in 'numa help guide explain'",
+        );
+    }
     folder.run("help --no-open").says(2, "--web");
 }
 
