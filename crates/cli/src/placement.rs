@@ -1,8 +1,12 @@
 //! Placement options, for all verbs that make a plan.
 
+use anyhow::anyhow;
 use clap::Args;
+use numakit_launch::StartError;
 use numakit_placement::request::{self, RequestError};
 use numakit_placement::{CorePolicy, Cores, MemoryRequest, NumberList, PlacementRequest};
+use numakit_sys::command::quoted;
+use std::ffi::OsString;
 
 /// What to place, and how.
 #[derive(Debug, Clone, Args)]
@@ -60,7 +64,27 @@ fn stride(word: &str) -> Result<u32, RequestError> {
     request::number("stride", word)
 }
 
+/// A message that a plan failed; where this machine never has enough cores, with the command for another one, of
+/// which `words` are the last.
+pub fn with_another_machine(error: StartError, command: &str, words: &[OsString]) -> anyhow::Error {
+    let last = if words.is_empty() { String::new() } else { format!(" {}", quoted(words)) };
+    match &error {
+        StartError::Plan(plan) if plan.is_impossible() => anyhow!(
+            "{plan}; for another machine: {command} --machine NAME{last} ('numa topo --machine list' lists them)"
+        ),
+        _ => error.into(),
+    }
+}
+
 impl PlacementArgs {
+    /// The number of cores as an option, or nothing.
+    pub fn cores_words(&self) -> String {
+        match self.cores {
+            Some(Cores::Count(count)) => format!(" -c {count}"),
+            _ => String::new(),
+        }
+    }
+
     /// The options as a request; `usual` is the policy if none is given.
     pub fn request(&self, usual: CorePolicy) -> PlacementRequest {
         PlacementRequest {

@@ -33,6 +33,11 @@ impl PlanError {
         matches!(self, Self::TooFew(shortage) if shortage.is_temporary)
     }
 
+    /// Whether more cores are requested than the machine has.
+    pub fn is_impossible(&self) -> bool {
+        matches!(self, Self::TooFew(shortage) if shortage.is_impossible)
+    }
+
     pub(crate) fn machine(problem: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::Machine { problem: problem.into(), fix: fix.into() }
     }
@@ -51,12 +56,17 @@ pub struct Shortage {
     pub others: Vec<String>,
     /// The fix.
     pub fix: String,
+    /// Whether more cores are requested than the machine has.
+    pub is_impossible: bool,
     /// Whether there will be enough cores once other programs have released theirs.
     pub is_temporary: bool,
 }
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_impossible {
+            return write!(f, "{}, and this machine has {}; {}", self.requested, self.exist, self.fix);
+        }
         write!(f, "{}, but {} of this machine's {} are free", self.requested, self.free, self.exist)?;
         for (at, line) in self.others.iter().enumerate() {
             write!(f, "{}{line}", if at == 0 { ": " } else { ", " })?;

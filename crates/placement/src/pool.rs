@@ -220,6 +220,7 @@ impl<'a> Pool<'a> {
             fix:
                 "request those that are free (-c auto), wait for the others (--wait) or share them (--share)"
                     .to_owned(),
+            is_impossible: false,
             is_temporary: true,
         })))
     }
@@ -245,14 +246,17 @@ impl<'a> Pool<'a> {
         let after = |why: Option<Why>| matches!(why, None | Some(Why::Registered | Why::Busy));
         let later = self.strided(after).count();
         let is_temporary = later as u64 >= cores;
+        let exist = self.machine.spots.len();
+        let is_impossible = cores > exist as u64;
         let mut fixes = Vec::new();
-        if free > 0 {
-            fixes.push(format!("request at most {free}"));
+        let most = if is_impossible { later } else { free };
+        if most > 0 {
+            fixes.push(format!("request at most {most}"));
         }
         if is_temporary {
             fixes.push("wait for the others (--wait)".to_owned());
             fixes.push("share them (--share)".to_owned());
-        } else {
+        } else if !is_impossible {
             fixes.extend(self.limits().map(str::to_owned));
         }
         if fixes.is_empty() {
@@ -261,8 +265,9 @@ impl<'a> Pool<'a> {
         PlanError::TooFew(Box::new(Shortage {
             requested: requested.to_owned(),
             free,
-            exist: self.machine.spots.len(),
+            exist,
             others: self.others(),
+            is_impossible,
             fix: fixes.join(" or "),
             is_temporary,
         }))

@@ -25,8 +25,13 @@ fn refused(topology: &Topology, request: &PlacementRequest, taken: &Taken) -> (S
 #[test]
 fn more_cores_than_there_are() {
     let (error, is_temporary) = refused(&machine("package:2 core:4"), &cores(9), &Taken::default());
-    assert_eq!(error, "9 cores are requested, but 8 of this machine's 8 are free; request at most 8");
+    assert_eq!(error, "9 cores are requested, and this machine has 8; request at most 8");
     assert!(!is_temporary);
+    // Who holds cores does not matter then.
+    let taken = Taken { registered: vec![(set("0-7"), "namd of alice".into())], ..Taken::default() };
+    assert_eq!(refused(&machine("package:2 core:4"), &cores(9), &taken), (error, false));
+    assert!(plan(&machine("core:4"), &cores(5), &Taken::default()).unwrap_err().is_impossible());
+    assert!(!plan(&machine("core:4 allowed=0-1"), &cores(4), &Taken::default()).unwrap_err().is_impossible());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::topo::{described, write_drawing};
 use crate::peaks;
-use crate::placement::PlacementArgs;
+use crate::placement::{PlacementArgs, with_another_machine};
 use crate::{Examples, GlobalArgs};
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -34,8 +34,8 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 #[command(after_long_help = launchers_help())]
 pub struct PlanArgs {
-    /// The program and its arguments, for --for [default: ./app]
-    #[arg(trailing_var_arg = true, value_name = "COMMAND", requires = "launcher")]
+    /// The program and its arguments, which --for writes [default: ./app]; the plan is the same for each
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
     #[command(flatten)]
     place: PlacementArgs,
@@ -98,7 +98,9 @@ impl PlanArgs {
         let (plan, reasons) = match is_described {
             true => explained(&topology, &request, &Taken::default())?,
             false => {
-                let now = CoreSelector::select_now(&global.root()?, &topology, &request)?;
+                let command = format!("numa plan{}", self.place.cores_words());
+                let now = CoreSelector::select_now(&global.root()?, &topology, &request)
+                    .map_err(|error| with_another_machine(error, &command, &[]))?;
                 (now.plan, now.reasons)
             }
         };

@@ -3,7 +3,7 @@
 use super::topo::named;
 use crate::files;
 use crate::peaks;
-use crate::placement::PlacementArgs;
+use crate::placement::{PlacementArgs, with_another_machine};
 use crate::registry::RegistryArgs;
 use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
@@ -20,7 +20,7 @@ use numakit_model::{CpuSet, Topology};
 use numakit_placement::{CorePolicy, PlacementRequest};
 use numakit_processes::memory_by_node;
 use numakit_sys::SysRoot;
-use numakit_sys::command::start_failure_status;
+use numakit_sys::command::{quoted, start_failure_status};
 use numakit_sys::huge_pages::{HugePages, Setting};
 use numakit_sys::permissions::Surroundings;
 use numakit_sys::sched::affinity;
@@ -56,7 +56,7 @@ pub struct RunArgs {
     dry_run: bool,
     /// With --dry-run: for the machine of this name, as in 'EPYC 9755 x2', when it is idle; 'numa topo --machine list'
     /// prints all names
-    #[arg(long, value_name = "NAME", requires = "dry_run")]
+    #[arg(long, value_name = "NAME")]
     machine: Option<String>,
     /// Wait until enough cores are free, for at most SECONDS
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, value_parser = seconds)]
@@ -188,6 +188,12 @@ impl RunArgs {
         let root = global.root()?;
         global.only_here("programs run on this machine only")?;
         self.registry.apply()?;
+        if let Some(name) = self.machine.as_ref().filter(|_| !self.dry_run) {
+            named(name)?;
+            bail!(
+                "--machine: programs run on this machine, and '{name}' is another one; add --dry-run, which prints the command for it"
+            );
+        }
         let request = self.place.request(CorePolicy::default()).for_program(|name| std::env::var(name).ok());
         if let Some(pid) = self.pid {
             return self.rebind(&root, &request, pid);
@@ -251,16 +257,9 @@ impl RunArgs {
             isolate: self.isolate,
         };
         if self.dry_run {
-            let launch = match self.machine {
-                Some(_) => request.dry_run_elsewhere()?,
-                None => request.dry_run()?,
-            };
-            self.explain(&launch);
-            self.say_weights(&topology, request.request);
-            print(launch.command.shell())?;
-            return Ok(ExitCode::SUCCESS);
+            return self.print_command(&request);
         }
-        let launch = request.prepare()?;
+        let launch = request.prepare().map_err(|error| self.never(error))?;
         self.explain(&launch);
         if self.verbose {
             self.say_weights(&topology, request.request);
@@ -275,6 +274,30 @@ impl RunArgs {
             Err(StartError::Program(error)) => Ok(not_started(program.file.as_os_str(), &error)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Prints the command that does the same here, or on the machine that is named.
+    fn print_command(&self, request: &LaunchRequest<'_>) -> anyhow::Result<ExitCode> {
+        let launch = match self.machine {
+            Some(_) => request.dry_run_elsewhere()?,
+            None => request.dry_run().map_err(|error| self.never(error))?,
+        };
+        self.explain(&launch);
+        self.say_weights(request.topology, request.request);
+        if let Some(name) = &self.machine {
+            note(format_args!(
+                "for {name}: numakit must be installed there, and 'numa run{} {}' there finds its own library and free cores",
+                self.place.cores_words(),
+                quoted(&self.command)
+            ));
+        }
+        print(launch.command.shell())?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn never(&self, error: StartError) -> anyhow::Error {
+        let command = format!("numa run --dry-run{}", self.place.cores_words());
+        with_another_machine(error, &command, &self.command)
     }
 
     fn options(&self, program: &Program) -> anyhow::Result<RunOptions> {

@@ -59,7 +59,7 @@ fn a_dry_run_for_another_machine() {
     // The program need not be on this machine.
     let words = ["-c", "128", "--dry-run", "--", "no-such-server"];
     let done = with(&folder, "run --machine", "EPYC 9755 x2", &words);
-    done.says(0, "");
+    done.says(0, "numakit must be installed there, and 'numa run -c 128 no-such-server' there");
     assert!(done.out.contains("0-127"), "{}", done.out);
     let gpus = with(
         &folder,
@@ -68,7 +68,14 @@ fn a_dry_run_for_another_machine() {
         &["-c", "4", "--policy", "near:gpu4", "--dry-run", "true"],
     );
     assert!(gpus.out.contains("112-115"), "{}{}", gpus.out, gpus.err);
-    with(&folder, "run --machine", "EPYC 9755 x2", &["true"]).says(2, "--dry-run");
+    with(&folder, "run --machine", "EPYC 9755 x2", &["true"])
+        .says(2, "'EPYC 9755 x2' is another one; add --dry-run");
+    for (verb, last) in [("plan", ""), ("run", " true")] {
+        let never = folder.run(&format!("{verb} -c 60000 true"));
+        never.says(2, "60000 cores are requested, and this machine has ");
+        never.says(2, &format!("-c 60000 --machine NAME{last} ('numa topo --machine list' lists them)"));
+    }
+    with(&folder, "plan --machine", "EPYC", &[]).says(2, "did you mean 'EPYC ");
     with(&folder, "run --machine", "EPYC 9755", &words).says(2, "did you mean 'EPYC 9755 x2'?");
 }
 

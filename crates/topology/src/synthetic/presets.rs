@@ -98,7 +98,15 @@ fn near(name: &str, asked: &[String]) -> Vec<&'static str> {
     };
     let best = known().map(shared).max().unwrap_or(0);
     match best {
-        0 => suggest::nearest(&name.to_lowercase(), known(), MAX),
+        0 => {
+            // The name of a family alone, which all its machines begin with.
+            let lower = name.trim().to_lowercase();
+            let of_family: Vec<&str> = known()
+                .filter(|known| !lower.is_empty() && known.to_lowercase().contains(&lower))
+                .take(MAX)
+                .collect();
+            if of_family.is_empty() { suggest::nearest(&lower, known(), MAX) } else { of_family }
+        }
         _ => known().filter(|known| shared(known) == best).take(MAX).collect(),
     }
 }

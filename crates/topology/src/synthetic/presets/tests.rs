@@ -79,6 +79,11 @@ fn unknown_names_are_compared_with_known_ones() {
     assert_eq!(near("EPYC 9755"), ["EPYC 9755 x2"]);
     assert_eq!(near("EPYC 9755 x3"), ["EPYC 9755 x2"]);
     assert_eq!(near("Grace"), ["Grace x2"]);
+    for family in ["EPYC", "xeon"] {
+        let found = near(family);
+        let is_of_family = |name: &&str| name.to_lowercase().starts_with(&family.to_lowercase());
+        assert!(found.len() > 1 && found.iter().all(is_of_family), "{family}: {found:?}");
+    }
     assert!(near("%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%").is_empty());
     let error = find("EPYC 9755").unwrap_err().to_string();
     assert_eq!(
