@@ -15,6 +15,9 @@ use thiserror::Error;
 /// Where control groups of version 2 are, without or with those of version 1.
 const ROOTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
+/// The folder that is there where systemd is.
+const SYSTEMD: &str = "/run/systemd/system";
+
 /// The file with the controllers of child groups.
 const CONTROL: &str = "cgroup.subtree_control";
 /// Start of the names of our groups; the PID of the process that made it follows.
@@ -98,6 +101,11 @@ impl GroupError {
                 Fix::OtherMachine("a machine with systemd and cgroup v2, which has them".to_owned())
             }
             Self::NotMounted => Fix::command(format!("mount -t cgroup2 none {}", ROOTS[0])),
+            Self::Controller(_) | Self::NotDelegated { .. } | Self::Refused { .. }
+                if !SysRoot::host().exists(SYSTEMD) =>
+            {
+                Fix::OtherMachine("a machine with systemd, which delegates control groups".to_owned())
+            }
             Self::Controller(_) | Self::NotDelegated { .. } | Self::Refused { .. } => {
                 Fix::Step("start it with 'systemd-run --scope -p Delegate=yes'".to_owned())
             }

@@ -72,6 +72,16 @@ impl Fix {
         }
     }
 
+    /// The same for root, who needs no `sudo`.
+    pub fn as_root(self) -> Self {
+        let plain = |command: String| command.replace("sudo ", "");
+        match self {
+            Self::Commands(commands) => Self::Commands(commands.into_iter().map(plain).collect()),
+            Self::Root { or } => Self::Root { or: or.map(plain) },
+            other => other,
+        }
+    }
+
     /// Whether it is this command, or a choice of commands that includes it. The text of a single
     /// command is the command, so this also works for a fix that was read from a recording.
     pub fn is_command(&self, command: &str) -> bool {
@@ -171,6 +181,14 @@ mod tests {
         for (fix, text, possible) in kinds() {
             assert_eq!((fix.to_string().as_str(), fix.is_possible_here()), (text, possible), "{fix:?}");
         }
+    }
+
+    #[test]
+    fn root_needs_no_sudo() {
+        let of = |command: &str| Fix::command(command).as_root().to_string();
+        assert_eq!(of("sudo mount -t tracefs"), "mount -t tracefs");
+        assert_eq!(of("echo 1 | sudo tee online"), "echo 1 | tee online");
+        assert_eq!(Fix::Step("use sudo or su".to_owned()).as_root().to_string(), "use sudo or su");
     }
 
     #[test]

@@ -58,6 +58,11 @@ impl CheckupItem {
         }
     }
 
+    /// The same for root, who needs no `sudo`.
+    pub fn as_root(self) -> Self {
+        Self { fix: self.fix.map(Fix::as_root), ..self }
+    }
+
     /// It is unavailable; that is a note if the fix is impossible on the running system.
     pub fn lacking(about: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
         let state = if fix.is_possible_here() { FindingState::Missing } else { FindingState::Note };
@@ -76,12 +81,16 @@ pub struct ProcessRights<'a> {
     pub run_directory: io::Result<PathBuf>,
 }
 
+/// What the absence of all hardware counters is called.
+pub const HARDWARE_COUNTERS: &str = "hardware counters";
+
 /// Open files in addition to those of the sensors: recording, control, standard streams.
 const OTHER_FILES: u64 = 32;
 
 /// Checks everything; without a process (for a capture), only the machine.
 pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights<'_>>) -> Vec<CheckupItem> {
     let mut findings = sensors(probe, topology);
+    findings.extend(hardware_counters(probe));
     findings.push(locality(topology));
     if let Some(process) = process {
         findings.extend([realtime(process), open_files(probe, process), run_directory(process)]);
@@ -103,15 +112,22 @@ fn sensors(probe: &Probe, topology: &Topology) -> Vec<CheckupItem> {
         let series = probe.series().filter(|s| of_sensor(&s.metric.name)).count();
         findings.push(CheckupItem::ok(entry.name, format!("{} {series} series.", entry.help)));
         // Metrics with the same reason and fix are one finding.
-        let mut reasons: Vec<(&Unavailable, Vec<&str>)> = Vec::new();
+        let mut reasons: Vec<(&Unavailable, Vec<&str>, bool)> = Vec::new();
         for absent in probe.absent().filter(|a| of_sensor(&a.metric.name)) {
-            match reasons.iter_mut().find(|(why, _)| why.fix == absent.why.fix) {
-                Some((_, names)) => names.push(absent.metric.bare()),
-                None => reasons.push((&absent.why, vec![absent.metric.bare()])),
+            let is_sampled = (entry.default)(&absent.metric);
+            match reasons.iter_mut().find(|(why, ..)| why.fix == absent.why.fix) {
+                Some((_, names, any)) => {
+                    names.push(absent.metric.bare());
+                    *any |= is_sampled;
+                }
+                None => reasons.push((&absent.why, vec![absent.metric.bare()], is_sampled)),
             }
         }
-        for (why, names) in reasons {
-            findings.push(missing(format!("{}: {}", entry.name, several(&names)), why, topology));
+        for (why, names, is_sampled) in reasons {
+            let item = missing(format!("{}: {}", entry.name, several(&names)), why, topology);
+            // What has to be asked for by name is not missed otherwise.
+            let state = if is_sampled { item.state } else { FindingState::Note };
+            findings.push(CheckupItem { state, ..item });
         }
     }
     findings
@@ -130,9 +146,25 @@ fn several(names: &[&str]) -> String {
 
 fn missing(about: String, why: &Unavailable, topology: &Topology) -> CheckupItem {
     // With one node there is nothing to balance: the counters would stay 0.
-    let pointless = why.fix.is_command(BALANCE) && topology.nodes.len() < 2;
-    let finding = if pointless { CheckupItem::note } else { CheckupItem::lacking };
-    finding(about, why.seen.as_str(), why.fix.clone())
+    let is_pointless = why.fix.is_command(BALANCE) && topology.nodes.len() < 2;
+    let fix = match is_pointless {
+        true => {
+            Fix::OtherMachine("a machine with several nodes: here there is nothing to balance".to_owned())
+        }
+        false => why.fix.clone(),
+    };
+    CheckupItem::lacking(about, why.seen.as_str(), fix)
+}
+
+/// What a user looks for first where there are no hardware counters; `None` where there are.
+fn hardware_counters(probe: &Probe) -> Option<CheckupItem> {
+    let cycles = probe.absent().find(|absent| absent.metric.name == "perf.cycles")?;
+    let seen = format!(
+        "none ({}): cycles and loads by node are not counted; 'numa explain' needs none of them",
+        cycles.why.seen
+    );
+    (!cycles.why.fix.is_possible_here())
+        .then(|| CheckupItem::note(HARDWARE_COUNTERS, seen, cycles.why.fix.clone()))
 }
 
 fn locality(topology: &Topology) -> CheckupItem {
@@ -266,6 +298,7 @@ mod tests {
     fn what_the_machine_cannot_give_is_a_note() {
         let all = findings(&[VMSTAT, BALANCING_OFF], &nodes(&[0]), None);
         assert_eq!(about(&all, "vmstat: numa_hint_faults").state, FindingState::Note);
+        assert!(fix(&all, "vmstat: numa_hint_faults").ends_with("here there is nothing to balance"));
         assert_eq!(about(&all, "locality").state, FindingState::Note);
         let old_kernel = findings(&[("/proc/vmstat", "pgfault 1\n")], &nodes(&[]), None);
         assert_eq!(about(&old_kernel, "vmstat: numa_hit").state, FindingState::Note);

@@ -2,7 +2,7 @@
 
 use crate::wrap::wrap;
 use numakit_model::Fix;
-use numakit_sensors::checkup::{CheckupItem, FindingState};
+use numakit_sensors::checkup::{CheckupItem, FindingState, HARDWARE_COUNTERS};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -21,7 +21,9 @@ fn word(state: FindingState) -> &'static str {
 /// name. All lines are broken to this width.
 pub fn brief(findings: &[CheckupItem], width: Option<usize>) -> String {
     let mut out = format!("{}\n\n", summary(findings));
-    let is_possible = |item: &&CheckupItem| item.fix.as_ref().is_some_and(Fix::is_possible_here);
+    let is_possible = |item: &&CheckupItem| {
+        item.about == HARDWARE_COUNTERS || item.fix.as_ref().is_some_and(Fix::is_possible_here)
+    };
     for state in [FindingState::Missing, FindingState::Note] {
         let of_state = findings.iter().filter(|item| item.state == state);
         of_state
@@ -30,7 +32,10 @@ pub fn brief(findings: &[CheckupItem], width: Option<usize>) -> String {
     }
     let is_fine = |item: &&CheckupItem| item.state == FindingState::Ok;
     named(&mut out, ("ok", ""), findings.iter().filter(is_fine), width);
-    let is_elsewhere = |item: &&CheckupItem| item.state == FindingState::Note && !is_possible(item);
+    // Of what is partly there, --all names the other parts.
+    let is_there = |item: &CheckupItem| findings.iter().filter(is_fine).any(|fine| name(fine) == name(item));
+    let is_elsewhere =
+        |item: &&CheckupItem| item.state == FindingState::Note && !is_possible(item) && !is_there(item);
     let heading = ("absent", "not on this machine, with this kernel or this command: ");
     named(&mut out, heading, findings.iter().filter(is_elsewhere), width);
     out
@@ -45,8 +50,7 @@ fn named<'a>(
 ) {
     let mut names: Vec<&str> = Vec::new();
     for item in items {
-        // What of a sensor it is about follows its name.
-        let name = item.about.split(": ").next().unwrap_or_default();
+        let name = name(item);
         if !names.contains(&name) {
             names.push(name);
         }
@@ -54,6 +58,11 @@ fn named<'a>(
     if !names.is_empty() {
         broken(out, heading, &format!("{lead}{}", names.join(", ")), width);
     }
+}
+
+/// The name of an item; what of a sensor it is about follows its name.
+fn name(item: &CheckupItem) -> &str {
+    item.about.split(": ").next().unwrap_or_default()
 }
 
 /// Each finding with its fix, broken to this width, and the number of things that are missing.
@@ -150,6 +159,14 @@ mod tests {
                         absent   not on this machine, with this kernel or this command: perf\n";
         assert_eq!(brief(&all, None), expected);
         assert!(brief(&[], None).starts_with("Nothing is missing"));
+        all.push(CheckupItem::ok("perf", "7 series"));
+        all.push(CheckupItem::note(HARDWARE_COUNTERS, "none", Fix::OtherMachine("another".to_owned())));
+        let partly = brief(&all, None);
+        assert!(partly.contains("self, perf\n") && !partly.contains("absent"), "{partly}");
+        assert!(
+            partly.contains("note     hardware counters: none\n         fix: run on another\n"),
+            "{partly}"
+        );
     }
 
     #[test]

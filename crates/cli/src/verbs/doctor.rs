@@ -14,13 +14,14 @@ use numakit_sys::balancing::BalancingFiles;
 use numakit_sys::permissions::Permissions;
 use numakit_sys::sched;
 use numakit_sys::stdio::print;
+use numakit_sys::user;
 use numakit_terminal::{doctor, permissions};
 use std::process::ExitCode;
 
 /// Check what can be measured here, and print how to get the rest
 ///
-/// The exit code is 0 if everything that this machine supports is available, and 1 if something
-/// is missing that the printed command enables. What needs another kernel or machine is a note.
+/// The exit code is 0 if everything is available that numa uses without being asked and that this machine supports, and 1 if something
+/// of it is missing that the printed command enables. What needs another kernel or machine, or is only for -e, is a note.
 ///
 /// The machine itself is checked too: nodes without memory, full nodes, packages and nodes that cross, huge pages that are
 /// reserved on other nodes, programs that run on other nodes than their cards. Each is a note that says what it costs.
@@ -72,6 +73,9 @@ impl DoctorArgs {
         let permissions = root.is_host().then(Permissions::own);
         if permissions.is_some_and(|permissions| permissions.surroundings.runtime.is_container()) {
             findings = findings.into_iter().map(CheckupItem::in_a_container).collect();
+        }
+        if root.is_host() && user::id() == 0 {
+            findings = findings.into_iter().map(CheckupItem::as_root).collect();
         }
         if self.json {
             let mut value = doctor::json(&findings);
