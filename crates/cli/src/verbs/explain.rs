@@ -154,30 +154,19 @@ impl ExplainArgs {
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         if let Some((before, after)) = results::named(&self.command)? {
             self.only_compares()?;
-            let comparison = compare(&before, &after);
-            self.show(&numakit_terminal::compare::text(&comparison, self.rows()), true)?;
-            return Ok(ExitCode::SUCCESS);
+            let compared = numakit_terminal::compare::text(&compare(&before, &after), self.rows());
+            return self.show(&compared, true).map(|()| ExitCode::SUCCESS);
         }
         global.only_here("samples are taken of programs on this machine")?;
         // First, since '--json ./app' takes the program for its file.
         self.check_files()?;
         self.processes.check(!self.command.is_empty())?;
         let chosen = self.processes.find(&SysRoot::host())?;
-        if let Some(running) = running_already(&SysRoot::host(), &self.command) {
-            let program = quoted(&self.command[..1]);
-            note(format_args!(
-                "{program} runs already as process {running}, and this starts another one; 'numa explain --pid {running} --for 10s' \
-                 observes the one that runs"
-            ));
-        }
+        self.say_running();
         let before = self.compare.then(|| results::last(&self.command, chosen.as_ref())).transpose()?;
         let projected = self.projected.as_deref().map(projection::machine).transpose()?;
-        let mut topology = numakit_topology::read(&SysRoot::host())?;
-        // Without, the distances of the firmware tell what far memory costs.
-        let _ = peaks::add(&SysRoot::host(), &mut topology);
-        if let Some(left) = BalancingFiles::default().left_behind() {
-            note(&left);
-        }
+        let topology = measured()?;
+        BalancingFiles::default().left_behind().iter().for_each(note);
         let hints = if self.hint_faults { Some(HintWindows::new(&topology)?) } else { None };
         let results = self.json.as_deref().into_iter().chain(self.output.as_deref());
         let standard_output = to_file::keep_from_program(results)?;
@@ -220,15 +209,31 @@ impl ExplainArgs {
             anyhow::Ok(())
         })?;
         let status = ended.status.or_else(|| ended.signal.map(|signal| 128 + signal));
-        if let Some(process) = started.filter(|_| status.is_none()) {
+        self.say_left(started.filter(|_| status.is_none()));
+        to_file::give_back(standard_output)?;
+        self.write(&judge(explainer.explained(true, status), &again), before.as_ref())?;
+        Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
+    }
+
+    /// Says that a program of this name runs already, which may be meant.
+    fn say_running(&self) {
+        if let Some(running) = running_already(&SysRoot::host(), &self.command) {
+            let program = quoted(&self.command[..1]);
+            note(format_args!(
+                "{program} runs already as process {running}, and this starts another one; 'numa explain --pid {running} --for 10s' \
+                 observes the one that runs"
+            ));
+        }
+    }
+
+    /// Says that the program, if it still runs, is left running.
+    fn say_left(&self, process: Option<u32>) {
+        if let Some(process) = process {
             note(format_args!(
                 "the time of --for is over, and {} runs on as process {process}; 'kill {process}' ends it",
                 quoted(&self.command[..1])
             ));
         }
-        to_file::give_back(standard_output)?;
-        self.write(&judge(explainer.explained(true, status), &again), before.as_ref())?;
-        Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
     }
 
     /// The samples that are taken.
@@ -353,6 +358,14 @@ impl ExplainArgs {
         }
         written
     }
+}
+
+/// This machine, with what its memory can do where that was measured.
+fn measured() -> anyhow::Result<Topology> {
+    let mut topology = numakit_topology::read(&SysRoot::host())?;
+    // Without, the distances of the firmware tell what far memory costs.
+    let _ = peaks::add(&SysRoot::host(), &mut topology);
+    Ok(topology)
 }
 
 fn json(report: &JudgedReport) -> anyhow::Result<String> {
