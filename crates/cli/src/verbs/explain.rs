@@ -15,7 +15,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use numakit_explain::explainer::{Explainer, Observed};
 use numakit_explain::hint_windows::HintWindows;
 use numakit_findings::comparison::explained::compare;
-use numakit_findings::comparison::explained::kept;
 use numakit_findings::comparison::explained::saved::SavedResult;
 use numakit_findings::explained::{JudgedReport, judge};
 use numakit_findings::next::{ObservedAgain, SYMBOL_CLIENT};
@@ -326,23 +325,24 @@ impl ExplainArgs {
     fn write(&self, report: &JudgedReport, before: Option<&SavedResult>) -> anyhow::Result<()> {
         let is_output = |path: &PathBuf| to_file::is_standard_output(path);
         let text = json(report)?;
+        let failure = failure(report);
         // The screen says where the rest is. That a folder cannot be written is no reason to fail.
-        let after = SavedResult::parse(Path::new("-"), text.as_bytes());
-        let is_kept = kept::folder()
-            .zip(after.as_ref().ok())
-            .is_some_and(|(folder, after)| kept::keep(&folder, after, &text).is_ok());
+        let is_kept = failure.is_none() && results::keep(report, &text);
         let written = self.json.as_ref().map_or(Ok(()), |path| write_json(path, &text));
         let flame =
             self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.report.flame));
         let mut shown = match before {
-            Some(before) => results::compared(before, &after?, self.rows()),
-            None => String::new(),
+            Some(before) if failure.is_none() => {
+                results::compared(before, &SavedResult::parse(Path::new("-"), text.as_bytes())?, self.rows())
+            }
+            _ => String::new(),
         };
         shown += &match self.all || self.rows.is_some() || self.output.is_some() {
             true => explain::text(report, self.rows()),
             false => explain::screen(report, tty::columns().unwrap_or(explain::WIDTH), is_kept),
         };
         self.show(&shown, !self.json.as_ref().is_some_and(is_output))?;
+        failure.iter().for_each(note);
         written.and(flame)
     }
 
@@ -366,6 +366,16 @@ fn measured() -> anyhow::Result<Topology> {
     // Without, the distances of the firmware tell what far memory costs.
     let _ = peaks::add(&SysRoot::host(), &mut topology);
     Ok(topology)
+}
+
+/// What is said of a program that failed before it did anything.
+fn failure(report: &JudgedReport) -> Option<String> {
+    let report = &report.report;
+    let status = report.exit_status.filter(|status| *status != 0 && report.explanation.samples.total == 0)?;
+    Some(format!(
+        "'{}' failed with status {status} before a sample was taken: this result is not kept, and is compared with none",
+        report.program
+    ))
 }
 
 fn json(report: &JudgedReport) -> anyhow::Result<String> {

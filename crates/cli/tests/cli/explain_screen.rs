@@ -70,6 +70,9 @@ fn what_was_found_is_kept_for_this_user_alone_and_compared_with() {
     assert_eq!(kept(&folder).len(), 2);
     let again = folder.run("explain --compare true");
     assert!(again.code == 0 && !again.out.contains("caution"), "{} {}", again.out, again.err);
+    // What fails at once tells nothing, and replaces nothing.
+    folder.run("explain false").says(1, "this result is not kept");
+    assert_eq!(kept(&folder).len(), 2);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use anyhow::{anyhow, bail};
 use numakit_findings::comparison::explained::compare;
 use numakit_findings::comparison::explained::kept::{self, SoughtProgram};
 use numakit_findings::comparison::explained::saved::{self, SavedResult, SavedResultError};
+use numakit_findings::explained::JudgedReport;
 use numakit_processes::ChosenProcesses;
 use numakit_sys::command::quoted;
 use numakit_sys::proc::TaskDir;
@@ -74,6 +75,12 @@ pub(super) fn compared(before: &SavedResult, after: &SavedResult, rows: usize) -
         before.program
     ));
     String::new()
+}
+
+/// Keeps a result; returns whether that was possible.
+pub(super) fn keep(report: &JudgedReport, json: &str) -> bool {
+    let names = report.report.processes.iter().map(|process| process.name.as_str());
+    kept::folder().is_some_and(|folder| kept::keep(&folder, &report.report.program, names, json).is_ok())
 }
 
 fn result(path: &OsStr) -> Result<SavedResult, SavedResultError> {

@@ -26,10 +26,15 @@ pub fn newest_first(folder: &Path) -> io::Result<Vec<(SystemTime, PathBuf)>> {
     cache::newest_first(folder, END)
 }
 
-/// Keeps a result and its JSON in this folder, in place of the last one of the same command line, and removes the oldest results.
-/// Only this user can read it: it names what a program does. Returns the file.
-pub fn keep(folder: &Path, result: &SavedResult, json: &str) -> io::Result<PathBuf> {
-    let name = file_name(result);
+/// Keeps the JSON of a result in this folder, in place of the last one of the same command line, and removes the oldest results.
+/// `names` are those of its processes. Only this user can read it: it tells what a program does. Returns the file.
+pub fn keep<'a>(
+    folder: &Path,
+    program: &str,
+    names: impl Iterator<Item = &'a str>,
+    json: &str,
+) -> io::Result<PathBuf> {
+    let name = file_name(program, names);
     cache::store_privately(folder, &name, json)?;
     for (_, old) in newest_first(folder)?.into_iter().skip(MOST) {
         // Another process may have removed it.
@@ -39,13 +44,13 @@ pub fn keep(folder: &Path, result: &SavedResult, json: &str) -> io::Result<PathB
 }
 
 /// The name of its program, and a number for its command line.
-fn file_name(result: &SavedResult) -> String {
+fn file_name<'a>(program: &str, mut names: impl Iterator<Item = &'a str>) -> String {
     let mut hasher = DefaultHasher::new();
-    result.program.hash(&mut hasher);
+    program.hash(&mut hasher);
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_".contains(*letter);
     let plain = |name: &str| name.chars().filter(is_plain).take(CUT).collect::<String>();
-    let names = result.processes.iter().map(|process| process.name.as_str());
-    let name = names.filter(|name| !RUNNERS.contains(name)).map(plain).find(|name| !name.is_empty());
+    let known = |name: &str| Some(plain(name)).filter(|plain| !RUNNERS.contains(&name) && !plain.is_empty());
+    let name = names.find_map(known);
     format!("{}-{:016x}{END}", name.as_deref().unwrap_or("program"), hasher.finish())
 }
 
@@ -101,8 +106,6 @@ impl SoughtProgram {
 
 #[cfg(test)]
 mod tests {
-    use super::super::saved::SavedProcess;
-    use super::super::tests::result;
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
@@ -115,16 +118,13 @@ mod tests {
 
         /// Keeps a result of this command line and process, written this many seconds after others.
         fn add(&self, program: &str, process: &str, age: u64) -> PathBuf {
-            let mut result = result(0.1, 0.2, 0);
-            result.program = program.to_owned();
-            result.processes = vec![SavedProcess { pid: 1, name: process.to_owned() }];
             let text = super::super::tests::text(0.1, 0.2, 0)
                 .replace("\"program\": \"./a\"", &format!("\"program\": \"{program}\""))
                 .replace(
                     "\"lines\"",
                     &format!("\"processes\": [{{\"pid\": 1, \"name\": \"{process}\"}}], \"lines\""),
                 );
-            let path = keep(&self.0, &result, &text).unwrap();
+            let path = keep(&self.0, program, std::iter::once(process), &text).unwrap();
             let when = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000 + age);
             fs::File::options().append(true).open(&path).unwrap().set_modified(when).unwrap();
             path
