@@ -29,7 +29,7 @@ fn a_result_of_explain_has_the_text_and_the_json_that_it_had() {
     let compared = folder.run("show a.json b.json");
     compared.says(0, "");
     assert!(
-        compared.out.starts_with("CPU time ") && compared.out.contains("; observed "),
+        compared.out.starts_with("AFTER takes ") && compared.out.contains("; observed "),
         "{}",
         compared.out
     );

@@ -79,8 +79,7 @@ pub(super) fn compared(before: &SavedResult, after: &SavedResult, rows: usize) -
 
 /// Keeps a result; returns whether that was possible.
 pub(super) fn keep(report: &JudgedReport, json: &str) -> bool {
-    let names = report.report.processes.iter().map(|process| process.name.as_str());
-    kept::folder().is_some_and(|folder| kept::keep(&folder, &report.report.program, names, json).is_ok())
+    kept::folder().is_some_and(|folder| kept::keep(&folder, &report.report.program, json).is_ok())
 }
 
 fn result(path: &OsStr) -> Result<SavedResult, SavedResultError> {

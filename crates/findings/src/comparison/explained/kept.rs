@@ -26,15 +26,10 @@ pub fn newest_first(folder: &Path) -> io::Result<Vec<(SystemTime, PathBuf)>> {
     cache::newest_first(folder, END)
 }
 
-/// Keeps the JSON of a result in this folder, in place of the last one of the same command line, and removes the oldest results.
-/// `names` are those of its processes. Only this user can read it: it tells what a program does. Returns the file.
-pub fn keep<'a>(
-    folder: &Path,
-    program: &str,
-    names: impl Iterator<Item = &'a str>,
-    json: &str,
-) -> io::Result<PathBuf> {
-    let name = file_name(program, names);
+/// Keeps the JSON of a result of this command line in this folder, in place of the last one, and removes the oldest results. Only this
+/// user can read it: it tells what a program does. Returns the file.
+pub fn keep(folder: &Path, program: &str, json: &str) -> io::Result<PathBuf> {
+    let name = file_name(program);
     cache::store_privately(folder, &name, json)?;
     for (_, old) in newest_first(folder)?.into_iter().skip(MOST) {
         // Another process may have removed it.
@@ -43,15 +38,14 @@ pub fn keep<'a>(
     Ok(folder.join(name))
 }
 
-/// The name of its program, and a number for its command line.
-fn file_name<'a>(program: &str, mut names: impl Iterator<Item = &'a str>) -> String {
+/// The first word of a command line, as far as it is plain, and a number for all of it.
+fn file_name(program: &str) -> String {
     let mut hasher = DefaultHasher::new();
     program.hash(&mut hasher);
+    let first = program.split(' ').next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_".contains(*letter);
-    let plain = |name: &str| name.chars().filter(is_plain).take(CUT).collect::<String>();
-    let known = |name: &str| Some(plain(name)).filter(|plain| !RUNNERS.contains(&name) && !plain.is_empty());
-    let name = names.find_map(known);
-    format!("{}-{:016x}{END}", name.as_deref().unwrap_or("program"), hasher.finish())
+    let name: String = first.chars().filter(is_plain).take(CUT).collect();
+    format!("{name}-{:016x}{END}", hasher.finish())
 }
 
 /// A program whose kept result is looked for before it is observed.
@@ -124,7 +118,7 @@ mod tests {
                     "\"lines\"",
                     &format!("\"processes\": [{{\"pid\": 1, \"name\": \"{process}\"}}], \"lines\""),
                 );
-            let path = keep(&self.0, program, std::iter::once(process), &text).unwrap();
+            let path = keep(&self.0, program, &text).unwrap();
             let when = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000 + age);
             fs::File::options().append(true).open(&path).unwrap().set_modified(when).unwrap();
             path
