@@ -58,9 +58,9 @@ fn explained(container: &Container, home: &str, command: &str) -> (String, Value
     let script = format!("export HOME={home}; cd {home}; numa explain --json - -- {command}");
     let output = container.output(&["sh", "-c", &script]).unwrap();
     let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // The program's own output comes first.
-    let at = text.find('{').unwrap_or_else(|| panic!("{command}: {text} {error}"));
-    (text[..at].to_owned(), serde_json::from_str(&text[at..]).unwrap())
+    // Standard output is the result's alone.
+    let result = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{command}: {why}: {text} {error}"));
+    (error.into_owned(), result)
 }
 
 /// The file of the `java` of this machine, which links of /etc name, and the folder of its settings.

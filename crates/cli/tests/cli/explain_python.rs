@@ -102,8 +102,12 @@ main()
     let Some(found) = seen(&Folder::new("explain-python-blocks"), text) else { return };
     let objects = found["objects"].as_array().unwrap();
     let names: Vec<&str> = objects.iter().filter_map(|object| object["name"].as_str()).collect();
-    for function in ["first (app.py:3), ", "second (app.py:5), "] {
-        assert!(names.iter().any(|name| name.starts_with(function)), "{function}: {names:?}");
+    let has = |function: &str| names.iter().any(|name| name.starts_with(function));
+    assert!(has("second (app.py:5), "), "{names:?}");
+    // The first look reads the interpreter, and may come when the function has returned: then no function is named.
+    if !has("first (app.py:3), ") {
+        numakit_skips::SAMPLES
+            .skip_part(format_args!("the look at the first block came too late: {names:?}"));
     }
 }
 
