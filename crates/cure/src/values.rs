@@ -1,0 +1,221 @@
+//! The values of a cure, which are the content of its file.
+
+use serde::{Deserialize, Serialize};
+
+/// What cures a program.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cure {
+    /// The version of the form, [`Cure::VERSION`].
+    #[serde(rename = "cure")]
+    pub version: u32,
+    /// The command line that was observed.
+    pub command: String,
+    /// The program's own file.
+    pub program: ProgramFile,
+    /// Its threads.
+    pub threads: CuredThreads,
+    /// Switches of the program's runtime, as variables of the environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<SetVariable>,
+    /// The objects that get a policy.
+    pub objects: Vec<CuredObject>,
+    /// Objects with a verdict that get none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<LeftObject>,
+}
+
+impl Cure {
+    /// The version of the form that this program writes.
+    pub const VERSION: u32 = 1;
+}
+
+/// A program or library.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ProgramFile {
+    /// The last part of its path, for people.
+    pub file: String,
+    /// Its build ID in hexadecimal digits: another build has other addresses. Empty if the file has none.
+    pub build_id: String,
+}
+
+/// The threads of the observed program. They are numbered in their order of creation in their process; the first thread has
+/// the number 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CuredThreads {
+    /// The numbers of those that worked, in ascending order.
+    pub working: Vec<u32>,
+    /// The CPUs that the program might use. A program with as many working threads asks the system for their number.
+    pub cpus: u32,
+}
+
+/// A variable of the environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetVariable {
+    /// Its name.
+    pub name: String,
+    /// Its value, which is added to what the user has set.
+    pub value: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// An object that gets a policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CuredObject {
+    /// Its name, as `numa explain` prints it.
+    pub name: String,
+    /// The rule that found what is wrong with it.
+    pub verdict: String,
+    /// What is wrong with it, in a sentence.
+    pub reason: String,
+    /// How it is found again.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// What it gets.
+    pub policy: ObjectPolicy,
+    /// The size of its pages.
+    #[serde(default, skip_serializing_if = "PageSize::is_as_it_is")]
+    pub pages: PageSize,
+}
+
+/// How an object is found in another process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Identity {
+    /// A variable of the program or of a library.
+    Variable {
+        /// The file that has it.
+        module: ProgramFile,
+        /// Its address in the terms of the file, in hexadecimal digits in the text.
+        #[serde(with = "hexadecimal")]
+        address: u64,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The blocks that one piece of code allocates or maps.
+    Blocks {
+        /// The function: `malloc`, `mmap` and so on.
+        by: String,
+        /// The return addresses that tell these blocks from others, from the direct caller of the function on outwards; at most
+        /// [`Identity::MAX_CHAIN`].
+        chain: Vec<ReturnAddress>,
+        /// How many there were.
+        count: u64,
+        /// The size of the smallest one.
+        smallest: u64,
+        /// The size of the largest one.
+        largest: u64,
+    },
+}
+
+impl Identity {
+    /// Return addresses of a chain, at most.
+    pub const MAX_CHAIN: usize = 8;
+}
+
+/// The address behind a call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ReturnAddress {
+    /// The file that has the call.
+    pub module: ProgramFile,
+    /// The address in the terms of the file.
+    #[serde(with = "hexadecimal")]
+    pub address: u64,
+    /// The function, and the line if it is known, for people.
+    pub name: String,
+}
+
+/// What an object gets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectPolicy {
+    /// Each part is on the node of its thread.
+    Parts {
+        /// What is divided.
+        over: PartsOver,
+        /// The parts, in ascending order. What is between them goes to the node that touches it first.
+        parts: Vec<Part>,
+    },
+    /// Its pages are on all nodes of the program in turn: the load spreads, and nothing gets near.
+    Interleave,
+    /// The same by the kernel's weights, where it has them.
+    Weighted,
+    /// Blocks come from memory of the node that allocates them, and return to it.
+    Near,
+    /// Blocks keep two cache lines of distance.
+    Padded,
+    /// Only the size of its pages changes.
+    Unchanged,
+}
+
+/// What the parts of an object are parts of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartsOver {
+    /// Each of its blocks, or the variable.
+    Block,
+    /// Its blocks in the order of their allocation: each block is in one part.
+    Blocks,
+}
+
+/// A part of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Where it begins, in parts of [`FRACTIONS`](crate::FRACTIONS) of the whole.
+    pub from: u32,
+    /// Where it ends, behind its last fraction.
+    pub to: u32,
+    /// The number of the thread that uses it.
+    pub thread: u32,
+    /// Samples in it.
+    pub samples: u64,
+    /// The part of these samples that are the thread's, from 0 to 1.
+    pub sure: f64,
+}
+
+/// The size of an object's pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PageSize {
+    /// As the program and the machine have it.
+    #[default]
+    AsItIs,
+    /// Huge pages.
+    Huge,
+    /// Small pages, whatever the program asks for.
+    Small,
+}
+
+impl PageSize {
+    fn is_as_it_is(&self) -> bool {
+        *self == Self::AsItIs
+    }
+}
+
+/// An object with a verdict that gets no policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftObject {
+    /// Its name.
+    pub name: String,
+    /// The rule that found what is wrong with it.
+    pub verdict: String,
+    /// Why it gets none, in a sentence.
+    pub why: String,
+}
+
+/// Numbers as text such as `0x4040`.
+mod hexadecimal {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&format!("{value:#x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(from)?;
+        let digits = text.strip_prefix("0x").unwrap_or(&text);
+        u64::from_str_radix(digits, 16)
+            .map_err(|_| D::Error::custom(format!("'{text}' is no address such as 0x4040")))
+    }
+}
