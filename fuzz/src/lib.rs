@@ -7,6 +7,7 @@ mod allocation_counts;
 mod allocation_log;
 mod bench;
 mod control;
+mod cure;
 mod elf;
 mod files;
 mod formulas;
@@ -78,6 +79,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "allocation_slot", run: allocation_log::slot },
     Target { name: "allocation_log", run: allocation_log::log },
     Target { name: "allocation_counts", run: allocation_counts::words },
+    Target { name: "cure", run: cure::file },
     Target { name: "bench_results", run: bench::results },
     Target { name: "debug_members", run: elf::members },
     Target { name: "unwind_tables", run: elf::unwind_tables },

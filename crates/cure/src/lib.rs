@@ -1,14 +1,20 @@
 //! Cures: which memory policy each object of a program gets.
 //!
-//! `numa explain` writes a cure, `numa run --apply` and `numa move --apply` read it. It names objects so that another process
+//! `numa explain` writes a cure, `numa run --apply` reads it. It names objects so that another process
 //! of the same program finds them (by build IDs and by addresses in the terms of files), and threads by their order of creation:
 //! never nodes, since the next run may have others.
 
+mod fit;
+mod parse;
+#[cfg(test)]
+mod testing;
 mod values;
 
+pub use fit::{FittedCure, FittedObject, FittedPolicy, NoFit, RunThreads};
+pub use parse::{CureError, CureFlaw, MAX_BYTES, MAX_OBJECTS, ObjectFlaw, parse, read};
 pub use values::{
-    Cure, CuredObject, CuredThreads, Identity, LeftObject, ObjectPolicy, PageSize, Part, PartsOver,
-    ProgramFile, ReturnAddress, SetVariable,
+    Cure, CuredIdentity, CuredObject, CuredThreads, LeftObject, ObjectPart, ObjectPolicy, PageSize,
+    PartsOver, ProgramFile, ReturnAddress, SetVariable,
 };
 
 /// Pieces in which an object's use is counted: parts are given in these.

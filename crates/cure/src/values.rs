@@ -46,6 +46,9 @@ pub struct CuredThreads {
     pub working: Vec<u32>,
     /// The CPUs that the program might use. A program with as many working threads asks the system for their number.
     pub cpus: u32,
+    /// Whether OpenMP makes them: OMP_NUM_THREADS then says how many.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open_mp: bool,
 }
 
 /// A variable of the environment.
@@ -70,7 +73,7 @@ pub struct CuredObject {
     pub reason: String,
     /// How it is found again.
     #[serde(flatten)]
-    pub identity: Identity,
+    pub identity: CuredIdentity,
     /// What it gets.
     pub policy: ObjectPolicy,
     /// The size of its pages.
@@ -81,7 +84,7 @@ pub struct CuredObject {
 /// How an object is found in another process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Identity {
+pub enum CuredIdentity {
     /// A variable of the program or of a library.
     Variable {
         /// The file that has it.
@@ -97,7 +100,7 @@ pub enum Identity {
         /// The function: `malloc`, `mmap` and so on.
         by: String,
         /// The return addresses that tell these blocks from others, from the direct caller of the function on outwards; at most
-        /// [`Identity::MAX_CHAIN`].
+        /// [`CuredIdentity::MAX_CHAIN`].
         chain: Vec<ReturnAddress>,
         /// How many there were.
         count: u64,
@@ -108,7 +111,7 @@ pub enum Identity {
     },
 }
 
-impl Identity {
+impl CuredIdentity {
     /// Return addresses of a chain, at most.
     pub const MAX_CHAIN: usize = 8;
 }
@@ -134,7 +137,7 @@ pub enum ObjectPolicy {
         /// What is divided.
         over: PartsOver,
         /// The parts, in ascending order. What is between them goes to the node that touches it first.
-        parts: Vec<Part>,
+        parts: Vec<ObjectPart>,
     },
     /// Its pages are on all nodes of the program in turn: the load spreads, and nothing gets near.
     Interleave,
@@ -160,7 +163,7 @@ pub enum PartsOver {
 
 /// A part of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ObjectPart {
     /// Where it begins, in parts of [`FRACTIONS`](crate::FRACTIONS) of the whole.
     pub from: u32,
     /// Where it ends, behind its last fraction.

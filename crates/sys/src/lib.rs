@@ -3,6 +3,7 @@
 
 pub mod allocation_counts;
 pub mod allocation_log;
+pub mod apply_table;
 pub mod balancing;
 pub mod cache;
 pub mod chain;

@@ -6,13 +6,18 @@ pub const VERSION: u64 = 1;
 
 pub const HEADER_WORDS: usize = 64;
 pub const NODES: usize = 1024;
+/// Modules, at most.
 pub const MODULES: usize = 64;
 pub const MODULE_WORDS: usize = 8;
+/// Bytes of a build ID, at most.
 pub const BUILD_ID_BYTES: usize = 40;
+/// Objects, at most.
 pub const OBJECTS: usize = 256;
 pub const OBJECT_WORDS: usize = 128;
 pub const CHAIN: usize = 8;
+/// Fractions of an object.
 pub const FRACTIONS: usize = 64;
+/// Nodes that are counted one by one.
 pub const COUNTED_NODES: usize = 64;
 pub const NO_NODE: u16 = 0xffff;
 
