@@ -11,7 +11,7 @@ use std::process::Command;
 fn main() -> Result<()> {
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("native").canonicalize()?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
-    for part in ["Makefile", "include", "base", "place", "explain", "alloc", "count"] {
+    for part in ["Makefile", "include", "base", "place", "explain", "alloc", "count", "apply"] {
         println!("cargo::rerun-if-changed={}", native.join(part).display());
     }
     let built = out.join("native");
@@ -27,6 +27,7 @@ fn main() -> Result<()> {
         ("EXPLAIN", "libnumaexplain.so"),
         ("ALLOC", "libnumalloc.so"),
         ("COUNT", "libnumacount.so"),
+        ("APPLY", "libnumaapply.so"),
     ] {
         let library = built.join(name);
         let mut hash = String::new();

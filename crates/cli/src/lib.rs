@@ -5,6 +5,7 @@ pub mod by_use;
 mod calibrations;
 mod choose;
 mod completion;
+mod cure;
 mod files;
 mod flame_files;
 mod formulas;

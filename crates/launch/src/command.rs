@@ -1,5 +1,6 @@
 //! Prepares the command of a program from its plan.
 
+use crate::apply::{AppliedCure, RunCure};
 use crate::file_kind::Sanitizer;
 use crate::{Environment, EnvironmentChange, LaunchError, Obstacle, Program, RunOptions, ranks};
 use numakit_model::plan::{Memory, Mode, Plan};
@@ -26,7 +27,7 @@ const PROCESS: &str = "NUMA_PROCESS";
 /// The options of AddressSanitizer, separated by colons.
 const SANITIZER: &str = "ASAN_OPTIONS";
 /// The option of AddressSanitizer that turns off its check that it is the first library.
-const NEED_NOT_BE_FIRST: (&str, &str) = ("verify_asan_link_order", "verify_asan_link_order=0");
+const NEED_NOT_BE_FIRST: &str = "verify_asan_link_order=0";
 
 /// A program with its plan and options.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +63,8 @@ pub struct ExplainedCommand {
     pub notes: Vec<String>,
     /// Messages of `-v`, in addition to the changes.
     pub messages: Vec<String>,
+    /// The cure, if the program or those that it starts can load its library.
+    pub cure: Option<AppliedCure>,
 }
 
 impl ExplainedCommand {
@@ -76,6 +79,7 @@ impl ExplainedCommand {
         }
         let obstacle = request.program.obstacle.as_ref();
         let allocator = request.allocator(obstacle, &mut environment);
+        let (cure, refused_cure) = request.cure(obstacle, &mut environment)?;
         if obstacle.is_none_or(Obstacle::allows_children) {
             request.library(&wanted, &mut environment);
         } else {
@@ -112,9 +116,9 @@ impl ExplainedCommand {
         };
         let changes = environment.changes().to_vec();
         let note = obstacle.map(|obstacle| request.note(obstacle, &wanted));
-        let notes = note.into_iter().chain(request.allocator_note(&wanted)).collect();
+        let notes = note.into_iter().chain(request.allocator_note(&wanted)).chain(refused_cure).collect();
         let prepared = PreparedCommand { environment: environment.into_variables(), ..prepared };
-        Ok(Self { prepared, changes, notes, messages })
+        Ok(Self { prepared, changes, notes, messages, cure })
     }
 }
 
@@ -177,7 +181,7 @@ impl CommandRequest<'_> {
         if self.options.huge_pages != Some(HugePages::On) || self.setting != Some(Setting::Advised) {
             return;
         }
-        environment.append_option(TUNABLES, "glibc.malloc.hugetlb", MALLOC_HUGE_PAGES);
+        environment.add_option(TUNABLES, MALLOC_HUGE_PAGES);
     }
 
     /// Preloads the allocator if the program, or the programs that it starts, can load it. Returns a text for `-v`.
@@ -189,6 +193,37 @@ impl CommandRequest<'_> {
         environment.preload_allocator(&allocator.library);
         environment.set("NUMALLOC_PROFILE", allocator.profile);
         Some(format!("allocates with {}, profile {}", allocator.library.display(), allocator.profile))
+    }
+
+    /// Preloads the library of the cure and sets what it reads, if the program, or the programs that it starts, can load it. Else
+    /// returns why not.
+    fn cure(
+        &self,
+        obstacle: Option<&Obstacle>,
+        environment: &mut Environment,
+    ) -> Result<(Option<AppliedCure>, Option<String>), LaunchError> {
+        let Some(RunCure { cure, library }) = &self.options.cure else { return Ok((None, None)) };
+        let name = self.program.name().display();
+        let note = |why: String| Ok((None, Some(format!("{name} {why}: it gets no cure"))));
+        if let Some(sanitizer) = self.program.sanitizer {
+            return note(format!("has the {}, which needs its own malloc", sanitizer.name()));
+        }
+        let is_obstacle = |obstacle: &&Obstacle| !obstacle.allows_allocator();
+        if let Some(obstacle) = obstacle.filter(is_obstacle) {
+            return note(obstacle.to_string());
+        }
+        let applied = AppliedCure::new(cure, self.program, self.plan, environment, self.options.verbose)
+            .map_err(LaunchError::Cure)?;
+        for variable in &cure.environment {
+            environment.add_option(&variable.name, &variable.value);
+        }
+        let (variable, table) = applied.environment();
+        environment.set(variable, table);
+        environment.preload_cure(library);
+        let alone = matches!(obstacle, Some(Obstacle::Static));
+        let why =
+            alone.then(|| format!("{name} is statically linked: only programs that it starts are cured"));
+        Ok((Some(applied), why))
     }
 
     /// Sets the variables that the library reads.
@@ -230,8 +265,7 @@ impl CommandRequest<'_> {
         }
         // Sanitizers also read this variable; an option that the program itself sets is kept.
         if self.program.sanitizer == Some(Sanitizer::Lenient) {
-            let (option, value) = NEED_NOT_BE_FIRST;
-            environment.append_option(SANITIZER, option, value);
+            environment.add_option(SANITIZER, NEED_NOT_BE_FIRST);
         }
         environment.preload(self.library);
     }

@@ -19,7 +19,7 @@ const BINDING: [&str; 7] = [
     "SUNW_MP_PROCBIND",
 ];
 /// Variables of numakit; a launch within another one must not inherit some of them.
-const OURS: [&str; 10] = [
+const OURS: [&str; 11] = [
     "NUMA_PLACE",
     "NUMA_MASK",
     "NUMA_NODES",
@@ -30,9 +30,13 @@ const OURS: [&str; 10] = [
     "NUMA_MAIN",
     "NUMA_RANKS",
     "NUMA_PROCESS",
+    "NUMA_APPLY",
 ];
 const LIBRARY: &[u8] = b"libnumaplace.so";
 const ALLOCATOR: &[u8] = b"libnumalloc.so";
+const CURE: &[u8] = b"libnumaapply.so";
+/// Those of our libraries that observe the program: blocks are theirs to see before a cure gives them memory.
+const OBSERVERS: [&[u8]; 2] = [b"libnumaexplain.so", b"libnumacount.so"];
 
 /// A changed variable of the environment, or one that would have been changed but that the user set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,17 +103,25 @@ impl Environment {
         }
     }
 
-    /// Appends an option to a colon-separated variable, unless the user set that option.
-    pub fn append_option(&mut self, name: &str, option: &str, with_value: &str) {
-        let mut value = self.get(name).unwrap_or_default().to_owned();
-        if value.to_string_lossy().contains(option) {
+    /// Adds an option to those that the user has set: one of a list with blanks for Java, else one with colons. A variable without
+    /// a list keeps the user's value.
+    pub fn add_option(&mut self, name: &str, value: &str) {
+        let separator = match name {
+            "GLIBC_TUNABLES" | "ASAN_OPTIONS" => ":",
+            "JDK_JAVA_OPTIONS" => " ",
+            "GODEBUG" | "MALLOC_CONF" => ",",
+            _ => return self.set_default(name, value),
+        };
+        let option = value.split('=').next().unwrap_or(value);
+        let mut list = self.get(name).unwrap_or_default().to_owned();
+        if list.to_string_lossy().contains(option) {
             return self.report_kept(name);
         }
-        if !value.is_empty() {
-            value.push(":");
+        if !list.is_empty() {
+            list.push(separator);
         }
-        value.push(with_value);
-        self.set(name, value);
+        list.push(value);
+        self.set(name, list);
     }
 
     /// Reports that a variable keeps the user's value, if it is set.
@@ -141,6 +153,15 @@ impl Environment {
         self.preload_first(library, ALLOCATOR);
     }
 
+    /// Puts the library of cures behind those that observe the program, and before any allocator.
+    pub fn preload_cure(&mut self, library: &Path) {
+        let mut list = self.preloaded_except(CURE);
+        let is_observer = |entry: &Vec<u8>| OBSERVERS.contains(&file_name(entry));
+        let behind = list.iter().rposition(is_observer).map_or(0, |last| last + 1);
+        list.insert(behind, library.as_os_str().as_bytes().to_vec());
+        self.set(PRELOAD, OsString::from_vec(list.join(&b':')));
+    }
+
     fn preload_first(&mut self, library: &Path, name: &[u8]) {
         let mut list = library.as_os_str().as_bytes().to_vec();
         for other in self.preloaded_except(name) {
@@ -167,7 +188,7 @@ impl Environment {
         let list = self.get(PRELOAD).unwrap_or_default().as_bytes();
         // The loader accepts colons and spaces as separators.
         let names = list.split(|&b| b == b':' || b == b' ');
-        let is_it = |entry: &[u8]| entry.rsplit(|&b| b == b'/').next() == Some(name);
+        let is_it = |entry: &[u8]| file_name(entry) == name;
         names.filter(|entry| !entry.is_empty() && !is_it(entry)).map(<[u8]>::to_vec).collect()
     }
 
@@ -180,6 +201,11 @@ impl Environment {
     pub fn into_variables(self) -> Vec<(OsString, OsString)> {
         self.variables.into_iter().collect()
     }
+}
+
+/// The last part of a path.
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -226,6 +252,31 @@ mod tests {
         assert_eq!(list(Some("")), "/c/libnumaplace.so");
         assert_eq!(list(Some("libjemalloc.so.2 /x/a.so")), "/c/libnumaplace.so:libjemalloc.so.2:/x/a.so");
         assert_eq!(list(Some("/old/libnumaplace.so:/x/a.so")), "/c/libnumaplace.so:/x/a.so");
+    }
+
+    #[test]
+    fn a_cure_s_library_is_behind_observers_and_before_allocators() {
+        let list = |before: &str| {
+            let mut environment = of(&[("LD_PRELOAD", before)]);
+            environment.preload_cure(Path::new("/c/libnumaapply.so"));
+            environment.get(PRELOAD).unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(list(""), "/c/libnumaapply.so");
+        assert_eq!(list("a.so"), "/c/libnumaapply.so:a.so");
+        assert_eq!(list("/e/libnumaexplain.so:a.so"), "/e/libnumaexplain.so:/c/libnumaapply.so:a.so");
+        assert_eq!(list("/o/libnumaapply.so:a.so"), "/c/libnumaapply.so:a.so");
+    }
+
+    #[test]
+    fn options_are_added_to_those_of_the_user() {
+        let added = |name: &str, before: &str, value: &str| {
+            let mut environment = of(&[(name, before)]);
+            environment.add_option(name, value);
+            environment.get(name).unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(added("JDK_JAVA_OPTIONS", "-Xmx1g", "-XX:+UseNUMA"), "-Xmx1g -XX:+UseNUMA");
+        assert_eq!(added("GLIBC_TUNABLES", "a=1", "a=2"), "a=1");
+        assert_eq!(added("PYTHONMALLOC", "debug", "malloc"), "debug");
     }
 
     #[test]

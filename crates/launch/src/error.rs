@@ -34,6 +34,9 @@ pub enum LaunchError {
         /// The fix.
         fix: &'static str,
     },
+    /// The table of a cure cannot be made.
+    #[error("the cure cannot be applied: {0}; run the program without --apply")]
+    Cure(io::Error),
     /// This process may not set memory policies.
     #[error(
         "memory policy '{policy}' cannot be set: {} ({runtime}); {}, or add --memory-try to run without it",

@@ -31,6 +31,8 @@ pub struct Elf {
     pub go: bool,
     /// The sanitizer that it is built with.
     pub sanitizer: Option<Sanitizer>,
+    /// Its build ID in hexadecimal digits, if it has one.
+    pub build_id: Option<String>,
 }
 
 /// A sanitizer, which has a malloc of its own.
@@ -173,7 +175,11 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
         let length = whole.min(MAX_BYTES) as usize;
         match kind {
             LOADER => elf.interpreter = Some(loader(&read(offset, length))?),
-            NOTE => elf.go |= is_of_go(&read(offset, length), layout),
+            NOTE => {
+                let notes = read(offset, length);
+                elf.go |= note(&notes, layout, GO).is_some();
+                elf.build_id = elf.build_id.or_else(|| note(&notes, layout, GNU).map(digits));
+            }
             DYNAMIC => dynamic = read(offset, length),
             LOAD => loaded.push((layout.word(segment, [8, 16]).ok_or(SHORT)?, whole, offset)),
             _ => {}
@@ -238,20 +244,27 @@ fn loader(bytes: &[u8]) -> Result<String, Damaged> {
     }
 }
 
-/// Whether one of these notes is the build id of Go: owner `Go`, type 4.
-fn is_of_go(notes: &[u8], layout: Layout) -> bool {
+/// The owners of build IDs with the types of their notes.
+const GO: (u64, &[u8]) = (4, b"Go\0\0");
+const GNU: (u64, &[u8]) = (3, b"GNU\0");
+
+/// The content of the note of this type and owner.
+fn note<'a>(notes: &'a [u8], layout: Layout, (kind, owner): (u64, &[u8])) -> Option<&'a [u8]> {
     let mut at = 0;
     loop {
-        let field = |index: usize| layout.number(notes, at + index * 4, 4);
-        let (Some(owner), Some(length), Some(kind)) = (field(0), field(1), field(2)) else { return false };
-        let Some(name) = notes.get(at + 12..).and_then(|rest| rest.get(..owner as usize)) else {
-            return false;
-        };
-        if kind == 4 && name == b"Go\0\0" {
-            return true;
+        let field = |index: usize| layout.number(notes, at + index * 4, 4).map(|number| number as usize);
+        let (name, length, found) = (field(0)?, field(1)?, field(2)?);
+        let content = at + 12 + name.next_multiple_of(4);
+        let is_it = found as u64 == kind && notes.get(at + 12..at + 12 + name)? == owner;
+        if is_it {
+            return notes.get(content..content + length);
         }
-        at += 12 + (owner as usize).next_multiple_of(4) + (length as usize).next_multiple_of(4);
+        at = content + length.next_multiple_of(4);
     }
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -311,14 +324,16 @@ mod tests {
         for wide in [false, true] {
             let bits = if wide { 64 } else { 32 };
             let elf = Elf { bits, machine: 62, ..Elf::default() };
+            let named = Elf { build_id: Some("6162".to_owned()), ..elf.clone() };
             assert_eq!(of(&program(wide, &[])).unwrap(), FileKind::Elf(elf.clone()));
             let dynamic = Elf { interpreter: Some("/lib64/ld-linux-x86-64.so.2".into()), ..elf.clone() };
             assert_eq!(of(&program(wide, &[(1, b"x"), (3, loader)])).unwrap(), FileKind::Elf(dynamic));
             assert_eq!(
                 of(&program(wide, &[(4, note)])).unwrap(),
-                FileKind::Elf(Elf { go: true, ..elf.clone() })
+                FileKind::Elf(Elf { go: true, ..named.clone() })
             );
-            assert_eq!(of(&program(wide, &[(4, &note[..20])])).unwrap(), FileKind::Elf(elf));
+            assert_eq!(of(&program(wide, &[(4, &note[..20])])).unwrap(), FileKind::Elf(named));
+            assert_eq!(of(&program(wide, &[(4, &note[..17])])).unwrap(), FileKind::Elf(elf));
         }
     }
 

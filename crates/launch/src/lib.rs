@@ -4,6 +4,7 @@
 //! - [`run`] starts a program on reserved cores, holds them until its last descendant has ended, and returns how the
 //!   program itself ended: [`Ending`].
 
+pub mod apply;
 pub mod blacklist;
 mod busy;
 mod check;

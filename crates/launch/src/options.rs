@@ -1,6 +1,7 @@
 //! Options of a launch other than cores and memory, and their syntax.
 
 use crate::LaunchError;
+use crate::apply::RunCure;
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::{HugePages, SETTING, Setting};
 use numakit_sys::start::{Scheduler, max_stack};
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 /// Options of a launch other than cores and memory.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunOptions {
     /// When the kernel uses huge pages.
     pub huge_pages: Option<HugePages>,
@@ -30,6 +31,8 @@ pub struct RunOptions {
     pub verbose: bool,
     /// The allocator that replaces the program's own.
     pub allocator: Option<Allocator>,
+    /// What its objects get.
+    pub cure: Option<RunCure>,
 }
 
 /// An allocator that a program preloads.

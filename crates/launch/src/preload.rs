@@ -35,11 +35,13 @@ pub enum Library {
     Alloc,
     /// Counts allocations.
     Count,
+    /// Gives objects their policies.
+    Apply,
 }
 
 impl Library {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Place, Self::Explain, Self::Alloc, Self::Count];
+    pub const ALL: [Self; 5] = [Self::Place, Self::Explain, Self::Alloc, Self::Count, Self::Apply];
 
     fn embedded(self) -> &'static Embedded {
         match self {
@@ -47,6 +49,7 @@ impl Library {
             Self::Explain => &EXPLAIN,
             Self::Alloc => &ALLOC,
             Self::Count => &COUNT,
+            Self::Apply => &APPLY,
         }
     }
 
@@ -62,6 +65,7 @@ impl Library {
             Self::Explain => "NUMAKIT_PRELOAD_EXPLAIN",
             Self::Alloc => "NUMAKIT_PRELOAD_ALLOC",
             Self::Count => "NUMAKIT_PRELOAD_COUNT",
+            Self::Apply => "NUMAKIT_PRELOAD_APPLY",
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Program {
     pub obstacle: Option<Obstacle>,
     /// The sanitizer that it is built with.
     pub sanitizer: Option<Sanitizer>,
+    /// The build ID of the machine code, if it has one.
+    pub build_id: Option<String>,
 }
 
 /// Why a program cannot load the library.
@@ -82,13 +84,13 @@ impl Program {
     /// Finds a program as the kernel and shells do; returns the error that starting it would give.
     pub fn find(name: &OsStr, path: &OsStr) -> io::Result<Self> {
         let file = executable::find(name, path)?;
-        let Code { code, obstacle, sanitizer } = resolve(&file, path, MAX_DEPTH)?;
-        Ok(Self { file, code, obstacle, sanitizer })
+        let Code { code, obstacle, sanitizer, build_id } = resolve(&file, path, MAX_DEPTH)?;
+        Ok(Self { file, code, obstacle, sanitizer, build_id })
     }
 
     /// A program of another machine, of which nothing but the name is known.
     pub fn elsewhere(name: &OsStr) -> Self {
-        Self { file: name.into(), code: name.into(), obstacle: None, sanitizer: None }
+        Self { file: name.into(), code: name.into(), obstacle: None, sanitizer: None, build_id: None }
     }
 
     /// Extracts the library, if the program can load it. If that is possible in no directory, the program runs
@@ -130,10 +132,11 @@ struct Code {
     code: PathBuf,
     obstacle: Option<Obstacle>,
     sanitizer: Option<Sanitizer>,
+    build_id: Option<String>,
 }
 
 fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
-    let found = |obstacle| Ok(Code { code: file.to_owned(), obstacle, sanitizer: None });
+    let found = |obstacle| Ok(Code { code: file.to_owned(), obstacle, sanitizer: None, build_id: None });
     let open = match open_to_read(file) {
         Ok(open) => open,
         // An executable file need not be readable.
@@ -147,7 +150,10 @@ fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
     };
     match file_kind::inspect(&mut read) {
         Err(damage) => found(Some(Obstacle::Unreadable(damage.to_string()))),
-        Ok(FileKind::Elf(elf)) => Ok(Code { sanitizer: elf.sanitizer, ..found(obstacle_of(file, elf)?)? }),
+        Ok(FileKind::Elf(elf)) => {
+            let (sanitizer, build_id) = (elf.sanitizer, elf.build_id.clone());
+            Ok(Code { sanitizer, build_id, ..found(obstacle_of(file, elf)?)? })
+        }
         Ok(_) if depth == 0 => found(Some(Obstacle::Unreadable(
             "its interpreter is a script, whose interpreter is one, and so on".to_owned(),
         ))),
@@ -243,8 +249,13 @@ mod tests {
 
     #[test]
     fn a_program_runs_without_a_library_that_it_cannot_load_or_that_cannot_be_extracted() {
-        let program =
-            |obstacle| Program { file: "/bin/x".into(), code: "/bin/x".into(), obstacle, sanitizer: None };
+        let program = |obstacle| Program {
+            file: "/bin/x".into(),
+            code: "/bin/x".into(),
+            obstacle,
+            sanitizer: None,
+            build_id: None,
+        };
         let there = || Ok(PathBuf::from("/lib/a.so"));
         let nowhere = || Err(PreloadError::NoFolder(Library::Place, "full".to_owned()));
         for (before, library) in [

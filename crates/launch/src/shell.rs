@@ -2,6 +2,7 @@
 
 use crate::EnvironmentChange;
 use crate::command::ExplainedCommand;
+use numakit_sys::apply_table::APPLY;
 use numakit_sys::command::quoted;
 use numakit_sys::huge_pages::HugePages;
 use numakit_sys::start::{PreparedCommand, Scheduler};
@@ -13,6 +14,9 @@ impl ExplainedCommand {
         let start = &self.prepared;
         let mut lines: Vec<String> =
             comments(start).into_iter().map(|comment| format!("# {comment}\n")).collect();
+        if self.cure.is_some() {
+            lines.push("# the cure is left out: only 'numa run --apply' applies it\n".to_owned());
+        }
         let mut words: Vec<String> = Vec::new();
         if let Some(cpus) = &start.cpus {
             words.push(format!("taskset -c {cpus}"));
@@ -26,7 +30,7 @@ impl ExplainedCommand {
         words.push("env".to_owned());
         for change in &self.changes {
             match change {
-                EnvironmentChange::Set(name, ..) if name == "NUMA_HOLD" => {}
+                EnvironmentChange::Set(name, ..) if ["NUMA_HOLD", APPLY].contains(&name.as_str()) => {}
                 EnvironmentChange::Set(name, value, _) => {
                     let mut word = OsString::from(format!("{name}="));
                     word.push(value);

@@ -6,6 +6,7 @@ pub mod alloc_stats;
 pub mod bench;
 pub mod columns;
 pub mod compare;
+pub mod cure;
 pub mod doctor;
 pub mod events;
 pub mod explain;

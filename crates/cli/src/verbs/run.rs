@@ -1,6 +1,7 @@
 //! `numa run`.
 
 use super::topo::named;
+use crate::cure;
 use crate::files;
 use crate::peaks;
 use crate::placement::{PlacementArgs, with_another_machine};
@@ -8,6 +9,7 @@ use crate::registry::RegistryArgs;
 use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use numakit_launch::apply::RunCure;
 use numakit_launch::blacklist::Blacklists;
 use numakit_launch::options::{self, Allocator, few_huge_pages};
 use numakit_launch::preload::Library;
@@ -27,7 +29,7 @@ use numakit_sys::sched::affinity;
 use numakit_sys::start::Scheduler;
 use numakit_sys::stdio::{note, print, say};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -107,6 +109,12 @@ struct With {
     /// Timer slack in nanoseconds
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(1..))]
     slack: Option<u64>,
+    /// Give the objects that a cure names their nodes as they come to be: a file of 'numa explain --cure' or --json, or 'last'
+    ///
+    /// 'last' is the newest cure of this build of the program that 'numa explain' has kept. The library libnumaapply.so is preloaded.
+    /// After the run a line on standard error says for each object what was done.
+    #[arg(long, value_name = "FILE|last", conflicts_with_all = ["pid", "share"])]
+    apply: Option<PathBuf>,
     /// Read files into the page cache before the start, page by page on the nodes of the program; GLOB is a quoted
     /// pattern such as '/models/*.gguf'
     #[arg(long, value_name = "GLOB", conflicts_with_all = ["pid", "dry_run"])]
@@ -259,7 +267,7 @@ impl RunArgs {
         if self.dry_run {
             return self.print_command(&request);
         }
-        let launch = request.prepare().map_err(|error| self.never(error))?;
+        let mut launch = request.prepare().map_err(|error| self.never(error))?;
         self.explain(&launch);
         if self.verbose {
             self.say_weights(&topology, request.request);
@@ -269,8 +277,12 @@ impl RunArgs {
             launch.plan.plan.steps.iter().for_each(|step| nodes.insert_all(&step.memory.nodes));
             files::spread_before_start(pattern, &nodes)?;
         }
+        let cure = launch.command.cure.take();
         match launch.run() {
-            Ok(ending) => Ok(ExitCode::from(ending.mirror())),
+            Ok(ending) => {
+                cure.iter().flat_map(numakit_terminal::cure::done).for_each(note);
+                Ok(ExitCode::from(ending.mirror()))
+            }
             Err(StartError::Program(error)) => Ok(not_started(program.file.as_os_str(), &error)),
             Err(error) => Err(error.into()),
         }
@@ -319,7 +331,12 @@ impl RunArgs {
             no_bind_main: self.with.no_bind_main,
             verbose: self.verbose,
             allocator: self.with.alloc.allocator()?,
+            cure: self.with.apply.as_deref().map(|name| self.cure(name, program)).transpose()?,
         })
+    }
+
+    fn cure(&self, name: &Path, program: &Program) -> anyhow::Result<RunCure> {
+        Ok(RunCure { cure: cure::named(name, program)?, library: Library::Apply.extract()? })
     }
 
     /// Prints warnings and explanations before the program starts.
@@ -337,6 +354,12 @@ impl RunArgs {
             _ => {}
         }
         launch.command.notes.iter().for_each(note);
+        if let Some(applied) = &launch.command.cure {
+            numakit_terminal::cure::other_build(applied).iter().for_each(note);
+            if self.dry_run || self.verbose {
+                numakit_terminal::cure::planned(applied).iter().for_each(note);
+            }
+        }
         if self.cannot_see_others(launch) {
             note(
                 "programs in other containers are not visible and may use the same cores; mount a folder into \

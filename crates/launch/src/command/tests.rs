@@ -30,7 +30,7 @@ fn topology() -> Topology {
 }
 
 fn program(obstacle: Option<Obstacle>) -> Program {
-    Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle, sanitizer: None }
+    Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle, sanitizer: None, build_id: None }
 }
 
 fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str, &str)]) -> ExplainedCommand {

@@ -1,0 +1,255 @@
+//! What the objects of a program get by a cure, and what was done, a line for each.
+
+use numakit_cure::{Cure, CuredIdentity, CuredObject, FittedPolicy, ObjectPolicy, PageSize, PartsOver};
+use numakit_launch::apply::{AppliedCure, AppliedObject, ObjectState};
+use numakit_model::CpuSet;
+use numakit_model::numbers::{NumberStyle, counted};
+use numakit_sys::apply_table::{ApplyOutcome, COUNTED_NODES, ObjectOutcome};
+use std::io;
+
+/// Nodes that are named one by one, at most.
+const MAX_NODES: usize = 8;
+
+/// What is planned for each object, and which objects are left alone.
+pub fn planned(applied: &AppliedCure) -> Vec<String> {
+    let cure = &applied.cure;
+    let objects = cure.objects.iter().zip(&applied.states).map(|(object, state)| {
+        let what = match state {
+            ObjectState::Planned(fitted) => policy(object, fitted),
+            ObjectState::Refused(why) => format!("nothing: {why}"),
+            ObjectState::NoRoom => {
+                "nothing: the cure has more objects or files than a run can have".to_owned()
+            }
+        };
+        format!("{}, {}: {what}", object.name, identity(object))
+    });
+    let variables = cure.environment.iter().map(|set| format!("{}={}: {}", set.name, set.value, set.reason));
+    let left = cure.left.iter().map(|left| format!("{}: left alone: {}", left.name, left.why));
+    objects.chain(variables).chain(left).collect()
+}
+
+/// That the program is another build than the one that was observed, if it is.
+pub fn other_build(applied: &AppliedCure) -> Option<String> {
+    let found = applied.other_build.as_ref()?;
+    let observed = &applied.cure.program;
+    Some(format!(
+        "the cure is for another build of {} (build ID {}, and this one has {found}): its objects get nothing; observe this build \
+         with 'numa explain'",
+        observed.file, observed.build_id
+    ))
+}
+
+/// What was done for each object, after the program has ended.
+pub fn done(applied: &AppliedCure) -> Vec<String> {
+    let (outcome, objects) = applied.outcome();
+    let mut lines: Vec<String> = whole(&outcome);
+    if outcome.processes > outcome.stepped_aside {
+        let states = applied.states.iter().zip(objects);
+        lines.extend(applied.cure.objects.iter().zip(states).map(|(object, (state, done))| {
+            let what = match state {
+                ObjectState::Planned(fitted) => object_done(object, fitted, &done),
+                ObjectState::Refused(why) => format!("nothing was done: {why}"),
+                ObjectState::NoRoom => "nothing was done: the cure has too many objects or files".to_owned(),
+            };
+            format!("{}: {what}", object.name)
+        }));
+    }
+    lines
+}
+
+/// What concerns all objects.
+fn whole(outcome: &ApplyOutcome) -> Vec<String> {
+    let mut lines = Vec::new();
+    if outcome.processes == 0 {
+        lines.push(
+            "nothing was done: the program did not load libnumaapply.so (it may be static, set the user ID, or clear its \
+             environment)"
+                .to_owned(),
+        );
+    }
+    if outcome.stepped_aside > 0 {
+        lines.push(format!(
+            "{} without cure: a sanitizer, or a filter of system calls that it had already",
+            counted(outcome.stepped_aside as usize, "process")
+        ));
+    }
+    if outcome.policies_refused {
+        lines.push(
+            "memory policies are refused here: memory was touched first from its nodes instead, and is resident from then on"
+                .to_owned(),
+        );
+    }
+    if outcome.mappings_exhausted > 0 {
+        lines.push(format!(
+            "{} got nothing, since the process had nearly as many mappings as vm.max_map_count allows",
+            counted(outcome.mappings_exhausted as usize, "block")
+        ));
+    }
+    if outcome.overridden > 0 {
+        lines.push(format!(
+            "{} of the program for its own policies of these objects left out",
+            counted(outcome.overridden as usize, "call")
+        ));
+    }
+    lines
+}
+
+fn object_done(object: &CuredObject, fitted: &FittedPolicy, done: &AppliedObject) -> String {
+    if let Some(file) = &done.not_loaded {
+        return format!(
+            "not found: no process loaded the build of {} that was observed (build ID {})",
+            file.file, file.build_id
+        );
+    }
+    let Some(ObjectOutcome { applied, bytes, refused, error, other_size, touched, pages_on }) = &done.counted
+    else {
+        return "nothing was done".to_owned();
+    };
+    let noun = match object.identity {
+        CuredIdentity::Variable { .. } => "variable",
+        CuredIdentity::Blocks { .. } => "block",
+    };
+    let mut parts = Vec::new();
+    if applied + touched > 0 {
+        let count = counted((applied + touched) as usize, noun);
+        parts.push(format!("{count}, {}: {}", size(*bytes), policy(object, fitted)));
+    }
+    if *refused > 0 {
+        let error = io::Error::from_raw_os_error(*error);
+        parts.push(format!("refused for {}: {error}", counted(*refused as usize, noun)));
+    }
+    if *other_size > 0 {
+        parts.push(format!("{} of other sizes left alone", counted(*other_size as usize, noun)));
+    }
+    if parts.is_empty() {
+        return match object.identity {
+            CuredIdentity::Variable { .. } => "not found: no process has this variable".to_owned(),
+            CuredIdentity::Blocks { .. } => "not found: its code allocated nothing".to_owned(),
+        };
+    }
+    parts.extend(pages(pages_on));
+    parts.join("; ")
+}
+
+/// How an object is found, in words.
+fn identity(object: &CuredObject) -> String {
+    match &object.identity {
+        CuredIdentity::Variable { module, bytes, .. } => {
+            format!("variable of {}, {}", module.file, size(*bytes))
+        }
+        CuredIdentity::Blocks { count, smallest, largest, chain, .. } => {
+            let file = chain.last().map_or("", |call| call.module.file.as_str());
+            let sizes = match smallest == largest {
+                true => size(*largest),
+                false => format!("{} to {}", size(*smallest), size(*largest)),
+            };
+            format!("{} of {sizes} by {file}", counted(*count as usize, "block"))
+        }
+    }
+}
+
+fn policy(object: &CuredObject, fitted: &FittedPolicy) -> String {
+    let placed = match (&object.policy, fitted) {
+        (_, FittedPolicy::Parts { over, node }) => {
+            let nodes: CpuSet = node.iter().flatten().copied().collect();
+            let what = if *over == PartsOver::Blocks { "blocks" } else { "parts" };
+            Some(format!("{what} on the nodes of their threads ({nodes})"))
+        }
+        (ObjectPolicy::Interleave, _) => Some("pages on all nodes in turn".to_owned()),
+        (ObjectPolicy::Weighted, _) => Some("pages on all nodes by their weights".to_owned()),
+        (ObjectPolicy::Near, _) => Some("each block on the node that allocates it".to_owned()),
+        (ObjectPolicy::Padded, _) => Some("each block on lines of its own".to_owned()),
+        (ObjectPolicy::Parts { .. } | ObjectPolicy::Unchanged, _) => None,
+    };
+    let pages = match object.pages {
+        PageSize::AsItIs => None,
+        PageSize::Huge => Some("huge pages".to_owned()),
+        PageSize::Small => Some("small pages".to_owned()),
+    };
+    placed.into_iter().chain(pages).collect::<Vec<_>>().join(", ")
+}
+
+/// Where the pages that were looked at are; `None` if none were.
+fn pages(pages_on: &[u64]) -> Option<String> {
+    let all: u64 = pages_on.iter().sum();
+    let mut nodes: Vec<(usize, u64)> =
+        pages_on.iter().copied().enumerate().filter(|(_, pages)| *pages > 0).collect();
+    nodes.sort_by_key(|(node, pages)| (u64::MAX - pages, *node));
+    nodes.truncate(MAX_NODES);
+    nodes.sort_by_key(|(node, _)| *node);
+    let one = |(node, pages): &(usize, u64)| {
+        let share = NumberStyle::Percent.words(100.0 * *pages as f64 / all as f64);
+        match *node + 1 == COUNTED_NODES {
+            true => format!("{share} on nodes from {node} on"),
+            false => format!("{share} on node {node}"),
+        }
+    };
+    let words: Vec<String> = nodes.iter().map(one).collect();
+    (all > 0).then(|| format!("pages: {}", words.join(", ")))
+}
+
+fn size(bytes: u64) -> String {
+    NumberStyle::Bytes.words(bytes as f64)
+}
+
+/// A cure in one line for each object, without a run.
+pub fn summary(cure: &Cure) -> String {
+    let (cured, left) = (cure.objects.len(), cure.left.len());
+    format!("{} with a policy, {left} left alone", counted(cured, "object"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_cure::ProgramFile;
+
+    fn object(policy: ObjectPolicy) -> CuredObject {
+        let module = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
+        CuredObject {
+            name: "p".to_owned(),
+            verdict: "first-touch".to_owned(),
+            reason: String::new(),
+            identity: CuredIdentity::Variable { module, address: 16, bytes: 8 << 20 },
+            policy,
+            pages: PageSize::Small,
+        }
+    }
+
+    #[test]
+    fn what_was_done_has_its_pages() {
+        let mut pages_on = vec![0; COUNTED_NODES];
+        (pages_on[0], pages_on[3], pages_on[63]) = (8, 24, 32);
+        let counted = ObjectOutcome { applied: 1, bytes: 8 << 20, pages_on, ..ObjectOutcome::default() };
+        let done = AppliedObject { counted: Some(counted), not_loaded: None };
+        let node = std::array::from_fn(|at| Some(at as u32 / 32));
+        let fitted = FittedPolicy::Parts { over: PartsOver::Block, node };
+        let text = object_done(&object(ObjectPolicy::Unchanged), &fitted, &done);
+        assert_eq!(
+            text,
+            "1 variable, 8.00 MiB: parts on the nodes of their threads (0-1), small pages; pages: 12.5 % on node 0, 37.5 % on node 3, \
+             50.0 % on nodes from 63 on"
+        );
+    }
+
+    #[test]
+    fn what_was_not_done_says_why() {
+        let done = |counted: ObjectOutcome, not_loaded| {
+            let done = AppliedObject { counted: Some(counted), not_loaded };
+            object_done(&object(ObjectPolicy::Interleave), &FittedPolicy::Same, &done)
+        };
+        let none = ObjectOutcome::default();
+        assert_eq!(done(none.clone(), None), "not found: no process has this variable");
+        let refused = ObjectOutcome { refused: 1, error: 1, ..none.clone() };
+        assert_eq!(done(refused, None), "refused for 1 variable: Operation not permitted (os error 1)");
+        let file = ProgramFile { file: "lib.so".to_owned(), build_id: "ff".to_owned() };
+        assert!(done(none, Some(file)).starts_with("not found: no process loaded the build of lib.so"));
+    }
+
+    #[test]
+    fn programs_that_did_not_load_the_library_are_said() {
+        assert!(whole(&ApplyOutcome::default())[0].contains("did not load libnumaapply.so"));
+        let some =
+            ApplyOutcome { processes: 1, overridden: 2, policies_refused: true, ..ApplyOutcome::default() };
+        assert_eq!(whole(&some).len(), 2);
+    }
+}
