@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// What cures a program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cure {
-    /// The version of the form, [`Cure::VERSION`].
+    /// The version of the form: 1.
     #[serde(rename = "cure")]
     pub version: u32,
     /// The command line that was observed.
@@ -31,6 +32,7 @@ impl Cure {
 
 /// A program or library.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProgramFile {
     /// The last part of its path, for people.
     pub file: String,
@@ -41,6 +43,7 @@ pub struct ProgramFile {
 /// The threads of the observed program. They are numbered in their order of creation in their process; the first thread has
 /// the number 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CuredThreads {
     /// The numbers of those that worked, in ascending order.
     pub working: Vec<u32>,
@@ -53,6 +56,7 @@ pub struct CuredThreads {
 
 /// A variable of the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SetVariable {
     /// Its name.
     pub name: String,
@@ -64,6 +68,7 @@ pub struct SetVariable {
 
 /// An object that gets a policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CuredObject {
     /// Its name, as `numa explain` prints it.
     pub name: String,
@@ -83,6 +88,7 @@ pub struct CuredObject {
 
 /// How an object is found in another process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CuredIdentity {
     /// A variable of the program or of a library.
@@ -91,6 +97,7 @@ pub enum CuredIdentity {
         module: ProgramFile,
         /// Its address in the terms of the file, in hexadecimal digits in the text.
         #[serde(with = "hexadecimal")]
+    #[cfg_attr(test, schemars(with = "String"))]
         address: u64,
         /// Its size.
         bytes: u64,
@@ -100,7 +107,7 @@ pub enum CuredIdentity {
         /// The function: `malloc`, `mmap` and so on.
         by: String,
         /// The return addresses that tell these blocks from others, from the direct caller of the function on outwards; at most
-        /// [`CuredIdentity::MAX_CHAIN`].
+        /// eight.
         chain: Vec<ReturnAddress>,
         /// How many there were.
         count: u64,
@@ -118,11 +125,13 @@ impl CuredIdentity {
 
 /// The address behind a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReturnAddress {
     /// The file that has the call.
     pub module: ProgramFile,
     /// The address in the terms of the file.
     #[serde(with = "hexadecimal")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub address: u64,
     /// The function, and the line if it is known, for people.
     pub name: String,
@@ -130,6 +139,7 @@ pub struct ReturnAddress {
 
 /// What an object gets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectPolicy {
     /// Each part is on the node of its thread.
@@ -153,6 +163,7 @@ pub enum ObjectPolicy {
 
 /// What the parts of an object are parts of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PartsOver {
     /// Each of its blocks, or the variable.
@@ -163,8 +174,9 @@ pub enum PartsOver {
 
 /// A part of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ObjectPart {
-    /// Where it begins, in parts of [`FRACTIONS`](crate::FRACTIONS) of the whole.
+    /// Where it begins, in 64ths of the whole.
     pub from: u32,
     /// Where it ends, behind its last fraction.
     pub to: u32,
@@ -178,6 +190,7 @@ pub struct ObjectPart {
 
 /// The size of an object's pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PageSize {
     /// As the program and the machine have it.
@@ -197,6 +210,7 @@ impl PageSize {
 
 /// An object with a verdict that gets no policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftObject {
     /// Its name.
     pub name: String,
@@ -220,5 +234,23 @@ mod hexadecimal {
         let digits = text.strip_prefix("0x").unwrap_or(&text);
         u64::from_str_radix(digits, 16)
             .map_err(|_| D::Error::custom(format!("'{text}' is no address such as 0x4040")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The schema is a page of the guide: `UPDATE=1` writes it anew.
+    #[test]
+    fn the_schema_in_the_guide_is_that_of_the_values() {
+        let schema = schemars::schema_for!(Cure);
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/cure.schema.json");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "UPDATE=1 writes it anew");
     }
 }

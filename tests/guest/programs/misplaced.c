@@ -291,12 +291,12 @@ static int bound_is_right(void)
 }
 
 static const struct kernel kernels[] = {
-    {"cache", cache_prepare, cache_work, cache_is_right, 90, false},
-    {"moved", moved_prepare, moved_work, moved_is_right, 80, false},
-    {"turns", turns_prepare, turns_work, turns_is_right, 12, false},
-    {"huge", huge_prepare, huge_work, huge_is_right, 200, false},
-    {"uneven", uneven_prepare, uneven_work, uneven_is_right, 120, false},
-    {"bound", bound_prepare, bound_work, bound_is_right, 80, false},
+    {"cache", cache_prepare, cache_work, cache_is_right, 90, false, false},
+    {"moved", moved_prepare, moved_work, moved_is_right, 80, false, false},
+    {"turns", turns_prepare, turns_work, turns_is_right, 12, false, false},
+    {"huge", huge_prepare, huge_work, huge_is_right, 200, false, false},
+    {"uneven", uneven_prepare, uneven_work, uneven_is_right, 120, false, false},
+    {"bound", bound_prepare, bound_work, bound_is_right, 80, false, false},
 };
 
 int main(int count, char **words)

@@ -254,11 +254,11 @@ static int store_is_right(void)
 }
 
 static const struct kernel kernels[] = {
-    {"cg", cg_prepare, cg_work, cg_is_right, 30, false},
-    {"is", is_prepare, is_work, is_is_right, 16, false},
-    {"join", join_prepare, join_work, join_is_right, 24, false},
-    {"mixed", mixed_prepare, mixed_work, mixed_is_right, 30, true},
-    {"store", store_prepare, store_work, store_is_right, 40, false},
+    {"cg", cg_prepare, cg_work, cg_is_right, 30, false, false},
+    {"is", is_prepare, is_work, is_is_right, 16, false, false},
+    {"join", join_prepare, join_work, join_is_right, 24, false, false},
+    {"mixed", mixed_prepare, mixed_work, mixed_is_right, 30, true, false},
+    {"store", store_prepare, store_work, store_is_right, 40, false, false},
 };
 
 int main(int count, char **words)

@@ -19,6 +19,8 @@ struct kernel {
     int repeats;
     /* It has markers of its own. */
     bool is_marked;
+    /* Its threads are not those of OpenMP. */
+    bool has_own_threads;
 };
 
 /* Those of a loop before the kernel: an observer finds all of them at the gate. */
@@ -42,7 +44,8 @@ static inline int run_kernel(const struct kernel *kernels, size_t known, int cou
     if (!kernel || count < 3 || count > 4 || (!is_repaired && strcmp(words[2], "broken")))
         bad_arguments("usage: %s NAME broken|repaired [REPEATS]", program_invocation_short_name);
     int repeats = count > 3 ? (int)number("REPEATS", words[3], 1, 1000000) : kernel->repeats;
-    start_threads();
+    if (!kernel->has_own_threads)
+        start_threads();
     kernel->prepare(is_repaired);
     wait_at_gate();
     if (!kernel->is_marked)

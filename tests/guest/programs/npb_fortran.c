@@ -11,8 +11,8 @@ void mg_prepare(int), mg_work(int), ft_prepare(int), ft_work(int);
 int mg_is_right(void), ft_is_right(void);
 
 static const struct kernel kernels[] = {
-    {"mg", mg_prepare, mg_work, mg_is_right, 8, false},
-    {"ft", ft_prepare, ft_work, ft_is_right, 4, false},
+    {"mg", mg_prepare, mg_work, mg_is_right, 8, false, false},
+    {"ft", ft_prepare, ft_work, ft_is_right, 4, false, false},
 };
 
 int main(int count, char **words)

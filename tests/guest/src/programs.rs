@@ -72,7 +72,8 @@ pub fn is_of_package(variable: &std::ffi::OsStr) -> bool {
     name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
-/// The guest program `programs/NAME.c`, compiled; none if there is no such file. A file `NAME.f90` beside it belongs to it.
+/// The guest program `programs/NAME.c`, compiled; none if there is no such file. Files `NAME.f90` and `NAME.cc` beside it belong
+/// to it.
 pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
     let source = sources().join(name).with_extension("c");
     if name.contains('/') || !source.is_file() {
@@ -86,22 +87,32 @@ pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
         let files = fs::read_dir(&folder).map_err(on("list", &folder))?.flatten().map(|entry| entry.path());
         inputs.extend(files.filter(|path| path.extension().is_some_and(|e| e == "h")));
     }
-    let fortran = source.with_extension("f90");
-    if fortran.is_file() {
-        inputs.push(fortran.clone());
-    }
+    let [fortran, cpp] =
+        ["f90", "cc"].map(|extension| Some(source.with_extension(extension)).filter(|file| file.is_file()));
+    inputs.extend(fortran.iter().chain(&cpp).cloned());
     if is_stale(&program, &inputs) {
         // Under another name first: a copy of the program is the old or the new one.
         let fresh = program.with_extension("new");
         let mut cc = Command::new("cc");
         cc.args(FLAGS).arg(&fresh).arg(&source).arg("-lm").current_dir(place::root());
-        if fortran.is_file() {
+        if let Some(fortran) = fortran {
             cc.arg(fortran_object(&fortran, &program.with_extension("o"))?);
+        }
+        if let Some(cpp) = cpp {
+            cc.arg(cpp_object(&cpp, &program.with_extension("o"))?).arg("-lstdc++");
         }
         finished(&mut cc)?;
         fs::rename(&fresh, &program).map_err(on("rename", &fresh))?;
     }
     Ok(Some(program))
+}
+
+/// Compiles a file in C++.
+fn cpp_object(source: &Path, object: &Path) -> Result<PathBuf, Failure> {
+    let mut cc = Command::new("g++");
+    cc.args(["-O2", "-Wall", "-Wextra", "-fopenmp", "-c", "-o"]).arg(object).arg(source);
+    finished(&mut cc)?;
+    Ok(object.to_owned())
 }
 
 /// Compiles a file in Fortran, which may need no library of it: the driver of C takes the compiler where it was unpacked.

@@ -1,0 +1,182 @@
+//! The whole way from a program to its cure: `numa explain --cure`, then `numa run --apply`, beside the repaired source, with what the
+//! simulator counts of each.
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+use numakit_guest::{Boot, Failure, Guest, Lines, Shape, Simulation, or_skipped, programs};
+use std::fmt::Write;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// Nodes of the programs. The observer's is the next one.
+const NODES: usize = 4;
+const BROKEN: &str = "broken";
+const CURED: &str = "cured";
+const REPAIRED: &str = "repaired";
+
+/// A program whose cure is tried.
+struct Program {
+    name: &'static str,
+    command: &'static str,
+    /// Shell commands before each of its runs.
+    before: &'static str,
+    /// The part of the lines from memory that the busiest node may serve, in percent.
+    busiest: f64,
+    /// Whether nothing gets near: the load spreads alone.
+    is_shared: bool,
+    /// Other runs with the same cure: a name and what comes before the program.
+    others: &'static [(&'static str, &'static str)],
+}
+
+const PROGRAM: Program =
+    Program { name: "", command: "", before: ":", busiest: 30.0, is_shared: false, others: &[] };
+const HALF: (&str, &str) = ("half", "OMP_NUM_THREADS=4 numa run -c 4 --policy spread:node");
+const TWO_NODES: (&str, &str) = ("nodes", "numa run --nodes 1,2");
+const PROGRAMS: [Program; 10] = [
+    Program { name: "cg", command: "npb cg", others: &[HALF, TWO_NODES], ..PROGRAM },
+    Program { name: "is", command: "npb is", ..PROGRAM },
+    Program { name: "mg", command: "npb_fortran mg", ..PROGRAM },
+    Program { name: "ft", command: "npb_fortran ft", ..PROGRAM },
+    Program { name: "join", command: "npb join", is_shared: true, ..PROGRAM },
+    Program { name: "store", command: "npb store", busiest: 100.0, ..PROGRAM },
+    Program { name: "bound", command: "misplaced bound", ..PROGRAM },
+    Program {
+        name: "huge",
+        command: "misplaced huge",
+        before: "echo madvise >/sys/kernel/mm/transparent_hugepage/enabled",
+        ..PROGRAM
+    },
+    Program { name: "heap", command: "cured heap", ..PROGRAM },
+    Program { name: "vector", command: "cured vector", others: &[HALF], ..PROGRAM },
+];
+
+impl Program {
+    /// Its steps in order, each with its command.
+    fn steps(&self) -> Vec<(String, String)> {
+        let Self { name, command, before, others, .. } = self;
+        let cure = format!("/out/{name}.cure");
+        let free = format!("{before}; unset GOMP_CPU_AFFINITY; taskset -p ff $$ >/dev/null");
+        let plain = |variant: &str| format!("{before}; exec taskset ff {command} {variant}");
+        let run = |with: &str| format!("{free}; {with} --apply {cure} {command} broken");
+        let observe = format!(
+            "{before}; taskset -p 300 $$ >/dev/null; numa explain --cure {cure} --json /out/{name}.json taskset ff {command} broken"
+        );
+        let mut steps = vec![
+            (BROKEN.to_owned(), plain("broken")),
+            ("observed".to_owned(), observe),
+            (CURED.to_owned(), run("numa run")),
+        ];
+        steps.extend(others.iter().map(|(other, with)| ((*other).to_owned(), run(with))));
+        steps.push((REPAIRED.to_owned(), plain("repaired")));
+        steps
+    }
+}
+
+/// Runs all of them.
+fn boot() -> Result<Boot, Failure> {
+    let chosen = |program: &&Program| {
+        let only = std::env::var("NUMAKIT_CURED").unwrap_or_default();
+        only.is_empty() || only.split(',').any(|name| name == program.name)
+    };
+    let mut guest = Guest::new(Shape::named("watched")?)
+        .simulate(Simulation::new())
+        .program(&programs::numa()?)
+        .timeout(Duration::from_secs(900));
+    // Threads that wait must not keep a CPU: there are more of them here than real ones.
+    for (name, value) in [
+        ("OMP_NUM_THREADS", "8"),
+        ("OMP_WAIT_POLICY", "passive"),
+        ("GOMP_SPINCOUNT", "0"),
+        ("GOMP_CPU_AFFINITY", "0-7"),
+    ] {
+        guest = guest.env(name, value);
+    }
+    for name in ["npb", "npb_fortran", "misplaced", "cured"] {
+        let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound(name.to_owned()))?;
+        guest = guest.program(&program);
+    }
+    guest = guest.step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]);
+    let warm =
+        "numa explain --json - -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' >/dev/null";
+    guest = guest.step("warm", &["sh", "-c", warm]);
+    for program in PROGRAMS.iter().filter(chosen) {
+        for (step, command) in program.steps() {
+            guest = guest.step(&format!("{}-{step}", program.name), &["sh", "-c", &command]);
+        }
+    }
+    guest.boot()
+}
+
+static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(boot);
+
+/// What one step did.
+#[derive(Clone, Copy)]
+struct Counted {
+    remote: u64,
+    /// The part of the lines from memory that the busiest node's memory serves, in percent.
+    busiest: f64,
+}
+
+fn counted(lines: &Lines) -> Counted {
+    let of = |from: usize, to: usize| lines.fetches[from][to] + lines.transfers[from][to];
+    let remote = (0..NODES)
+        .flat_map(|from| (0..NODES).map(move |to| (from, to)))
+        .filter(|(from, to)| from != to)
+        .map(|(from, to)| of(from, to))
+        .sum();
+    let of_home = |home: usize| -> u64 { (0..NODES).map(|node| lines.fetches[node][home]).sum() };
+    let all: Vec<u64> = (0..NODES).map(of_home).collect();
+    let busiest = 100.0 * *all.iter().max().unwrap() as f64 / all.iter().sum::<u64>().max(1) as f64;
+    Counted { remote, busiest }
+}
+
+fn millions(lines: u64) -> f64 {
+    lines as f64 / 1e6
+}
+
+/// The floors of a program: `None` if they are met.
+fn unmet(program: &Program, of: impl Fn(&str) -> Counted) -> Option<String> {
+    let (broken, cured, repaired) = (of(BROKEN), of(CURED), of(REPAIRED));
+    let near = (0.05 * broken.remote as f64).max(1.5 * repaired.remote as f64 + 1e5);
+    if !program.is_shared && cured.remote as f64 > near {
+        return Some(format!("{} remote lines are left, more than {near:.0}", cured.remote));
+    }
+    if cured.busiest > program.busiest {
+        return Some(format!("the busiest node serves {:.0} %", cured.busiest));
+    }
+    let far = |(name, _): &&(&str, &str)| of(name).remote as f64 > 0.1 * broken.remote as f64;
+    program.others.iter().find(far).map(|(name, _)| format!("'{name}' leaves a tenth or more"))
+}
+
+#[test]
+#[ignore = "thorough: the cures of ten programs in the simulator, 10 minutes"]
+fn cures_leave_as_few_remote_lines_as_changed_sources() {
+    let Some(boot) = or_skipped(&BOOT) else { return };
+    let mut each = boot.traffic.as_ref().unwrap().each.iter();
+    let mut table = format!("{:<8} {:<9} {:>14} {:>9}   SAID\n", "PROGRAM", "RUN", "REMOTE (M)", "BUSIEST%");
+    let mut wrong = Vec::new();
+    for program in &PROGRAMS {
+        if !boot.steps.contains_key(&format!("{}-{BROKEN}", program.name)) {
+            continue;
+        }
+        let mut runs: Vec<(String, Counted)> = Vec::new();
+        for (step, _) in program.steps() {
+            let name = format!("{}-{step}", program.name);
+            boot[name.as_str()].succeeded();
+            let run = counted(each.next().unwrap());
+            let said = boot[name.as_str()].errors();
+            let first = said.lines().last().unwrap_or_default();
+            _ = writeln!(
+                table,
+                "{:<8} {step:<9} {:>14.2} {:>9.0}   {first}",
+                program.name,
+                millions(run.remote),
+                run.busiest
+            );
+            runs.push((step, run));
+        }
+        let of = |wanted: &str| runs.iter().find(|(step, _)| step == wanted).unwrap().1;
+        wrong.extend(unmet(program, of).map(|why| format!("{}: {why}", program.name)));
+    }
+    println!("{table}");
+    assert!(wrong.is_empty(), "{wrong:?}\n{table}");
+}
