@@ -97,7 +97,7 @@ pub enum CuredIdentity {
         module: ProgramFile,
         /// Its address in the terms of the file, in hexadecimal digits in the text.
         #[serde(with = "hexadecimal")]
-    #[cfg_attr(test, schemars(with = "String"))]
+        #[cfg_attr(test, schemars(with = "String"))]
         address: u64,
         /// Its size.
         bytes: u64,

@@ -1,10 +1,13 @@
 //! What the objects of a program get by a cure, and what was done, a line for each.
 
-use numakit_cure::{Cure, CuredIdentity, CuredObject, FittedPolicy, ObjectPolicy, PageSize, PartsOver};
+use numakit_cure::{
+    Cure, CuredIdentity, CuredObject, FittedPolicy, ObjectPolicy, PageSize, PartsOver, ProgramFile,
+};
 use numakit_launch::apply::{AppliedCure, AppliedObject, ObjectState};
 use numakit_model::CpuSet;
 use numakit_model::numbers::{NumberStyle, counted};
 use numakit_sys::apply_table::{ApplyOutcome, COUNTED_NODES, ObjectOutcome};
+use std::collections::BTreeMap;
 use std::io;
 
 /// Nodes that are named one by one, at most.
@@ -44,17 +47,38 @@ pub fn done(applied: &AppliedCure) -> Vec<String> {
     let (outcome, objects) = applied.outcome();
     let mut lines: Vec<String> = whole(&outcome);
     if outcome.processes > outcome.stepped_aside {
-        let states = applied.states.iter().zip(objects);
-        lines.extend(applied.cure.objects.iter().zip(states).map(|(object, (state, done))| {
+        let all = applied.cure.objects.iter().zip(&applied.states).zip(&objects);
+        let (found, lost): (Vec<_>, Vec<_>) = all.partition(|(_, done)| done.not_loaded.is_none());
+        lines.extend(found.iter().map(|((object, state), done)| {
             let what = match state {
-                ObjectState::Planned(fitted) => object_done(object, fitted, &done),
+                ObjectState::Planned(fitted) => object_done(object, fitted, done),
                 ObjectState::Refused(why) => format!("nothing was done: {why}"),
                 ObjectState::NoRoom => "nothing was done: the cure has too many objects or files".to_owned(),
             };
             format!("{}: {what}", object.name)
         }));
+        lines.extend(not_loaded(lost.into_iter().map(|((object, _), done)| (object, done))));
     }
     lines
+}
+
+/// The objects that were not found, a line for each of their files.
+fn not_loaded<'a>(lost: impl Iterator<Item = (&'a CuredObject, &'a AppliedObject)>) -> Vec<String> {
+    let mut files: BTreeMap<&ProgramFile, Vec<&str>> = BTreeMap::new();
+    for (object, done) in lost {
+        if let Some(file) = &done.not_loaded {
+            files.entry(file).or_default().push(&object.name);
+        }
+    }
+    let line = |(file, names): (&ProgramFile, Vec<&str>)| {
+        format!(
+            "not found: {}: no process loaded the build of {} that was observed (build ID {})",
+            names.join(", "),
+            file.file,
+            file.build_id
+        )
+    };
+    files.into_iter().map(line).collect()
 }
 
 /// What concerns all objects.
@@ -95,12 +119,6 @@ fn whole(outcome: &ApplyOutcome) -> Vec<String> {
 }
 
 fn object_done(object: &CuredObject, fitted: &FittedPolicy, done: &AppliedObject) -> String {
-    if let Some(file) = &done.not_loaded {
-        return format!(
-            "not found: no process loaded the build of {} that was observed (build ID {})",
-            file.file, file.build_id
-        );
-    }
     let Some(ObjectOutcome { applied, bytes, refused, error, other_size, touched, pages_on }) = &done.counted
     else {
         return "nothing was done".to_owned();
@@ -201,7 +219,6 @@ pub fn summary(cure: &Cure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_cure::ProgramFile;
 
     fn object(policy: ObjectPolicy) -> CuredObject {
         let module = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
@@ -233,16 +250,22 @@ mod tests {
 
     #[test]
     fn what_was_not_done_says_why() {
-        let done = |counted: ObjectOutcome, not_loaded| {
-            let done = AppliedObject { counted: Some(counted), not_loaded };
+        let done = |counted: ObjectOutcome| {
+            let done = AppliedObject { counted: Some(counted), not_loaded: None };
             object_done(&object(ObjectPolicy::Interleave), &FittedPolicy::Same, &done)
         };
         let none = ObjectOutcome::default();
-        assert_eq!(done(none.clone(), None), "not found: no process has this variable");
+        assert_eq!(done(none.clone()), "not found: no process has this variable");
         let refused = ObjectOutcome { refused: 1, error: 1, ..none.clone() };
-        assert_eq!(done(refused, None), "refused for 1 variable: Operation not permitted (os error 1)");
+        assert_eq!(done(refused), "refused for 1 variable: Operation not permitted (os error 1)");
         let file = ProgramFile { file: "lib.so".to_owned(), build_id: "ff".to_owned() };
-        assert!(done(none, Some(file)).starts_with("not found: no process loaded the build of lib.so"));
+        let (object, lost) =
+            (object(ObjectPolicy::Interleave), AppliedObject { counted: None, not_loaded: Some(file) });
+        let lines = not_loaded([(&object, &lost), (&object, &lost)].into_iter());
+        assert_eq!(
+            lines,
+            ["not found: p, p: no process loaded the build of lib.so that was observed (build ID ff)"]
+        );
     }
 
     #[test]

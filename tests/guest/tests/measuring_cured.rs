@@ -31,7 +31,7 @@ const PROGRAM: Program =
     Program { name: "", command: "", before: ":", busiest: 30.0, is_shared: false, others: &[] };
 const HALF: (&str, &str) = ("half", "OMP_NUM_THREADS=4 numa run -c 4 --policy spread:node");
 const TWO_NODES: (&str, &str) = ("nodes", "numa run --nodes 1,2");
-const PROGRAMS: [Program; 10] = [
+const PROGRAMS: [Program; 12] = [
     Program { name: "cg", command: "npb cg", others: &[HALF, TWO_NODES], ..PROGRAM },
     Program { name: "is", command: "npb is", ..PROGRAM },
     Program { name: "mg", command: "npb_fortran mg", ..PROGRAM },
@@ -46,6 +46,13 @@ const PROGRAMS: [Program; 10] = [
         ..PROGRAM
     },
     Program { name: "heap", command: "cured heap", ..PROGRAM },
+    Program { name: "rows", command: "cured rows", ..PROGRAM },
+    Program {
+        name: "llvm",
+        command: "cured vector",
+        before: "export LD_LIBRARY_PATH=/usr/lib/llvm",
+        ..PROGRAM
+    },
     Program { name: "vector", command: "cured vector", others: &[HALF], ..PROGRAM },
 ];
 
@@ -80,6 +87,7 @@ fn boot() -> Result<Boot, Failure> {
     let mut guest = Guest::new(Shape::named("watched")?)
         .simulate(Simulation::new())
         .program(&programs::numa()?)
+        .file(&programs::libomp()?, "/usr/lib/llvm/libgomp.so.1")
         .timeout(Duration::from_secs(900));
     // Threads that wait must not keep a CPU: there are more of them here than real ones.
     for (name, value) in [

@@ -5,6 +5,7 @@
 mod agreement;
 mod alloc;
 mod alloc_running;
+mod apply;
 mod bench;
 mod bench_alloc;
 mod calibrations;

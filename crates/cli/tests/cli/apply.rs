@@ -1,0 +1,173 @@
+//! `numa run --apply`: a cure reaches the objects of an unmodified program, and changes nothing else.
+
+use crate::run::{compiled, run};
+use crate::runner::{Done, Folder};
+use std::path::Path;
+use std::process::Command;
+
+const BUILD_ID: &str = "0123456789abcdef";
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+double variable[1 << 19];
+__attribute__((noipa)) static double *make(size_t count)
+{
+    double *made = malloc(count * sizeof *made);
+    made[0] = 1;
+    return made;
+}
+static void policy_of(const char *name, const void *address)
+{
+    char line[512], path[64];
+    unsigned long wanted = (unsigned long)address, start;
+    snprintf(path, sizeof path, "/proc/%d/numa_maps", getpid());
+    FILE *maps = fopen(path, "r");
+    char found[128] = "none";
+    while (maps && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx", &start) == 1 && start <= wanted)
+            sscanf(line, "%*x %127s", found);
+    printf("%s %s\n", name, found);
+}
+int main(int count, char **words)
+{
+    double *heap = make(1 << 19), sum = 0;
+    for (int i = 0; i < 1 << 19; i++) {
+        variable[i] = i;
+        heap[i] = variable[i];
+        sum += heap[i];
+    }
+    policy_of("variable", variable + (1 << 18));
+    policy_of("block", heap + (1 << 18));
+    heap = realloc(heap, sizeof *heap << 20);
+    policy_of("realloc", heap + (1 << 18));
+    printf("sum %.0f\n", sum + heap[1] - 1);
+    free(heap);
+    return count > 1 ? atoi(words[1]) : 0;
+}
+"#;
+
+/// The address of the symbol, and the one behind the first call of `malloc` in `make`.
+fn addresses(program: &Path) -> [String; 2] {
+    let printed = |command: &str, option: &str| {
+        let output = Command::new(command).arg(option).arg(program).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let names = printed("nm", "-P");
+    let symbol = names.lines().find_map(|line| line.strip_prefix("variable ")?.split(' ').nth(1)).unwrap();
+    let code = printed("objdump", "-d");
+    let made = code.split("<make>:").nth(1).unwrap();
+    let behind = made.lines().skip_while(|line| !line.contains("malloc@plt")).nth(1).unwrap();
+    [format!("0x{symbol}"), format!("0x{}", behind.trim().split(':').next().unwrap())]
+}
+
+/// A folder with the program and its cure.
+struct Cured {
+    folder: Folder,
+    program: String,
+    cure: String,
+}
+
+fn cured(name: &str) -> Option<Cured> {
+    let folder = Folder::new(name);
+    let build_id = format!("-Wl,--build-id=0x{BUILD_ID}");
+    let program = compiled(&folder, "app", PROGRAM, &["-O2", "-fno-inline", &build_id])?;
+    let [variable, behind] = addresses(&program);
+    let module = format!(r#"{{"file": "app", "build_id": "{BUILD_ID}"}}"#);
+    let part = |from: u32, to: u32, thread: u32| {
+        format!(r#"{{"from": {from}, "to": {to}, "thread": {thread}, "samples": 9, "sure": 1}}"#)
+    };
+    let text = format!(
+        r#"{{"cure": 1, "command": "./app", "program": {module}, "threads": {{"working": [0, 1], "cpus": 2}},
+            "environment": [{{"name": "PYTHONMALLOC", "value": "malloc", "reason": "a test"}}],
+            "objects": [
+              {{"name": "variable", "verdict": "first-touch", "reason": "",
+                "variable": {{"module": {module}, "address": "{variable}", "bytes": 4194304}},
+                "policy": {{"parts": {{"over": "block", "parts": [{}, {}]}}}}}},
+              {{"name": "malloc in make", "verdict": "shared-by-all", "reason": "",
+                "blocks": {{"by": "malloc", "chain": [{{"module": {module}, "address": "{behind}", "name": "make"}}],
+                  "count": 1, "smallest": 4194304, "largest": 4194304}},
+                "policy": "interleave"}}]}}"#,
+        part(0, 32, 0),
+        part(32, 64, 0)
+    );
+    std::fs::write(folder.path("c"), text).unwrap();
+    let (program, cure) =
+        (program.to_str().unwrap().to_owned(), folder.path("c").to_str().unwrap().to_owned());
+    Some(Cured { folder, program, cure })
+}
+
+impl Cured {
+    fn run(&self, words: &[&str]) -> Done {
+        let always = ["-c", "1", "--busy", "off", "--apply", &self.cure];
+        run(&self.folder, &[&always, words].concat())
+    }
+}
+
+#[test]
+fn objects_get_their_policies_and_the_program_stays_as_it_is() {
+    let Some(cured) = cured("apply") else { return };
+    let plain = Command::new(&cured.program).output().unwrap();
+    let sum = String::from_utf8(plain.stdout).unwrap().lines().last().unwrap().to_owned();
+    let done = cured.run(&[&cured.program, "7"]);
+    assert_eq!(done.code, 7, "{}{}", done.out, done.err);
+    assert!(done.out.contains(&sum), "{}", done.out);
+    assert!(done.err.contains("variable: 1 variable, 4.00 MiB: parts on the nodes"), "{}", done.err);
+    assert!(done.err.contains("malloc in make: "), "{}", done.err);
+    // A kernel without NUMA has no policies, and says so by having none in the map.
+    if !Path::new("/proc/self/numa_maps").exists() {
+        numakit_skips::MACHINE.skip("this kernel has no memory policies");
+        return;
+    }
+    assert!(done.out.contains("variable prefer"), "{}", done.out);
+    for name in ["block", "realloc"] {
+        assert!(done.out.contains(&format!("{name} interleave:")), "{name}: {}", done.out);
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_objects_would_get() {
+    let Some(cured) = cured("apply-dry") else { return };
+    let done = cured.run(&["--dry-run", &cured.program]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(
+        done.err.contains("malloc in make, 1 block of 4.00 MiB by app: pages on all nodes"),
+        "{}",
+        done.err
+    );
+    assert!(done.out.contains("PYTHONMALLOC=malloc") && !done.out.contains("NUMA_APPLY"), "{}", done.out);
+}
+
+#[test]
+fn another_build_gets_nothing_and_is_told() {
+    let Some(cured) = cured("apply-build") else { return };
+    let done = cured.run(&["true"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(
+        done.err.contains("the cure is for another build of app (build ID 0123456789abcdef"),
+        "{}",
+        done.err
+    );
+    assert!(done.err.contains("not found: variable, malloc in make: no process loaded"), "{}", done.err);
+}
+
+#[test]
+fn what_is_no_cure_is_refused_before_the_program_runs() {
+    let folder = Folder::new("apply-bad");
+    std::fs::write(folder.path("bad"), r#"{"cure": 1, "objects": 7}"#).unwrap();
+    std::fs::write(folder.path("newer"), r#"{"cure": 2}"#).unwrap();
+    for (name, says) in [
+        ("bad", "is not a cure of 'numa explain --cure', or it is damaged"),
+        ("newer", "has version 2 of the form; this numa reads 1"),
+        ("missing", "cannot read "),
+    ] {
+        let path = folder.path(name);
+        let done = run(&folder, &["--apply", path.to_str().unwrap(), "sh", "-c", "echo ran"]);
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{}", done.err);
+        assert!(done.err.contains(says), "{}", done.err);
+    }
+    let done = run(&folder, &["--apply", "last", "true"]);
+    assert_eq!(done.code, 2, "{}", done.err);
+    assert!(done.err.contains("--apply last: no cure of this build of true is kept in "), "{}", done.err);
+}
