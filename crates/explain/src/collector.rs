@@ -3,12 +3,15 @@
 mod blocks;
 mod listed;
 mod observed;
+mod points;
 mod touched;
 
 pub use self::observed::{FoundAs, FoundObject, ObservedProcesses};
+pub use self::points::UsePoint;
 
 use self::blocks::BlockEvidence;
 use self::listed::ObjectList;
+use self::points::AheadPoints;
 use crate::caches::CacheSizes;
 use crate::call_tree::CallTree;
 use crate::file_use::FileUses;
@@ -77,6 +80,7 @@ pub struct Collector {
     pub observations: Vec<Observation>,
     waiting: BTreeMap<u32, Waiting>,
     traffic: TrafficCounter,
+    ahead: AheadPoints,
     /// One in this many samples is kept, so that memory is bounded.
     every: u64,
     /// Of the samples that `every` keeps, one in this many is looked at, so that time is bounded.
@@ -123,6 +127,7 @@ impl Collector {
             observations: Vec::new(),
             waiting: BTreeMap::new(),
             traffic: TrafficCounter::default(),
+            ahead: AheadPoints::default(),
             every: 1,
             pace: 1,
             faulting: 0,
@@ -446,7 +451,10 @@ impl Collector {
             }
             LineAhead { line, object: last.1, home: None }
         };
-        let lines = lines.into_iter().map(&mut ahead).collect();
+        let lines: Vec<LineAhead> = lines.into_iter().map(&mut ahead).collect();
+        if self.lists {
+            self.ahead.add((user.process, user.thread), sample.time, &lines);
+        }
         let ahead = LinesAhead { user, time, lines };
         self.waiting.entry(sample.process).or_default().samples.push(ahead);
     }

@@ -2,6 +2,7 @@
 
 use crate::code::{CodeName, PlaceTimes};
 use crate::contended::Sharing;
+use crate::cure_facts::CureFacts;
 use crate::explanation::{Explanation, NodeTime};
 use crate::fields;
 use crate::first_touch::TouchEvidence;
@@ -110,6 +111,8 @@ pub struct ObjectFacts {
     pub malloc: Option<MallocLibrary>,
     /// To which memory the kernel gives huge pages; `None` if it has none.
     pub huge_page_setting: Option<Setting>,
+    /// What a cure needs, once the observation has ended and where an address of the object was seen.
+    pub cure: Option<CureFacts>,
 }
 
 /// What is known of objects from other sources than samples.
@@ -139,6 +142,8 @@ pub struct ObjectContext<'a> {
     pub mallocs: BTreeMap<u32, MallocLibrary>,
     /// To which memory the kernel gives huge pages.
     pub huge_page_setting: Option<Setting>,
+    /// What cures need to know of the objects, by their places.
+    pub cures: BTreeMap<u32, CureFacts>,
 }
 
 impl Explanation {
@@ -285,6 +290,7 @@ fn explained(
             runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
             malloc: context.mallocs.get(&used.object).copied(),
             huge_page_setting: context.huge_page_setting,
+            cure: context.cures.get(&used.object).cloned(),
         },
     }
 }

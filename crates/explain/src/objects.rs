@@ -12,6 +12,7 @@ mod small;
 
 pub use self::callers::{DifferingCalls, SiteCallers};
 pub use self::origin::{ObjectKind, ObjectOrigin, SHARED_MMAP};
+pub use self::piece::ObjectBlock;
 pub use self::reuse::{AllocatingThread, BlockOrigins};
 pub use self::small::{SiteBlocks, SmallBlocks};
 
@@ -300,6 +301,11 @@ impl Layer {
     }
 
     fn find(&self, address: u64, time: u64) -> Option<ObjectId> {
+        self.piece(address, time).map(|(.., piece)| piece.object)
+    }
+
+    /// The piece that had this address at this time, with its start and the time when it began.
+    fn piece(&self, address: u64, time: u64) -> Option<(u64, u64, &Piece)> {
         self.classes.iter().enumerate().find_map(|(class, pieces)| {
             if pieces.is_empty() {
                 return None;
@@ -311,7 +317,7 @@ impl Layer {
                 let (&(start, since), piece) = pieces.range((lowest, 0)..=from).next_back()?;
                 let is_there = since <= time && piece.until.is_none_or(|until| time < until);
                 if is_there && address < piece.end {
-                    return Some(piece.object);
+                    return Some((start, since, piece));
                 }
                 from = if since > time { (start, time) } else { (start.checked_sub(1)?, u64::MAX) };
             }

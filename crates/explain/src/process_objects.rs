@@ -1,12 +1,16 @@
 //! The objects of one process: fed by its mappings, by the threads of samples, and by what it allocates.
 
+mod calls;
 mod identity;
 
+pub use self::calls::{BlocksOfCalls, PushedCalls};
+
+use self::calls::AllocationCalls;
 use crate::collector::FoundAs;
 use crate::identity::{FileId, is_memory};
 use crate::objects::{
-    AllocatingThread, DifferingCalls, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SHARED_MMAP,
-    SiteBlocks, SiteCallers, SmallBlocks,
+    AllocatingThread, DifferingCalls, ObjectBlock, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline,
+    SHARED_MMAP, SiteBlocks, SiteCallers, SmallBlocks,
 };
 use crate::python::is_script;
 use crate::runtime::{JAVA_HEAP_NAME, LARGE_JAVA_HEAP, ProgramRuntime};
@@ -16,7 +20,7 @@ use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
 use numakit_sys::allocation_log::{
     AllocationCall, AllocationEvent, AllocationFunction, AllocationRecord, BlockSites, LogThreshold,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +41,8 @@ pub struct AllocationSite<'a> {
     pub after: u64,
     /// The call chain from there on, if the block is an object by it.
     pub callers: Option<&'a [u64]>,
+    /// The calls as they are on the stack.
+    pub pushed: PushedCalls<'a>,
 }
 
 /// A program or library in memory.
@@ -73,6 +79,7 @@ pub struct ProcessObjects {
     bases: BTreeSet<u64>,
     small: SmallBlocks,
     callers: SiteCallers,
+    calls: AllocationCalls,
     /// The files of variables that were found, and their addresses there.
     variables: HashMap<ObjectId, (PathBuf, u64)>,
     /// The folder in which the process sees its files.
@@ -98,6 +105,7 @@ impl ProcessObjects {
             bases: BTreeSet::new(),
             small: SmallBlocks::default(),
             callers: SiteCallers::default(),
+            calls: AllocationCalls::default(),
             variables: HashMap::new(),
             root,
         }
@@ -181,16 +189,24 @@ impl ProcessObjects {
                     };
                     let callers = site.callers.and_then(|chain| self.callers.place(site.after, chain));
                     let origin = ObjectOrigin::Allocated { by, site: site.after, callers };
-                    self.timeline.add_by(address..address + size, time, &origin, thread);
+                    let is_part = callers.is_some();
+                    if let Some(object) = self.timeline.add_by(address..address + size, time, &origin, thread)
+                    {
+                        let calls = (site.pushed, is_part);
+                        self.calls.add(object, call.function.name(), calls, (size, 1));
+                    }
                 }
             }
             AllocationEvent::Allocated { address, size, .. } => {
                 if let (Some(call), Some(site)) = (&record.call, site) {
                     let by = call.function.name();
                     let count = threshold.blocks_of_a_sample(size);
-                    let site = site.after;
+                    let AllocationSite { after: site, pushed, .. } = site;
                     self.small.allocated_by(self.caller(call), size, site);
                     self.small.add(address..address + size, by, site, count, thread, &mut self.timeline);
+                    if let Some(object) = self.timeline.name(&ObjectOrigin::SmallBlocks { site }) {
+                        self.calls.add(object, by, (pushed, false), (size, count.round() as u64));
+                    }
                 }
             }
             AllocationEvent::Freed { address } => {
@@ -332,6 +348,27 @@ impl ProcessObjects {
     /// An object that was found.
     pub fn row(&self, object: ObjectId) -> Option<&ObjectRow> {
         self.timeline.row(object)
+    }
+
+    /// The blocks of an object, by the calls that allocated them.
+    pub fn calls(&self, object: ObjectId) -> Vec<BlocksOfCalls> {
+        self.calls.of(object)
+    }
+
+    /// The file of a program or library that has an address, and the distance from where it was loaded.
+    pub fn in_file(&self, address: u64) -> Option<(FileId, u64)> {
+        let module = self.module(address)?;
+        Some((module.file, address - module.addresses.start))
+    }
+
+    /// The block of an object that had an address at a time, by its place in the list of the object's blocks.
+    pub fn block_at(&self, object: ObjectId, address: u64, time: u64) -> Option<ObjectBlock> {
+        self.timeline.block_at(object, address, time)
+    }
+
+    /// The numbers of the blocks of these objects, in their order of allocation.
+    pub fn numbered(&self, objects: &HashSet<ObjectId>) -> HashMap<ObjectId, HashMap<(u64, u64), u64>> {
+        self.timeline.numbered(objects)
     }
 
     /// Where the piece of an object begins that had an address; `None` if that is not certain.

@@ -1,6 +1,7 @@
 //! The observed processes, as far as they can be read: memory, mappings, nodes of pages.
 
 mod allocation_sites;
+mod identified;
 mod linked;
 mod logged;
 mod scripts;
@@ -12,6 +13,7 @@ use crate::fields::AddressedObject;
 use crate::identity::{self, ObjectIdentity, StartedProgram};
 use crate::java::MAX_NAMES;
 use crate::malloc_memory::is_of_malloc;
+use crate::module_files::ModuleFiles;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
 use crate::process_objects::{ProcessObjects, inside};
@@ -21,6 +23,7 @@ use crate::sources::SourceError;
 use crate::symbols::Symbols;
 use crate::variables::VariableFiles;
 use allocation_sites::KnownCalls;
+use identified::SeenProgram;
 use linked::linked_program;
 use numakit_model::topology::Topology;
 use numakit_sampling::blocked;
@@ -76,6 +79,10 @@ pub struct Processes {
     /// The programs that processes run, as far as anybody asked for them.
     programs: HashMap<u32, Option<StartedProgram>>,
     variables: VariableFiles,
+    /// The programs and libraries that processes have mapped.
+    files: ModuleFiles,
+    /// The programs of processes, as they were when they were seen first.
+    seen: HashMap<u32, SeenProgram>,
     chains: CallChains,
     /// The start of programs that were executed lately, and the records of what they have allocated since.
     recent: HashMap<u32, (u64, Vec<AllocationRecord>)>,
@@ -143,6 +150,8 @@ impl Processes {
             objects: HashMap::new(),
             programs: HashMap::new(),
             variables: VariableFiles::default(),
+            files: ModuleFiles::default(),
+            seen: HashMap::new(),
             chains: CallChains::default(),
             recent: HashMap::new(),
             threshold: LogThreshold::default(),
@@ -156,9 +165,9 @@ impl Processes {
         }
     }
 
-    /// Looks up no names of variables, as series need none.
+    /// Looks up no names of variables and identifies no files, as series need neither.
     pub fn without_variables(self) -> Self {
-        Self { variables: VariableFiles::closed(), ..self }
+        Self { variables: VariableFiles::closed(), files: ModuleFiles::closed(), ..self }
     }
 
     /// What a process is written with.
@@ -195,7 +204,7 @@ impl Processes {
 
     /// Notes code of a process: at its first sample, and when it maps more.
     fn process(&mut self, pid: u32) -> Option<&mut ObservedProcess> {
-        let Self { open, code, ranks, views, .. } = self;
+        let Self { open, code, ranks, views, files, seen, .. } = self;
         let process = open.entry(pid).or_insert_with(|| {
             let host = SysRoot::host();
             let task = TaskDir::of(&host, pid);
@@ -208,7 +217,10 @@ impl Processes {
                 views.insert(pid, (root_of(pid), user));
             }
             let process = ObservedProcess::open(pid).ok();
-            note_code(code.entry(pid).or_default(), pid, process.as_ref());
+            note_code(code.entry(pid).or_default(), pid, process.as_ref(), files);
+            if !files.is_closed() {
+                seen.insert(pid, SeenProgram::of(pid));
+            }
             process
         });
         process.as_mut()
@@ -247,7 +259,8 @@ impl Processes {
         self.place(pid);
         let changed = self.process(pid).map(ObservedProcess::refresh);
         self.changed.entry(pid).or_default().extend(changed.into_iter().flatten());
-        note_code(self.code.entry(pid).or_default(), pid, self.open.get(&pid).and_then(Option::as_ref));
+        let (open, code) = (self.open.get(&pid).and_then(Option::as_ref), self.code.entry(pid).or_default());
+        note_code(code, pid, open, &mut self.files);
     }
 
     /// Reads the mappings of a process again if no known mapping has this address.
@@ -260,7 +273,7 @@ impl Processes {
         }
         let code = self.code.entry(pid).or_default();
         if is_code && !code.iter().any(|piece| piece.addresses.contains(&address)) {
-            note_code(code, pid, self.open.get(&pid).and_then(Option::as_ref));
+            note_code(code, pid, self.open.get(&pid).and_then(Option::as_ref), &mut self.files);
         }
     }
 
@@ -360,6 +373,7 @@ impl Processes {
         self.views.remove(&pid);
         self.objects.remove(&pid);
         self.programs.remove(&pid);
+        self.seen.remove(&pid);
         self.changed.remove(&pid);
         self.recent.remove(&pid);
         self.sites.remove(&pid);
@@ -420,7 +434,12 @@ pub(crate) fn map_paths(pid: u32) -> [PathBuf; 2] {
 const MAX_SOURCE: u64 = 16 << 20;
 
 /// Adds code that is not noted yet.
-fn note_code(code: &mut Vec<CodePiece>, pid: u32, process: Option<&ObservedProcess>) {
+fn note_code(
+    code: &mut Vec<CodePiece>,
+    pid: u32,
+    process: Option<&ObservedProcess>,
+    files: &mut ModuleFiles,
+) {
     let root = root_of(pid);
     let linked = linked_program(&SysRoot::host(), pid, &root);
     let name = |mapping: &ProcessMapping| match &linked {
@@ -437,6 +456,9 @@ fn note_code(code: &mut Vec<CodePiece>, pid: u32, process: Option<&ObservedProce
             module: name(mapping),
             has_file: mapping.file != ((0, 0), 0) && !mapping.is_generated_code(),
         };
+        if piece.has_file {
+            files.note(mapping.file, &piece.path);
+        }
         code.retain(|known| known.addresses != piece.addresses);
         code.push(piece);
     }

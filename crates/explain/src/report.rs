@@ -3,6 +3,7 @@
 
 use crate::Explanation;
 use crate::cpu_waits::CpuWaits;
+use crate::cure_facts::CureProgram;
 use crate::explained::ExplainedObject;
 use crate::flame::FlameGraph;
 use crate::hint_faults::HintFaultCounts;
@@ -158,6 +159,8 @@ pub struct Explained {
     pub command: String,
     /// What remote memory costs on this machine.
     pub costs: RemoteCosts,
+    /// What a cure needs to know of the program; `None` until the observation has ended.
+    pub cured: Option<CureProgram>,
     /// What the run would be on another machine, if the user asked for that.
     pub projected: Option<ProjectedFacts>,
 }

@@ -32,6 +32,8 @@ struct Counts {
 #[derive(Debug)]
 struct Account {
     name: String,
+    /// Its start time in ticks since boot.
+    start: u64,
     /// When it was seen first, and its counts then.
     since: u64,
     before: Counts,
@@ -133,6 +135,7 @@ impl ThreadAccounts {
         let name = stat.name();
         let account = self.threads.entry(key).or_insert_with(|| Account {
             name: name.clone(),
+            start: stat.start,
             since,
             before,
             until: now,
@@ -153,6 +156,16 @@ impl ThreadAccounts {
     /// The name of a thread.
     pub fn name(&self, pid: u32, tid: u32) -> Option<&str> {
         self.threads.get(&(pid, tid)).map(|account| account.name.as_str())
+    }
+
+    /// The start times of all threads that were seen, in ticks since boot, by process and thread.
+    pub fn starts(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
+        self.threads.iter().map(|(key, account)| (*key, account.start))
+    }
+
+    /// The threads that were busy in this observed time.
+    pub fn busy_in(&self, observed: u64) -> impl Iterator<Item = (u32, u32)> {
+        self.threads.iter().filter(move |(_, account)| account.is_busy(observed)).map(|(key, _)| *key)
     }
 
     /// Whether a thread was stopped at the last visit.

@@ -73,6 +73,13 @@ pub struct LineAhead {
     pub home: Option<u32>,
 }
 
+impl LineAhead {
+    /// Where the line begins.
+    pub fn address(&self) -> u64 {
+        self.line * LINE
+    }
+}
+
 /// What samples say of a page.
 #[derive(Debug, Clone, Copy, Default)]
 struct PageUse {

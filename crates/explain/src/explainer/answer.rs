@@ -1,5 +1,6 @@
 //! The answer of an observation.
 
+use super::objects::ObjectMaps;
 use super::{Explainer, memory_nodes};
 use crate::chain_names::ChainNames;
 use crate::collector::Collector;
@@ -23,7 +24,7 @@ use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sampling::calibration::MachineKind;
 use numakit_sys::clock::{self, EndedUsage};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
@@ -108,7 +109,7 @@ impl Explainer {
             sizes: self.collector.sizes(&self.processes),
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
-        let mut objects = self.objects(&mut there, BTreeMap::new(), BTreeMap::new(), &HintFaults::default());
+        let mut objects = self.objects(&mut there, ObjectMaps::default(), &HintFaults::default());
         for object in &mut objects {
             let pids = &object.object.processes;
             let node = |thread: u32| pids.iter().find_map(|pid| nodes.get(&(*pid, thread)).copied());
@@ -276,6 +277,7 @@ impl Explainer {
             attached: self.observed.attached.clone(),
             command: self.command(),
             costs: RemoteCosts::of(&self.topology),
+            cured: complete.then(|| self.cure_program()),
             projected: projection,
         }
     }

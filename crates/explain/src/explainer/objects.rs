@@ -1,6 +1,7 @@
 //! What is known of the objects of an observation.
 
 use super::Explainer;
+use crate::CureFacts;
 use crate::chain_names::ChainNames;
 use crate::collector::Collector;
 use crate::explained::{ObjectContext, ObjectTouch};
@@ -27,6 +28,14 @@ const MAX_TOUCHES: usize = 3;
 const MAX_CHAINS: usize = 32;
 /// Functions of their chains.
 const MAX_CALLERS: usize = 8;
+
+/// What is known of objects by their places, on this machine.
+#[derive(Default)]
+pub(super) struct ObjectMaps {
+    bound: BTreeMap<u32, MemoryBinding>,
+    members: BTreeMap<u32, ObjectMembers>,
+    cures: BTreeMap<u32, CureFacts>,
+}
 
 impl Explainer {
     /// Who touched the objects first, with names.
@@ -103,10 +112,10 @@ impl Explainer {
     pub(super) fn objects(
         &mut self,
         explanation: &mut Explanation,
-        bound: BTreeMap<u32, MemoryBinding>,
-        members: BTreeMap<u32, ObjectMembers>,
+        known: ObjectMaps,
         hints: &HintFaults,
     ) -> Vec<ExplainedObject> {
+        let ObjectMaps { bound, members, cures } = known;
         let hinted = hints.objects();
         let huge_pages = self.huge_pages();
         explanation.complete_objects(&hinted);
@@ -125,6 +134,7 @@ impl Explainer {
             bound,
             members,
             hint_faults: hints.summaries(&hinted),
+            cures,
         })
     }
 
@@ -159,10 +169,12 @@ impl Explainer {
         complete: bool,
     ) -> Vec<ExplainedObject> {
         let (bound, members) = (self.bound(), self.members(complete));
+        let cures = if complete { self.cures() } else { BTreeMap::new() };
+        let known = ObjectMaps { bound, members, cures };
         let hints = self.hints.take();
         let none = HintFaults::default();
         let seen = hints.as_ref().map_or(&none, |hints| &hints.faults);
-        let objects = self.objects(explanation, bound, members, seen);
+        let objects = self.objects(explanation, known, seen);
         self.hints = hints;
         objects
     }

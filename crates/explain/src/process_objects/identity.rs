@@ -1,7 +1,7 @@
 //! Which objects of this process are the same as objects of other processes.
 
 use super::ProcessObjects;
-use crate::identity::{ObjectIdentity, ObjectOwner, StartedProgram};
+use crate::identity::{FileId, ObjectIdentity, ObjectOwner, StartedProgram};
 use crate::objects::{ObjectId, ObjectOrigin};
 use crate::python::is_script;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,11 +35,7 @@ impl ProcessObjects {
                 let (owner, site) = of_code(site)?;
                 (owner, ObjectOrigin::SmallBlocks { site })
             }
-            ObjectOrigin::Variable { ref module, .. } => {
-                let is_of = |known: &&super::Module| super::name(&known.path) == *module;
-                let module = self.modules.iter().find(is_of)?;
-                (ObjectOwner::File(module.file), origin)
-            }
+            ObjectOrigin::Variable { ref module, .. } => (ObjectOwner::File(self.file(module)?), origin),
             ObjectOrigin::ThreadLocal { name: Some(_) } => {
                 (ObjectOwner::File(self.modules.first()?.file), origin)
             }
@@ -55,6 +51,11 @@ impl ProcessObjects {
             | ObjectOrigin::Mapping { .. } => (ObjectOwner::Program(program()?), origin),
         };
         Some(ObjectIdentity { owner, origin })
+    }
+
+    /// The file of the program or library with this name.
+    pub fn file(&self, name: &str) -> Option<FileId> {
+        Some(self.modules.iter().find(|known| super::name(&known.path) == name)?.file)
     }
 }
 

@@ -50,6 +50,17 @@ pub(super) struct KnownCalls {
     jumps: HashMap<(u64, u64), Option<u64>>,
 }
 
+/// The calls that asked for a block.
+#[derive(Debug)]
+pub(super) struct AllocationChain {
+    /// The addresses behind the calls and jumps, from the first function on that does more than to pass a size on.
+    pub(super) told: Vec<u64>,
+    /// The addresses that calls have pushed, from the direct caller of the allocator on, as far as they are of that moment.
+    pub(super) pushed: Vec<u64>,
+    /// How many calls lead to the first address of `told`.
+    pub(super) deciding: usize,
+}
+
 impl Processes {
     /// The addresses behind the calls that asked for a block, from the first function on that does more than to pass a size
     /// on; from the outermost known one if all pass it on. Only that one address unless the whole chain is asked for.
@@ -58,7 +69,7 @@ impl Processes {
         pid: u32,
         call: &AllocationCall,
         whole: bool,
-    ) -> Option<Vec<u64>> {
+    ) -> Option<AllocationChain> {
         let direct = call.frames().first().copied()?;
         self.know(pid, direct);
         let (mut wanted, mut callee) = (Some(sizes(call.function)), None);
@@ -67,27 +78,33 @@ impl Processes {
                 && processes.step(pid, direct, wanted) == Step::Decides
         };
         if !whole && is_direct(self) {
-            return Some(vec![direct]);
+            return Some(AllocationChain { told: vec![direct], pushed: vec![direct], deciding: 1 });
         }
-        let mut chain = Vec::new();
+        let (mut chain, mut depths) = (Vec::new(), Vec::new());
         let (found, certain) = self.chain_of(pid, direct, call);
-        for (nth, after) in found.into_iter().enumerate() {
+        for (nth, after) in found.iter().copied().enumerate() {
             let jump = self.jump(pid, after, &callee);
             // Functions that have returned since left their frames to others.
             if nth >= certain && jump.is_none() && self.calls_another(pid, after, &callee) {
                 break;
             }
             chain.extend(jump.into_iter().chain([after]));
+            depths.resize(chain.len(), nth + 1);
             callee = self.function(pid, after);
         }
-        for at in 0..chain.len() {
+        let mut at = 0;
+        while at + 1 < chain.len() {
             match self.step(pid, chain[at], wanted) {
                 Step::Passes(arguments) => wanted = Some(arguments),
                 Step::ForCaller => wanted = None,
-                Step::Decides => return Some(chain.split_off(at)),
+                Step::Decides => break,
             }
+            at += 1;
         }
-        Some(vec![chain.pop().unwrap_or(direct)])
+        let deciding = depths.get(at).copied().unwrap_or(1);
+        let pushed = found.into_iter().take(certain.max(1)).collect();
+        let told = if chain.is_empty() { vec![direct] } else { chain.split_off(at) };
+        Some(AllocationChain { told, pushed, deciding })
     }
 
     /// The caller of an allocation site in words. Calls of one line are numbered in their order in the code.

@@ -1,7 +1,7 @@
 //! What processes did with their memory, by the log of allocations.
 
 use super::{LARGE, MAX_RECENT, Processes, RECENT, root_of};
-use crate::process_objects::{AllocationSite, ProcessObjects};
+use crate::process_objects::{AllocationSite, ProcessObjects, PushedCalls};
 use numakit_sys::allocation_log::{AllocationEvent, AllocationRecord};
 
 impl Processes {
@@ -37,15 +37,16 @@ impl Processes {
                 // The thread goes on, and to find its chain may take a while.
                 let look = call.and_then(|_| self.look_at_allocating(record));
                 let chain = call.and_then(|call| self.allocation_chain(pid, call, is_large));
-                let script = chain.as_deref().and_then(|chain| self.allocating_script(pid, chain, look));
-                let parts = chain.as_deref().and_then(<[u64]>::split_first);
+                let script = chain.as_ref().and_then(|chain| self.allocating_script(pid, &chain.told, look));
+                let parts = chain.as_ref().and_then(|chain| Some((chain, chain.told.split_first()?)));
                 let callers: Vec<u64> = script
                     .into_iter()
-                    .chain(parts.iter().flat_map(|(_, callers)| *callers).copied())
+                    .chain(parts.iter().flat_map(|(_, (_, callers))| *callers).copied())
                     .collect();
-                let site = parts.map(|(after, _)| AllocationSite {
+                let site = parts.map(|(chain, (after, _))| AllocationSite {
                     after: *after,
                     callers: is_large.then_some(&callers[..]),
+                    pushed: PushedCalls { chain: &chain.pushed, deciding: chain.deciding },
                 });
                 let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
                 let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));

@@ -1,0 +1,117 @@
+//! What a cure needs to know, once the observation has ended.
+
+use super::Explainer;
+use crate::collector::UsePoint;
+use crate::cure_facts::{CureFacts, CureProgram, Unidentified};
+use crate::objects::ObjectId;
+use crate::part_use::{self, BlockUse};
+use crate::thread_order::ThreadOrder;
+use numakit_cure::{CuredThreads, ProgramFile};
+use numakit_sys::clock;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Objects by their numbers in their process, and the numbers of their blocks.
+type Blocks = HashMap<ObjectId, HashMap<(u64, u64), u64>>;
+
+impl Explainer {
+    /// What cures need to know of the objects, by their places.
+    pub(super) fn cures(&mut self) -> BTreeMap<u32, CureFacts> {
+        self.list_threads();
+        let pids = self.processes.numbers();
+        let mut points: BTreeMap<u32, Vec<UsePoint>> = BTreeMap::new();
+        self.collector
+            .points()
+            .into_iter()
+            .for_each(|point| points.entry(point.object).or_default().push(point));
+        let blocks = self.numbered_blocks(points.keys().copied());
+        let orders: HashMap<u32, HashMap<u32, u32>> =
+            pids.iter().map(|pid| (*pid, self.order.numbers(*pid))).collect();
+        let one = |(place, of): (u32, Vec<UsePoint>)| {
+            let (uses, counts) = self.block_uses(place, &of, (&pids, &orders), &blocks);
+            let (each, all) = part_use::of(&uses, &counts);
+            let count = counts.values().copied().max().unwrap_or(0);
+            (place, CureFacts { identities: Err(Unidentified::Unnamed), each, blocks: all, count })
+        };
+        let mut facts: BTreeMap<u32, CureFacts> = points.into_iter().map(one).collect();
+        for (place, of) in &mut facts {
+            let listed = self.collector.listed(*place).next();
+            of.identities = listed
+                .map_or(Err(Unidentified::Unnamed), |(pid, object)| self.processes.identities(pid, object));
+        }
+        facts
+    }
+
+    /// Adds the threads that the kernel listed.
+    fn list_threads(&mut self) {
+        self.accounts.starts().for_each(|(thread, start)| self.order.listed(thread, start));
+    }
+
+    fn numbered_blocks(&self, places: impl Iterator<Item = u32>) -> HashMap<u32, Blocks> {
+        let mut objects: HashMap<u32, HashSet<ObjectId>> = HashMap::new();
+        for (pid, object) in places.flat_map(|place| self.collector.listed(place)) {
+            objects.entry(pid).or_default().insert(object);
+        }
+        objects.into_iter().map(|(pid, of)| (pid, self.processes.numbered(pid, &of))).collect()
+    }
+
+    /// The uses of an object's blocks, and how many blocks each process has.
+    fn block_uses(
+        &self,
+        place: u32,
+        points: &[UsePoint],
+        (pids, orders): (&[u32], &HashMap<u32, HashMap<u32, u32>>),
+        blocks: &HashMap<u32, Blocks>,
+    ) -> (Vec<BlockUse>, HashMap<u32, u64>) {
+        let own: HashMap<u32, ObjectId> = self.collector.listed(place).collect();
+        let mut counts = HashMap::new();
+        let mut used = |point: &UsePoint| {
+            let pid = *pids.get(point.process as usize)?;
+            let object = *own.get(&pid)?;
+            let block = self.processes.block_at(pid, object, point.address, point.time)?;
+            let numbers = blocks.get(&pid)?.get(&object)?;
+            let addresses = block.addresses;
+            let number = *numbers.get(&(block.since, addresses.start))?;
+            counts.insert(pid, numbers.len() as u64);
+            let tid = self.collector.sampled_threads.get(point.thread as usize)?.tid;
+            Some(BlockUse {
+                block: (pid, number),
+                fraction: part_use::fraction(
+                    point.address - addresses.start,
+                    addresses.end - addresses.start,
+                ),
+                thread: *orders.get(&pid)?.get(&tid)?,
+            })
+        };
+        let uses = points.iter().filter_map(&mut used).collect();
+        (uses, counts)
+    }
+
+    /// What a cure needs to know of the program. Launchers of this project start another program.
+    pub(super) fn cure_program(&self) -> CureProgram {
+        let observed = clock::monotonic().saturating_sub(self.started);
+        let numbers = self.processes.numbers();
+        let mut busy: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        self.accounts.busy_in(observed).for_each(|(pid, tid)| busy.entry(pid).or_default().push(tid));
+        // Of several processes, that with most threads.
+        let most = numbers.iter().copied().rev().max_by_key(|pid| busy.get(pid).map_or(0, Vec::len));
+        let working = most.map_or_else(Vec::new, |pid| working(&self.order, pid, &busy));
+        let seen = |pid: &u32| self.processes.seen_program(*pid);
+        let is_own = |file: &ProgramFile| OWN.contains(&file.file.as_str());
+        let mut files = numbers.iter().filter_map(|pid| seen(pid)?.file.clone());
+        let file = files.find(|file| !is_own(file)).unwrap_or_default();
+        let cpus = most.as_ref().and_then(seen).map_or(0, |program| program.cpus);
+        CureProgram { file, threads: CuredThreads { working, cpus } }
+    }
+}
+
+/// Programs of this project that start others.
+const OWN: [&str; 2] = ["numa", "numaplace"];
+
+/// The numbers of the busy threads of a process.
+fn working(order: &ThreadOrder, pid: u32, busy: &BTreeMap<u32, Vec<u32>>) -> Vec<u32> {
+    let numbers = order.numbers(pid);
+    let mut working: Vec<u32> =
+        busy.get(&pid).into_iter().flatten().filter_map(|tid| numbers.get(tid).copied()).collect();
+    working.sort_unstable();
+    working
+}
