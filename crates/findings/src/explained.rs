@@ -4,6 +4,7 @@ mod saved;
 
 use crate::activity::ProgramActivity;
 use crate::comparison::explained::without_addresses;
+use crate::cure;
 use crate::fault_time::FaultCase;
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::next::{self, NextStep, ObservedAgain};
@@ -11,6 +12,7 @@ use crate::objects;
 use crate::rules::{self, RuleKind};
 use crate::thread_waits::ThreadCase;
 use crate::waits;
+use numakit_cure::Cure;
 use numakit_explain::objects::ObjectKind;
 use numakit_explain::projection::Projection;
 use numakit_explain::remote_costs::RemoteCosts;
@@ -18,7 +20,7 @@ use numakit_explain::{
     ExplainReport, Explained, ExplainedObject, ProjectedFacts, Regime, SampleCounts, SampledObject,
     lacks_words,
 };
-use numakit_model::numbers::duration;
+use numakit_model::numbers::{ABSENT, NumberStyle, duration};
 use numakit_model::thresholds::MIN_SAMPLES;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
@@ -36,6 +38,8 @@ pub struct JudgedReport {
     pub projected: Option<JudgedProjection>,
     /// What to type next, the most valuable first.
     pub next: Vec<NextStep>,
+    /// Which policies the objects get by `numa run --apply`; `None` until the observation has ended.
+    pub cure: Option<Cure>,
 }
 
 impl Serialize for JudgedReport {
@@ -49,12 +53,14 @@ impl Serialize for JudgedReport {
             findings: &'a [Finding],
             projected: &'a Option<JudgedProjection>,
             next: &'a [NextStep],
+            cure: &'a Option<Cure>,
             activity: ProgramActivity<'a>,
             too_few_samples: Option<String>,
         }
-        let Self { report, objects, findings, projected, next } = self;
+        let Self { report, objects, findings, projected, next, cure } = self;
         let (activity, too_few_samples) = (self.activity(), self.too_few_samples());
-        Keys { report, objects, findings, projected, next, activity, too_few_samples }.serialize(serializer)
+        Keys { report, objects, findings, projected, next, cure, activity, too_few_samples }
+            .serialize(serializer)
     }
 }
 
@@ -78,6 +84,16 @@ pub struct JudgedObject {
 }
 
 impl JudgedObject {
+    /// The name of the object; with its size where others of these have the same name.
+    pub fn distinct_name(&self, all: &[Self]) -> String {
+        let SampledObject { name, size, .. } = &self.object.object;
+        match all.iter().filter(|other| other.object.object.name == *name).count() {
+            0 | 1 => name.clone(),
+            _ if *size == 0 => format!("{name}, {ABSENT}"),
+            _ => format!("{name}, {}", NumberStyle::Bytes.words(*size as f64)),
+        }
+    }
+
     /// Whether nothing is known of it: it is memory that only its address names, and nothing is wrong with its use.
     pub fn is_unknown(&self) -> bool {
         let SampledObject { kind, name, .. } = &self.object.object;
@@ -232,16 +248,20 @@ pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
     let of_threads = rules::judge_threads(&ThreadCase::new(&explained.report));
     let of_faults = FaultCase::new(&explained).and_then(|case| rules::judge_faults(&case));
     let of_program = waits.chain(of_threads).chain(of_faults).collect();
-    let Explained { mut report, objects, command, attached, costs, projected, .. } = explained;
+    let Explained { mut report, objects, command, attached, costs, projected, cured, .. } = explained;
     let program = (command.as_str(), !attached.is_empty());
-    let (places, objects) = judged(objects, program, &costs);
+    let (places, mut objects) = judged(objects, program, &costs);
     report.explanation.renumber_objects(&places);
+    let cure = cured.map(|program| cure::of(&objects, program, &command));
+    if let Some((cure, word)) = cure.as_ref().zip(again.cure.as_ref()) {
+        cure::advise(&mut objects, cure, &format!("numa run --apply {word} {command}"));
+    }
     let projected = projected.map(|ProjectedFacts { projection, objects, costs }| {
         let (_, objects) = judged(objects, program, &costs);
         JudgedProjection { projection, objects }
     });
     let findings = ranked(of_program, &objects);
-    let mut judged = JudgedReport { report, findings, objects, projected, next: Vec::new() };
+    let mut judged = JudgedReport { report, findings, objects, projected, next: Vec::new(), cure };
     judged.next = next::steps(&judged, again, (!lacks_words(&command)).then_some(&command));
     judged
 }

@@ -19,6 +19,7 @@ mod case;
 pub mod comparison;
 mod course;
 mod criteria;
+mod cure;
 pub mod explained;
 mod facts;
 mod fault_time;

@@ -57,6 +57,8 @@ pub struct ObservedAgain {
     pub is_found_again: bool,
     /// Whether these run in a container, where commands of this machine cannot start them.
     pub is_contained: bool,
+    /// The word by which the next run finds the cure of this observation: `last`, or its file. `None` if the cure is not kept.
+    pub cure: Option<String>,
     /// On a machine of one node, if page faults can be seen: a machine of several nodes that has a name.
     pub larger_machine: Option<&'static str>,
 }

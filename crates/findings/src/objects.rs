@@ -1,7 +1,7 @@
 //! The judgement on an object that samples saw: what is wrong with how it is used, what to do, and what that is worth.
 
 pub(crate) mod layout;
-mod remedy;
+pub(crate) mod remedy;
 pub(crate) mod remote;
 #[cfg(test)]
 mod tests;

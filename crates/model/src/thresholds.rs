@@ -17,6 +17,17 @@ pub fn is_full(free_kb: u64, all_kb: u64) -> bool {
 /// With fewer samples of an object nothing is said about its use.
 pub const MIN_SAMPLES: u64 = 30;
 
+/// With fewer points of an object nothing is said about the parts of its threads: one in each of the 64 fractions in which parts are
+/// given.
+pub const MIN_POINTS: u64 = 64;
+
+/// Parts are those of threads if at least this part of the samples in them is of the thread that has the part. The rest is filling,
+/// borders, and what neighbours look up.
+pub const SURE: f64 = 0.75;
+
+/// With fewer samples, a fraction of an object belongs to whoever has the fractions around it.
+pub const FEW: u64 = 3;
+
 #[cfg(test)]
 mod tests {
     use super::*;

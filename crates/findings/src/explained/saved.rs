@@ -5,6 +5,7 @@ use crate::finding::{
     Certainty, Finding, FindingCost, FindingRemedy, FindingSubject, RuleName, Worth, rule_name,
 };
 use crate::next::NextStep;
+use numakit_cure::Cure;
 use numakit_explain::projection::Projection;
 use numakit_explain::{ExplainReport, ExplainedObject};
 use serde::{Deserialize, Deserializer};
@@ -19,6 +20,8 @@ struct SavedReport {
     projected: Option<SavedProjection>,
     #[serde(default)]
     next: Vec<NextStep>,
+    #[serde(default)]
+    cure: Option<Cure>,
 }
 
 #[derive(Deserialize)]
@@ -49,13 +52,14 @@ struct SavedVerdict {
 
 impl<'de> Deserialize<'de> for JudgedReport {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let SavedReport { report, objects, findings, projected, next } = SavedReport::deserialize(from)?;
+        let SavedReport { report, objects, findings, projected, next, cure } =
+            SavedReport::deserialize(from)?;
         let finding =
             |place| findings.iter().find(|finding| finding.subject == FindingSubject::Object(place)).cloned();
         let objects = (0..).zip(objects);
         let objects =
             objects.map(|(place, object)| JudgedObject { object, finding: finding(place) }).collect();
-        Ok(Self { report, objects, findings, projected: projected.map(SavedProjection::judged), next })
+        Ok(Self { report, objects, findings, projected: projected.map(SavedProjection::judged), next, cure })
     }
 }
 

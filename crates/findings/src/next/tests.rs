@@ -72,7 +72,7 @@ fn calm() -> JudgedReport {
         names: NamesReport::default(),
     };
     let (objects, findings, next) = (Vec::new(), Vec::new(), Vec::new());
-    JudgedReport { report, objects, findings, projected: None, next }
+    JudgedReport { report, objects, findings, projected: None, next, cure: None }
 }
 
 fn finding(subject: FindingSubject, saves: f64, command: Option<&str>) -> Finding {

@@ -5,6 +5,7 @@ use super::{Gain, ObjectCase, rule};
 use crate::rules::Rule;
 use numakit_explain::observation::LINE;
 use numakit_explain::walk::MemoryWalk;
+use numakit_explain::{ObjectFacts, SampledObject};
 
 /// An object with less than this part of all CPU time is not worth a different layout.
 const MIN_TIME: f64 = 0.05;
@@ -37,7 +38,7 @@ pub(crate) const CHAIN: Rule = rule("chain", "an access needs the value that the
         let says = "each access waits for the one before: a chain such as a list, a tree or a hash table";
         let change = "Keep what is followed together in arrays, use an index in place of pointers, or follow several chains at \
                       once";
-        if !is_on_small_pages(e) {
+        if !is_on_small_pages(e.object, e.facts) {
             return e.draft(says, change, Gain::Waiting);
         }
         // The order of a chain in memory is the program's; without its source, its pages can be changed.
@@ -82,7 +83,7 @@ pub(crate) const RANDOM: Rule = rule("random", "accesses at random that miss the
 /// More pages than the TLB reaches.
 pub(crate) const RANDOM_ON_SMALL_PAGES: Rule =
     rule("random-on-small-pages", "16 MiB or more, accessed at random, mostly on pages of 4 KiB", |e| {
-        (is_on_small_pages(e) && is_habit(e, MemoryWalk::scattered)).then(|| {
+        (is_on_small_pages(e.object, e.facts) && is_habit(e, MemoryWalk::scattered)).then(|| {
             let says = "it is read at random, on pages of 4 KiB: many accesses miss the TLB";
             let HugePagesRemedy { change, command, expect } = remedy::huge_pages(e);
             let gain = if command.is_some() { Gain::AllPageWalks } else { Gain::PageWalks };
@@ -110,8 +111,8 @@ pub(crate) const PART_OF_EACH_LINE: Rule = rule(
 );
 
 /// Whether it has more small pages than the TLB reaches.
-fn is_on_small_pages(e: &ObjectCase<'_>) -> bool {
-    e.object.size >= MIN_RANDOM && e.facts.huge_pages.is_some_and(|huge| huge < MIN_HABIT)
+pub(crate) fn is_on_small_pages(object: &SampledObject, facts: &ObjectFacts) -> bool {
+    object.size >= MIN_RANDOM && facts.huge_pages.is_some_and(|huge| huge < MIN_HABIT)
 }
 
 /// Whether most of the looks at instructions that use it saw this, and it costs much.

@@ -15,6 +15,24 @@ const MAX_NODES: usize = 4;
 /// Fields that are named.
 const MAX_FIELDS: usize = 3;
 
+/// Variables of the environment that are switches of a runtime or allocator, with their values.
+pub(crate) type Switches = &'static [(&'static str, &'static str)];
+
+/// Java's heap is on the nodes of the threads that create objects.
+pub(crate) const JAVA_NUMA: Switches = &[("JDK_JAVA_OPTIONS", "-XX:+UseNUMA")];
+/// Java's heap has huge pages.
+pub(crate) const JAVA_HUGE: Switches = &[("JDK_JAVA_OPTIONS", "-XX:+UseTransparentHugePages")];
+/// What allocators get from the system has huge pages.
+pub(crate) const JEMALLOC_HUGE: Switches = &[("MALLOC_CONF", "thp:always")];
+pub(crate) const MIMALLOC_HUGE: Switches =
+    &[("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1"), ("MIMALLOC_LARGE_OS_PAGES", "1")];
+pub(crate) const GLIBC_HUGE: Switches = &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")];
+
+/// Switches as they are typed before a command.
+fn typed(switches: Switches) -> String {
+    switches.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
 /// The remedy "let the threads that use it initialise it", in the words of the program's runtime.
 pub(super) fn parallel_first_touch(e: &ObjectCase<'_>) -> String {
     match e.facts.runtime {
@@ -109,18 +127,18 @@ pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
         ),
         (ObjectKind::Mapping | ObjectKind::Mapped, ProgramRuntime::Java, None) => remedy(
             "Run the virtual machine with -XX:+UseTransparentHugePages",
-            "JDK_JAVA_OPTIONS=-XX:+UseTransparentHugePages",
+            &typed(JAVA_HUGE),
             "gives huge pages to the virtual machine's heap",
         ),
         (.., Some(MallocLibrary::C | MallocLibrary::Numalloc)) => {
             remedy(by_malloc, "numa run --thp on", "gives huge pages to what malloc allocates")
         }
         (.., Some(MallocLibrary::Jemalloc)) => {
-            remedy(by_malloc, "MALLOC_CONF=thp:always", "gives huge pages to what jemalloc allocates")
+            remedy(by_malloc, &typed(JEMALLOC_HUGE), "gives huge pages to what jemalloc allocates")
         }
         (.., Some(MallocLibrary::Mimalloc)) => remedy(
             by_malloc,
-            "MIMALLOC_ALLOW_LARGE_OS_PAGES=1 MIMALLOC_LARGE_OS_PAGES=1",
+            &typed(MIMALLOC_HUGE),
             "lets mimalloc use huge pages, if the system has some (vm.nr_hugepages) or makes them",
         ),
         // No switch of the program reaches its own mappings; that of the machine does.

@@ -1,0 +1,131 @@
+//! The cure of a program: for each object with a verdict the policy that follows, or why there is none.
+
+mod parts;
+mod policy;
+#[cfg(test)]
+mod tests;
+
+use crate::explained::JudgedObject;
+use crate::finding::Finding;
+use numakit_cure::{Cure, CuredObject, Identity, LeftObject, ObjectPolicy, Part, SetVariable};
+use numakit_explain::objects::ObjectKind;
+use numakit_explain::{CureProgram, Unidentified};
+use policy::Treatment;
+use std::cmp::Reverse;
+
+/// Objects of a cure, at most.
+const MAX_OBJECTS: usize = 256;
+
+/// The cure of a program with these objects.
+pub(crate) fn of(objects: &[JudgedObject], program: CureProgram, command: &str) -> Cure {
+    let CureProgram { file, threads } = program;
+    let command = command.to_owned();
+    let mut cure = Cure { version: Cure::VERSION, command, program: file, threads, ..Cure::default() };
+    let mut found: Vec<(&JudgedObject, &Finding)> =
+        objects.iter().filter_map(|judged| Some((judged, judged.finding.as_ref()?))).collect();
+    found.sort_by_key(|(judged, _)| Reverse((judged.object.time_share * 1e6) as u64));
+    for (judged, finding) in found {
+        add(&mut cure, judged, finding, judged.distinct_name(objects));
+    }
+    cure
+}
+
+fn add(cure: &mut Cure, judged: &JudgedObject, finding: &Finding, name: String) {
+    let (verdict, reason) = (finding.rule.to_owned(), finding.says.clone());
+    let mut leave = |why: String| {
+        if cure.left.len() < MAX_OBJECTS {
+            cure.left.push(LeftObject { name: name.clone(), verdict: verdict.clone(), why });
+        }
+    };
+    let identities = judged.object.facts.cure.as_ref().map(|facts| &facts.identities);
+    match (policy::of(judged, finding.rule), identities) {
+        (Treatment::Leave(why), _) => leave(why),
+        (Treatment::Set(switches), _) => {
+            let set = |(name, value): &(&str, &str)| format!("{name}={value}");
+            let all: Vec<String> = switches.iter().map(set).collect();
+            leave(format!("a switch of its runtime does it: {}", all.join(" ")));
+            for (variable, value) in switches {
+                let is_known =
+                    |known: &SetVariable| (known.name.as_str(), known.value.as_str()) == (variable, value);
+                if !cure.environment.iter().any(is_known) {
+                    let (variable, value) = ((*variable).to_owned(), (*value).to_owned());
+                    let reason = format!("{name}: {reason}");
+                    cure.environment.push(SetVariable { name: variable, value, reason });
+                }
+            }
+        }
+        (Treatment::Apply(..), None) => leave("no sample shows its addresses".to_owned()),
+        (Treatment::Apply(..), Some(Err(why))) => {
+            leave(unidentified(judged.object.object.kind, *why).to_owned())
+        }
+        (Treatment::Apply(..), Some(Ok(all))) if cure.objects.len() + all.len() > MAX_OBJECTS => {
+            leave(format!("a cure has at most {MAX_OBJECTS} objects, and those before it wait longer"));
+        }
+        (Treatment::Apply(policy, pages), Some(Ok(all))) => {
+            let cured = |identity: &Identity| CuredObject {
+                name: name.clone(),
+                verdict: verdict.clone(),
+                reason: reason.clone(),
+                identity: identity.clone(),
+                policy: policy.clone(),
+                pages,
+            };
+            cure.objects.extend(all.iter().map(cured));
+        }
+    }
+}
+
+fn unidentified(kind: ObjectKind, why: Unidentified) -> &'static str {
+    match (why, kind) {
+        (Unidentified::Unnamed, ObjectKind::Gone) => "its memory was given back before it was looked at",
+        (Unidentified::Unnamed, _) => {
+            "another run cannot find it: nothing says which code allocated it. Blocks have that of a program that 'numa explain' starts"
+        }
+        (Unidentified::NoFile, _) => {
+            "another run cannot find it: the file of its code cannot be read, or the code was made while the program ran"
+        }
+        (Unidentified::NoBuildId, _) => {
+            "its program or library has no build ID, so another run cannot tell whether it is the same: link it with -Wl,--build-id"
+        }
+        (Unidentified::Ambiguous, _) => {
+            "the calls that allocate it are those of other objects, as far as its stack shows them"
+        }
+        (Unidentified::ManyCalls, _) => "too many pieces of code allocate it",
+    }
+}
+
+/// Puts the command that applies the cure in place of others, in the findings about objects for which it does more.
+pub(crate) fn advise(objects: &mut [JudgedObject], cure: &Cure, command: &str) {
+    let names: Vec<String> = objects.iter().map(|judged| judged.distinct_name(objects)).collect();
+    let mut cured: Vec<&str> = cure.objects.iter().map(|cured| cured.name.as_str()).collect();
+    cured.dedup();
+    for (judged, name) in objects.iter_mut().zip(&names) {
+        let own = cure.objects.iter().find(|cured| cured.name == *name);
+        let Some((finding, does)) = judged.finding.as_mut().zip(own.and_then(|own| does(&own.policy))) else {
+            continue;
+        };
+        let others = match cured.len() {
+            0 | 1 => String::new(),
+            2 => "; and treats another object".to_owned(),
+            all => format!("; and treats {} other objects", all - 1),
+        };
+        finding.remedy.commands = vec![command.to_owned()];
+        finding.remedy.expect = Some(format!("{does}{others}").into());
+    }
+}
+
+/// What a policy does that no other command does.
+fn does(policy: &ObjectPolicy) -> Option<&'static str> {
+    match policy {
+        ObjectPolicy::Parts { parts, .. } => Some(match parts.as_slice() {
+            [Part { .. }] => "puts it on the node of the thread that uses it, without a change in the source",
+            _ => "puts its parts on the nodes of the threads that use them, without a change in the source",
+        }),
+        ObjectPolicy::Interleave | ObjectPolicy::Weighted => {
+            Some("spreads it over the memory of all nodes, and leaves all other memory as it is")
+        }
+        ObjectPolicy::Near => Some("gives its blocks memory of the node that allocates them"),
+        ObjectPolicy::Padded => Some("gives each of its blocks lines of its own"),
+        ObjectPolicy::Unchanged => None,
+    }
+}

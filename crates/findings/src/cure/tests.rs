@@ -1,0 +1,248 @@
+use super::*;
+use crate::finding::{Certainty, CostBasis, FindingCost, FindingRemedy, FindingSubject, RuleName};
+use crate::objects::{layout, remote};
+use numakit_cure::{CuredThreads, FRACTIONS, PageSize, ProgramFile};
+use numakit_explain::contended::Sharing;
+use numakit_explain::object_use::NodeShare;
+use numakit_explain::objects::BlockOrigins;
+use numakit_explain::part_use::PartUse;
+use numakit_explain::python::ScriptShares;
+use numakit_explain::runtime::{MallocLibrary, ProgramRuntime};
+use numakit_explain::{CureFacts, ExplainedObject, ObjectFacts, SampledObject};
+use std::collections::BTreeMap;
+
+/// A thread in each fraction, seen this often.
+fn used(samples: u64, threads: impl Fn(u32) -> Vec<u32>) -> PartUse {
+    let seen =
+        |at: u32| -> BTreeMap<u32, u64> { threads(at).into_iter().map(|thread| (thread, samples)).collect() };
+    PartUse((0..FRACTIONS).map(seen).collect())
+}
+
+/// Threads that each use an eighth.
+fn eighths(at: u32) -> Vec<u32> {
+    vec![at / 8]
+}
+
+fn blocks(count: u64, bytes: u64) -> Identity {
+    Identity::Blocks { by: "malloc".to_owned(), chain: Vec::new(), count, smallest: bytes, largest: bytes }
+}
+
+fn facts(each: PartUse) -> CureFacts {
+    let module = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
+    let variable = Identity::Variable { module, address: 0x4040, bytes: 1 << 20 };
+    CureFacts { identities: Ok(vec![variable]), each, blocks: PartUse::default(), count: 1 }
+}
+
+fn judged(rule: RuleName, cure: CureFacts) -> JudgedObject {
+    let finding = Finding {
+        rule,
+        subject: FindingSubject::Object(0),
+        says: "it is so".to_owned(),
+        since_seconds: 0.0,
+        until_seconds: None,
+        cost: FindingCost::at_most(CostBasis::CpuTime, 10.0),
+        certainty: Certainty::Likely,
+        evidence: Vec::new(),
+        remedy: FindingRemedy {
+            commands: vec!["numa run --memory interleave ./app".to_owned()],
+            ..FindingRemedy::default()
+        },
+    };
+    let object = SampledObject {
+        pid: 7,
+        processes: vec![7],
+        kind: ObjectKind::Variable,
+        pieces: 1,
+        size: 64 << 20,
+        blocks: BlockOrigins::default(),
+        name: rule.to_owned(),
+    };
+    let object = ExplainedObject {
+        object,
+        home: Vec::new(),
+        used_from: [0, 1].map(|node| NodeShare { node, share: 0.5 }).to_vec(),
+        nodes: Vec::new(),
+        time_share: 0.5,
+        remote: None,
+        in_cache: 0.0,
+        contended: 0.0,
+        hint_faults: None,
+        first_touch: Vec::new(),
+        members: None,
+        used_by: Vec::new(),
+        python_use: ScriptShares::default(),
+        python_allocation: ScriptShares::default(),
+        facts: ObjectFacts { cure: Some(cure), ..ObjectFacts::default() },
+    };
+    JudgedObject { object, finding: Some(finding) }
+}
+
+fn cure(objects: &[JudgedObject]) -> Cure {
+    let file = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
+    let program = CureProgram { file, threads: CuredThreads { working: vec![0, 1], cpus: 8 } };
+    of(objects, program, "./app")
+}
+
+/// What one object gets.
+fn treated(rule: RuleName, each: PartUse, change: impl FnOnce(&mut ExplainedObject)) -> Cure {
+    let mut judged = judged(rule, facts(each));
+    change(&mut judged.object);
+    cure(&[judged])
+}
+
+fn policy(cure: &Cure) -> Option<(&ObjectPolicy, PageSize)> {
+    cure.objects.first().map(|cured| (&cured.policy, cured.pages))
+}
+
+fn why(cure: &Cure) -> &str {
+    cure.left.first().map_or("", |left| left.why.as_str())
+}
+
+fn parts(cure: &Cure) -> usize {
+    match policy(cure) {
+        Some((ObjectPolicy::Parts { parts, .. }, _)) => parts.len(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn what_threads_use_in_parts_gets_parts() {
+    for rule in [remote::FIRST_TOUCH, remote::SPREAD, remote::BOUND_MEMORY, remote::THREAD_MOVED] {
+        let cured = treated(rule.name, used(5, eighths), |_| {});
+        assert_eq!((parts(&cured), policy(&cured).unwrap().1), (8, PageSize::AsItIs), "{}", rule.name);
+    }
+    let small = treated(remote::HUGE_PAGES_ACROSS_PARTS.name, used(5, eighths), |_| {});
+    assert_eq!((parts(&small), policy(&small).unwrap().1), (8, PageSize::Small));
+    let cured = &treated(remote::FIRST_TOUCH.name, used(5, eighths), |_| {}).objects[0];
+    assert_eq!((cured.verdict.as_str(), cured.reason.as_str()), ("first-touch", "it is so"));
+}
+
+#[test]
+fn without_clear_parts_the_rule_decides() {
+    let mixed = || used(2, |_| vec![0, 1, 2, 3]);
+    let interleaved = treated(remote::FIRST_TOUCH.name, mixed(), |_| {});
+    assert_eq!(policy(&interleaved), Some((&ObjectPolicy::Interleave, PageSize::AsItIs)));
+    let shared = treated(remote::SHARED_BY_ALL.name, mixed(), |_| {});
+    assert_eq!(policy(&shared), Some((&ObjectPolicy::Interleave, PageSize::AsItIs)));
+    assert_eq!(parts(&treated(remote::OTHER_NODE.name, mixed(), |_| {})), 1);
+    let one_node = |object: &mut ExplainedObject| object.used_from = vec![NodeShare { node: 1, share: 1.0 }];
+    assert_eq!(parts(&treated(remote::BOUND_MEMORY.name, mixed(), one_node)), 1);
+    let spread = treated(remote::SPREAD.name, mixed(), |_| {});
+    assert!(why(&spread).contains("25 % are of the thread"), "{}", why(&spread));
+    let few = treated(remote::FIRST_TOUCH.name, used(1, |at| if at < 9 { vec![0] } else { vec![] }), |_| {});
+    assert!(few.objects.is_empty() && why(&few).contains("9 samples"), "{}", why(&few));
+}
+
+#[test]
+fn pages_lines_and_blocks_have_policies_of_their_own() {
+    let huge = Some((&ObjectPolicy::Unchanged, PageSize::Huge));
+    let on_small = |object: &mut ExplainedObject| object.facts.huge_pages = Some(0.0);
+    let random = treated(layout::RANDOM_ON_SMALL_PAGES.name, used(5, eighths), on_small);
+    assert_eq!(policy(&random), huge);
+    assert_eq!(policy(&treated(layout::CHAIN.name, used(5, eighths), on_small)), huge);
+    assert_eq!(policy(&treated(layout::CHAIN.name, used(5, eighths), |_| {})), None);
+    let near = treated(remote::REUSED_ACROSS_NODES.name, used(5, eighths), |_| {});
+    assert_eq!(policy(&near), Some((&ObjectPolicy::Near, PageSize::AsItIs)));
+    let contended = |sharing, identity: Identity| {
+        treated(remote::CONTENDED_LINES.name, used(5, eighths), |object| {
+            object.facts.sharing = Some(sharing);
+            object.facts.cure.as_mut().unwrap().identities = Ok(vec![identity]);
+        })
+    };
+    let padded = contended(Sharing::False, blocks(100, 48));
+    assert_eq!(policy(&padded), Some((&ObjectPolicy::Padded, PageSize::AsItIs)));
+    let array = contended(Sharing::False, blocks(1, 1 << 20));
+    assert!(why(&array).contains("neighbours in one array"), "{}", why(&array));
+    assert!(why(&contended(Sharing::Lock, blocks(100, 48))).contains("the same data"));
+}
+
+#[test]
+fn runtimes_and_allocators_have_switches() {
+    let java = |rule| {
+        treated(rule, used(5, eighths), |object| {
+            object.object.kind = ObjectKind::Mapping;
+            object.facts.runtime = ProgramRuntime::Java;
+        })
+    };
+    let cured = java(remote::FIRST_TOUCH.name);
+    let set = &cured.environment[0];
+    assert_eq!((set.name.as_str(), set.value.as_str()), ("JDK_JAVA_OPTIONS", "-XX:+UseNUMA"));
+    assert_eq!(why(&cured), "a switch of its runtime does it: JDK_JAVA_OPTIONS=-XX:+UseNUMA");
+    let pages = java(layout::RANDOM_ON_SMALL_PAGES.name);
+    assert_eq!(pages.environment[0].value, "-XX:+UseTransparentHugePages");
+    let small = treated(layout::RANDOM_ON_SMALL_PAGES.name, used(5, eighths), |object| {
+        object.object.blocks.are_small = true;
+        object.facts.malloc = Some(MallocLibrary::C);
+    });
+    assert_eq!(small.environment[0].name, "GLIBC_TUNABLES");
+}
+
+#[test]
+fn what_cannot_be_found_or_has_a_better_tool_is_left_and_named() {
+    let unknown = |why| {
+        let unidentified = |object: &mut ExplainedObject| {
+            object.facts.cure.as_mut().unwrap().identities = Err(why);
+        };
+        treated(remote::FIRST_TOUCH.name, used(5, eighths), unidentified)
+    };
+    assert!(why(&unknown(Unidentified::NoBuildId)).contains("--build-id"));
+    assert!(why(&unknown(Unidentified::Unnamed)).contains("'numa explain' starts"));
+    let of_kind = |rule, kind| treated(rule, used(5, eighths), |object| object.object.kind = kind);
+    assert!(why(&of_kind(remote::PAGE_CACHE.name, ObjectKind::File)).contains("numa file spread"));
+    assert!(why(&of_kind(remote::THREAD_LOCAL.name, ObjectKind::Stack)).contains("'numa run' places"));
+    let left = treated(layout::PART_OF_EACH_LINE.name, used(5, eighths), |_| {});
+    assert_eq!(
+        (why(&left), left.left[0].name.as_str()),
+        ("only a change in the source helps", "part-of-each-line")
+    );
+}
+
+#[test]
+fn the_command_that_cures_takes_the_place_of_one_that_does_less() {
+    let mut objects = [
+        judged(remote::FIRST_TOUCH.name, facts(used(5, eighths))),
+        judged(remote::SHARED_BY_ALL.name, facts(used(5, eighths))),
+        judged(layout::RANDOM_ON_SMALL_PAGES.name, facts(used(5, eighths))),
+        judged(layout::RANDOM.name, facts(used(5, eighths))),
+    ];
+    let cured = cure(&objects);
+    advise(&mut objects, &cured, "numa run --apply last ./app");
+    let told: Vec<(&str, &str)> = objects
+        .iter()
+        .filter_map(|judged| judged.finding.as_ref())
+        .map(|finding| (finding.remedy.commands[0].as_str(), finding.remedy.expect.as_deref().unwrap_or("")))
+        .collect();
+    let apply = "numa run --apply last ./app";
+    assert_eq!((told[0].0, told[1].0), (apply, apply));
+    assert!(told[0].1.starts_with("puts its parts on the nodes") && told[0].1.ends_with("2 other objects"));
+    assert_eq!(
+        (told[2].0, told[3].0),
+        ("numa run --memory interleave ./app", "numa run --memory interleave ./app")
+    );
+}
+
+#[test]
+fn a_cure_is_bounded_and_has_what_waits_longest() {
+    let mut objects: Vec<JudgedObject> =
+        (0..MAX_OBJECTS + 10).map(|_| judged(remote::FIRST_TOUCH.name, facts(used(5, eighths)))).collect();
+    for (number, judged) in objects.iter_mut().enumerate() {
+        judged.object.object.name = format!("table {number}");
+        judged.object.time_share = number as f64 / 1000.0;
+    }
+    let cured = cure(&objects);
+    assert_eq!((cured.objects.len(), cured.left.len()), (MAX_OBJECTS, 10));
+    assert_eq!(cured.objects[0].name, format!("table {}", MAX_OBJECTS + 9));
+    assert!(why(&cured).contains("at most 256 objects"), "{}", why(&cured));
+}
+
+#[test]
+fn a_cure_is_read_back_as_it_was() {
+    let cured = treated(remote::FIRST_TOUCH.name, used(5, eighths), |_| {});
+    let text = serde_json::to_string(&cured).unwrap();
+    assert!(
+        text.contains(
+            "\"variable\":{\"module\":{\"file\":\"app\",\"build_id\":\"ab\"},\"address\":\"0x4040\""
+        )
+    );
+    assert_eq!(serde_json::from_str::<Cure>(&text).unwrap(), cured);
+}
