@@ -1,7 +1,7 @@
 //! What a cure needs to know of an object and of the program.
 
 use crate::part_use::PartUse;
-use numakit_cure::{CuredThreads, Identity, ProgramFile};
+use numakit_cure::{CuredIdentity, CuredThreads, ProgramFile};
 
 /// Why another process cannot find an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Unidentified {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CureFacts {
     /// How it is found again: in several ways if several chains of calls allocated it.
-    pub identities: Result<Vec<Identity>, Unidentified>,
+    pub identities: Result<Vec<CuredIdentity>, Unidentified>,
     /// The threads that use each fraction of each of its blocks.
     pub each: PartUse,
     /// The threads that use its blocks, in the order of their allocation.

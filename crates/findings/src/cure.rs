@@ -7,7 +7,7 @@ mod tests;
 
 use crate::explained::JudgedObject;
 use crate::finding::Finding;
-use numakit_cure::{Cure, CuredObject, Identity, LeftObject, ObjectPolicy, Part, SetVariable};
+use numakit_cure::{Cure, CuredIdentity, CuredObject, LeftObject, ObjectPart, ObjectPolicy, SetVariable};
 use numakit_explain::objects::ObjectKind;
 use numakit_explain::{CureProgram, Unidentified};
 use policy::Treatment;
@@ -62,7 +62,7 @@ fn add(cure: &mut Cure, judged: &JudgedObject, finding: &Finding, name: String) 
             leave(format!("a cure has at most {MAX_OBJECTS} objects, and those before it wait longer"));
         }
         (Treatment::Apply(policy, pages), Some(Ok(all))) => {
-            let cured = |identity: &Identity| CuredObject {
+            let cured = |identity: &CuredIdentity| CuredObject {
                 name: name.clone(),
                 verdict: verdict.clone(),
                 reason: reason.clone(),
@@ -118,7 +118,9 @@ pub(crate) fn advise(objects: &mut [JudgedObject], cure: &Cure, command: &str) {
 fn does(policy: &ObjectPolicy) -> Option<&'static str> {
     match policy {
         ObjectPolicy::Parts { parts, .. } => Some(match parts.as_slice() {
-            [Part { .. }] => "puts it on the node of the thread that uses it, without a change in the source",
+            [ObjectPart { .. }] => {
+                "puts it on the node of the thread that uses it, without a change in the source"
+            }
             _ => "puts its parts on the nodes of the threads that use them, without a change in the source",
         }),
         ObjectPolicy::Interleave | ObjectPolicy::Weighted => {

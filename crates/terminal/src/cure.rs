@@ -1,5 +1,7 @@
 //! What the objects of a program get by a cure, and what was done, a line for each.
 
+pub(crate) mod offered;
+
 use numakit_cure::{
     Cure, CuredIdentity, CuredObject, FittedPolicy, ObjectPolicy, PageSize, PartsOver, ProgramFile,
 };
@@ -179,12 +181,16 @@ fn policy(object: &CuredObject, fitted: &FittedPolicy) -> String {
         (ObjectPolicy::Padded, _) => Some("each block on lines of its own".to_owned()),
         (ObjectPolicy::Parts { .. } | ObjectPolicy::Unchanged, _) => None,
     };
-    let pages = match object.pages {
+    placed.into_iter().chain(pages_words(object.pages)).collect::<Vec<_>>().join(", ")
+}
+
+/// The size of pages that an object gets, if it gets another one.
+fn pages_words(pages: PageSize) -> Option<String> {
+    match pages {
         PageSize::AsItIs => None,
         PageSize::Huge => Some("huge pages".to_owned()),
         PageSize::Small => Some("small pages".to_owned()),
-    };
-    placed.into_iter().chain(pages).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Where the pages that were looked at are; `None` if none were.

@@ -33,6 +33,7 @@ use numakit_sys::proc::Processor;
 use numakit_sys::stdio::{note, print};
 use numakit_sys::tty;
 use numakit_terminal::explain;
+use serde::Serialize;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -92,6 +93,10 @@ pub struct ExplainArgs {
     /// Write JSON to this file; '-' is standard output, without the text, and that of CMD goes to standard error
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write a cure to this file: the policy that each object with a verdict gets by 'numa run --apply FILE'; '-' is standard output,
+    /// as with --json
+    #[arg(long, value_name = "FILE")]
+    cure: Option<PathBuf>,
     /// Write flame graphs to PREFIX.time.svg and PREFIX.resident.svg, and folded to PREFIX.time.folded and PREFIX.resident.folded
     ///
     /// The first is the time at memory by call chain, the other one resident memory by the call chain that touched it first;
@@ -167,7 +172,7 @@ impl ExplainArgs {
         let topology = measured()?;
         BalancingFiles::default().left_behind().iter().for_each(note);
         let hints = if self.hint_faults { Some(HintWindows::new(&topology)?) } else { None };
-        let results = self.json.as_deref().into_iter().chain(self.output.as_deref());
+        let results = self.results().map(PathBuf::as_path);
         let standard_output = to_file::keep_from_program(results)?;
         let (samples, run) = match observe::samples(&self.request(chosen.as_ref()))? {
             Ok(opened) => opened,
@@ -276,6 +281,7 @@ impl ExplainArgs {
             is_found_again: chosen.is_some_and(ChosenProcesses::may_grow),
             is_contained: chosen.is_some_and(|chosen| chosen.are_contained(&SysRoot::host())),
             gets_symbols: executable::find(OsStr::new(SYMBOL_CLIENT), &path).is_ok(),
+            cure: results::cure_word(self.cure.as_deref()),
             // Other methods see no page faults, which an estimate needs.
             larger_machine: (used == MethodKind::Perf)
                 .then(|| projection::offered(topology, &Processor::read(&SysRoot::host()).name))
@@ -283,9 +289,18 @@ impl ExplainArgs {
         }
     }
 
+    /// The files that get results.
+    fn results(&self) -> impl Iterator<Item = &PathBuf> {
+        self.json.iter().chain(&self.output).chain(&self.cure)
+    }
+
     /// Refuses files that cannot be written before the program runs, whose observation would be lost.
     fn check_files(&self) -> anyhow::Result<()> {
-        for path in self.json.iter().chain(&self.output) {
+        if self.cure.is_some() && self.results().filter(|path| to_file::is_standard_output(path)).count() > 1
+        {
+            bail!("two results cannot go to standard output; give a file in place of one '-'");
+        }
+        for path in self.results() {
             to_file::check(path, Existing::Replace)?;
         }
         self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::check(prefix))
@@ -295,6 +310,7 @@ impl ExplainArgs {
     fn only_compares(&self) -> anyhow::Result<()> {
         let given = [
             ("--json", self.json.is_some()),
+            ("--cure", self.cure.is_some()),
             ("--for", self.duration.is_some()),
             ("--method", self.method.is_some()),
             ("--flame", self.flame.is_some()),
@@ -329,6 +345,7 @@ impl ExplainArgs {
         // The screen says where the rest is. That a folder cannot be written is no reason to fail.
         let is_kept = failure.is_none() && results::keep(report, &text);
         let written = self.json.as_ref().map_or(Ok(()), |path| write_json(path, &text));
+        let cured = self.cure.as_ref().map_or(Ok(()), |path| write_json(path, &json(&report.cure)?));
         let flame =
             self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.report.flame));
         let mut shown = match before {
@@ -341,9 +358,9 @@ impl ExplainArgs {
             true => explain::text(report, self.rows()),
             false => explain::screen(report, tty::columns().unwrap_or(explain::WIDTH), is_kept),
         };
-        self.show(&shown, !self.json.as_ref().is_some_and(is_output))?;
+        self.show(&shown, !self.json.iter().chain(&self.cure).any(is_output))?;
         failure.iter().for_each(note);
-        written.and(flame)
+        written.and(cured).and(flame)
     }
 
     /// Writes the text to the file that was asked for, or prints it if it is wanted.
@@ -378,7 +395,7 @@ fn failure(report: &JudgedReport) -> Option<String> {
     ))
 }
 
-fn json(report: &JudgedReport) -> anyhow::Result<String> {
+fn json(report: &impl Serialize) -> anyhow::Result<String> {
     serde_json::to_string_pretty(report).context("cannot write JSON")
 }
 

@@ -5,6 +5,7 @@ use crate::collector::UsePoint;
 use crate::cure_facts::{CureFacts, CureProgram, Unidentified};
 use crate::objects::ObjectId;
 use crate::part_use::{self, BlockUse};
+use crate::runtime::ProgramRuntime;
 use crate::thread_order::ThreadOrder;
 use numakit_cure::{CuredThreads, ProgramFile};
 use numakit_sys::clock;
@@ -100,7 +101,8 @@ impl Explainer {
         let mut files = numbers.iter().filter_map(|pid| seen(pid)?.file.clone());
         let file = files.find(|file| !is_own(file)).unwrap_or_default();
         let cpus = most.as_ref().and_then(seen).map_or(0, |program| program.cpus);
-        CureProgram { file, threads: CuredThreads { working, cpus } }
+        let open_mp = most.is_some_and(|pid| self.processes.runtime(pid) == ProgramRuntime::OpenMp);
+        CureProgram { file, threads: CuredThreads { working, cpus, open_mp } }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The calls that allocated the blocks of each object, as they are on the stack: by these another process finds the object.
 
 use crate::objects::ObjectId;
-use numakit_cure::Identity;
+use numakit_cure::CuredIdentity;
 use std::collections::HashMap;
 
 /// Objects and chains of calls that are kept.
@@ -55,7 +55,8 @@ impl AllocationCalls {
         (calls, is_part): (PushedCalls<'_>, bool),
         (size, count): (u64, u64),
     ) {
-        let most = if is_part { Identity::MAX_CHAIN } else { calls.deciding.min(Identity::MAX_CHAIN) };
+        let most =
+            if is_part { CuredIdentity::MAX_CHAIN } else { calls.deciding.min(CuredIdentity::MAX_CHAIN) };
         let chain = &calls.chain[..calls.chain.len().min(most)];
         let key = (object, by, Box::from(chain));
         if self.0.len() >= MAX_KEPT && !self.0.contains_key(&key) {

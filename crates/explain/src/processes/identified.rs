@@ -7,7 +7,7 @@ use crate::cure_facts::Unidentified;
 use crate::module_files::ModuleFile;
 use crate::objects::{ObjectBlock, ObjectId, ObjectOrigin};
 use crate::process_objects::BlocksOfCalls;
-use numakit_cure::{Identity, ProgramFile, ReturnAddress};
+use numakit_cure::{CuredIdentity, ProgramFile, ReturnAddress};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{SysRoot, sched};
 use std::collections::{HashMap, HashSet};
@@ -47,7 +47,7 @@ impl Processes {
     }
 
     /// How another process finds an object.
-    pub fn identities(&mut self, pid: u32, object: ObjectId) -> Result<Vec<Identity>, Unidentified> {
+    pub fn identities(&mut self, pid: u32, object: ObjectId) -> Result<Vec<CuredIdentity>, Unidentified> {
         let objects = self.objects.get(&pid).ok_or(Unidentified::Unnamed)?;
         let row = objects.row(object).ok_or(Unidentified::Unnamed)?;
         match &row.origin {
@@ -56,7 +56,7 @@ impl Processes {
                 let module =
                     objects.file(module).and_then(|id| self.files.get(id)).ok_or(Unidentified::NoFile)?;
                 let (module, bytes) = (with_id(&module.file)?, row.max_bytes);
-                Ok(vec![Identity::Variable { module, address, bytes }])
+                Ok(vec![CuredIdentity::Variable { module, address, bytes }])
             }
             ObjectOrigin::Allocated { .. } | ObjectOrigin::SmallBlocks { .. } => {
                 let calls = objects.calls(object);
@@ -70,14 +70,14 @@ impl Processes {
         }
     }
 
-    fn blocks_identity(&mut self, pid: u32, blocks: BlocksOfCalls) -> Result<Identity, Unidentified> {
+    fn blocks_identity(&mut self, pid: u32, blocks: BlocksOfCalls) -> Result<CuredIdentity, Unidentified> {
         if !blocks.is_told {
             return Err(Unidentified::Ambiguous);
         }
         let BlocksOfCalls { by, chain, count, smallest, largest, .. } = blocks;
         let chain: Result<Vec<ReturnAddress>, Unidentified> =
             chain.into_iter().map(|after| self.return_address(pid, after)).collect();
-        Ok(Identity::Blocks { by: by.to_owned(), chain: chain?, count, smallest, largest })
+        Ok(CuredIdentity::Blocks { by: by.to_owned(), chain: chain?, count, smallest, largest })
     }
 
     fn return_address(&mut self, pid: u32, after: u64) -> Result<ReturnAddress, Unidentified> {

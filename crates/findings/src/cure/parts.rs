@@ -1,6 +1,6 @@
 //! The parts of an object that belong to threads.
 
-use numakit_cure::{FRACTIONS, Part, PartsOver};
+use numakit_cure::{FRACTIONS, ObjectPart, PartsOver};
 use numakit_explain::CureFacts;
 use numakit_model::thresholds::{FEW, SURE};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ pub(super) struct FoundParts {
     /// What is divided.
     pub(super) over: PartsOver,
     /// The parts in ascending order.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ObjectPart>,
     /// The share of the samples in them that are of the thread which has the part.
     pub(super) sure: f64,
 }
@@ -38,7 +38,7 @@ impl FoundParts {
         let (thread, own) = most(&facts.each.threads())?;
         let samples = facts.each.samples();
         let sure = own as f64 / samples.max(1) as f64;
-        let parts = vec![Part { from: 0, to: FRACTIONS, thread, samples, sure }];
+        let parts = vec![ObjectPart { from: 0, to: FRACTIONS, thread, samples, sure }];
         Some(Self { over: PartsOver::Block, parts, sure })
     }
 
@@ -50,7 +50,7 @@ impl FoundParts {
     fn over(over: PartsOver, pieces: Vec<&Seen>) -> Self {
         let count = pieces.len().max(1) as u64;
         let begin = |piece: usize| (piece as u64 * u64::from(FRACTIONS) / count) as u32;
-        let mut parts: Vec<(Part, u64)> = Vec::new();
+        let mut parts: Vec<(ObjectPart, u64)> = Vec::new();
         for (at, (thread, seen)) in owners(&pieces).into_iter().zip(&pieces).enumerate() {
             let Some(thread) = thread else { continue };
             let (from, to) = (begin(at), begin(at + 1));
@@ -59,12 +59,12 @@ impl FoundParts {
                 Some((last, of_thread)) if last.to == from && last.thread == thread => {
                     (last.to, last.samples, *of_thread) = (to, last.samples + all, *of_thread + own);
                 }
-                _ => parts.push((Part { from, to, thread, samples: all, sure: 0.0 }, own)),
+                _ => parts.push((ObjectPart { from, to, thread, samples: all, sure: 0.0 }, own)),
             }
         }
         let ratio = |own: u64, all: u64| own as f64 / all.max(1) as f64;
         let (all, own) = parts.iter().fold((0, 0), |(all, own), (part, of)| (all + part.samples, own + of));
-        let rated = |(part, own): (Part, u64)| Part { sure: ratio(own, part.samples), ..part };
+        let rated = |(part, own): (ObjectPart, u64)| ObjectPart { sure: ratio(own, part.samples), ..part };
         Self { over, parts: parts.into_iter().map(rated).collect(), sure: ratio(own, all) }
     }
 }

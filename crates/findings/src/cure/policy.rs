@@ -6,7 +6,7 @@ use crate::finding::RuleName;
 use crate::objects::layout::{self, is_on_small_pages};
 use crate::objects::remedy::{GLIBC_HUGE, JAVA_HUGE, JAVA_NUMA, JEMALLOC_HUGE, MIMALLOC_HUGE, Switches};
 use crate::objects::remote;
-use numakit_cure::{Identity, ObjectPolicy, PageSize};
+use numakit_cure::{CuredIdentity, ObjectPolicy, PageSize};
 use numakit_explain::contended::Sharing;
 use numakit_explain::memory_policies::BoundBy;
 use numakit_explain::objects::ObjectKind;
@@ -174,9 +174,9 @@ fn huge_pages(object: &ExplainedObject) -> Treatment {
 
 /// Blocks that share lines get lines of their own. What shares a line within a block is the program's.
 fn padded(object: &ExplainedObject) -> Treatment {
-    let is_small = |identity: &Identity| match identity {
-        Identity::Blocks { count, largest, .. } => *count > 1 && *largest <= MAX_PADDED,
-        Identity::Variable { .. } => false,
+    let is_small = |identity: &CuredIdentity| match identity {
+        CuredIdentity::Blocks { count, largest, .. } => *count > 1 && *largest <= MAX_PADDED,
+        CuredIdentity::Variable { .. } => false,
     };
     let identities = object.facts.cure.as_ref().and_then(|facts| facts.identities.as_ref().ok());
     let are_small = identities.is_some_and(|all| all.iter().all(is_small));

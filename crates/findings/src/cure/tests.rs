@@ -23,13 +23,19 @@ fn eighths(at: u32) -> Vec<u32> {
     vec![at / 8]
 }
 
-fn blocks(count: u64, bytes: u64) -> Identity {
-    Identity::Blocks { by: "malloc".to_owned(), chain: Vec::new(), count, smallest: bytes, largest: bytes }
+fn blocks(count: u64, bytes: u64) -> CuredIdentity {
+    CuredIdentity::Blocks {
+        by: "malloc".to_owned(),
+        chain: Vec::new(),
+        count,
+        smallest: bytes,
+        largest: bytes,
+    }
 }
 
 fn facts(each: PartUse) -> CureFacts {
     let module = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
-    let variable = Identity::Variable { module, address: 0x4040, bytes: 1 << 20 };
+    let variable = CuredIdentity::Variable { module, address: 0x4040, bytes: 1 << 20 };
     CureFacts { identities: Ok(vec![variable]), each, blocks: PartUse::default(), count: 1 }
 }
 
@@ -143,7 +149,7 @@ fn pages_lines_and_blocks_have_policies_of_their_own() {
     assert_eq!(policy(&treated(layout::CHAIN.name, used(5, eighths), |_| {})), None);
     let near = treated(remote::REUSED_ACROSS_NODES.name, used(5, eighths), |_| {});
     assert_eq!(policy(&near), Some((&ObjectPolicy::Near, PageSize::AsItIs)));
-    let contended = |sharing, identity: Identity| {
+    let contended = |sharing, identity: CuredIdentity| {
         treated(remote::CONTENDED_LINES.name, used(5, eighths), |object| {
             object.facts.sharing = Some(sharing);
             object.facts.cure.as_mut().unwrap().identities = Ok(vec![identity]);

@@ -1,6 +1,8 @@
 //! The objects of a result: a table, and the verdicts on them.
 
 use super::{activity, named, percent};
+use crate::cure::offered;
+use numakit_cure::Cure;
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::members::{ObjectMembers, UsedMember};
 use numakit_explain::object_use::NodeShare;
@@ -110,21 +112,12 @@ fn caused(judged: &JudgedReport, finding: &Finding) -> String {
             _ => finding.says.clone(),
         };
     };
-    let name = judged.objects.get(place as usize).map(|object| distinct_name(object, &judged.objects));
+    let name = judged.objects.get(place as usize).map(|object| object.distinct_name(&judged.objects));
     let worth = finding.remedy.worth.as_ref().and_then(|worth| worth.at_most);
     let worth = worth
         .map(|share| format!(" (a cure saves at most {} of the CPU time)", percent(share)))
         .unwrap_or_default();
     format!("{}: {}{worth}", name.unwrap_or_default(), finding.says)
-}
-
-/// The name of an object; with its size where others have the same name.
-fn distinct_name(judged: &JudgedObject, all: &[JudgedObject]) -> String {
-    let name = &judged.object.object.name;
-    match all.iter().filter(|other| other.object.object.name == *name).count() {
-        0 | 1 => name.clone(),
-        _ => format!("{name}, {}", size(&judged.object)),
-    }
 }
 
 /// The begin of a sentence.
@@ -136,7 +129,7 @@ pub(super) fn capital(sentence: &str) -> String {
 /// The table, and what there is to say about each object with a verdict.
 pub fn objects(judged: &JudgedReport, rows: usize) -> String {
     let part = if judged.report.regime == Regime::Precise { "MEM%" } else { "PAGES%" };
-    let table = table(&judged.objects, &judged.report.processes, part, rows);
+    let table = table(&judged.objects, (&judged.report.processes, judged.cure.as_ref()), part, rows);
     let samples = &judged.report.explanation.samples;
     match judged.has_few_at_memory() && !table.is_empty() {
         true => format!(
@@ -147,8 +140,13 @@ pub fn objects(judged: &JudgedReport, rows: usize) -> String {
     }
 }
 
-/// The same of any objects of these processes; `part` is what their shares are called.
-pub fn table(objects: &[JudgedObject], processes: &[SeenProcess], part: &str, rows: usize) -> String {
+/// The same of any objects of these processes with their cure; `part` is what their shares are called.
+pub fn table(
+    objects: &[JudgedObject],
+    (processes, cure): (&[SeenProcess], Option<&Cure>),
+    part: &str,
+    rows: usize,
+) -> String {
     let shown: Vec<&JudgedObject> =
         objects.iter().filter(|judged| judged.object.time_share >= MIN_SHARE).take(rows).collect();
     if shown.is_empty() {
@@ -187,7 +185,7 @@ pub fn table(objects: &[JudgedObject], processes: &[SeenProcess], part: &str, ro
         object.members.iter().for_each(|members| out.push_str(&members_line(members)));
     }
     out.push_str(&scripts(&shown));
-    shown.iter().for_each(|judged| out.push_str(&verdict(judged, objects)));
+    shown.iter().for_each(|judged| out.push_str(&verdict(judged, objects, cure)));
     out
 }
 
@@ -249,10 +247,11 @@ fn process_words(of: &[u32], processes: &[SeenProcess]) -> String {
     }
 }
 
-fn verdict(judged: &JudgedObject, all: &[JudgedObject]) -> String {
+fn verdict(judged: &JudgedObject, all: &[JudgedObject], cure: Option<&Cure>) -> String {
     let JudgedObject { object, finding } = judged;
     let Some(Finding { says, remedy, .. }) = finding else { return String::new() };
-    let mut out = format!("\n{}: {says}\n", distinct_name(judged, all));
+    let name = judged.distinct_name(all);
+    let mut out = format!("\n{name}: {says}\n");
     let users: Vec<String> =
         object.used_by.iter().map(|code| format!("{} {}", named(&code.name), percent(code.share))).collect();
     let worth = remedy.worth.as_ref().map(worth);
@@ -262,6 +261,7 @@ fn verdict(judged: &JudgedObject, all: &[JudgedObject]) -> String {
         ("used by", (!users.is_empty()).then(|| users.join(", "))),
         ("do", Some(remedy.words.clone())),
         ("worth", worth),
+        ("cure", cure.and_then(|cure| offered::words(cure, &name))),
         ("try now", remedy.commands.first().cloned()),
         ("", remedy.expect.as_ref().map(|expect| format!("it {expect}"))),
     ] {

@@ -13,7 +13,7 @@ pub fn text(judged: &JudgedProjection, processes: &[SeenProcess], rows: usize) -
     let out = format!("\n{}\n", sentence(&judged.projection));
     match judged.projection.why_not {
         Some(_) => out,
-        None => out + &super::objects::table(&judged.objects, processes, "MEM%", rows),
+        None => out + &super::objects::table(&judged.objects, (processes, None), "MEM%", rows),
     }
 }
 

@@ -210,6 +210,7 @@ pub(super) fn report() -> JudgedReport {
         findings: vec![finding()],
         projected: None,
         next: vec![step()],
+        cure: None,
     }
 }
 
@@ -542,12 +543,12 @@ fn objects_have_the_functions_of_python_that_allocate_and_use_them() {
     let mut judged = [object()];
     judged[0].object.python_allocation = shares("<module>", 3);
     judged[0].object.python_use = shares("lookup", 9);
-    let text = objects::table(&judged, &[], "MEM%", 10);
+    let text = objects::table(&judged, (&[], None), "MEM%", 10);
     let line = text.lines().find(|line| line.contains("allocated in")).unwrap();
     assert!(line.ends_with("allocated in <module> (app.py:3) 100.0 % of 3 looks"), "{line}");
     assert!(!text.contains("used in"), "too few looks: {text}");
     judged[0].object.python_use.looks = 10;
-    let text = objects::table(&judged, &[], "MEM%", 10);
+    let text = objects::table(&judged, (&[], None), "MEM%", 10);
     assert!(text.contains("used in      lookup (app.py:3) 100.0 % of 10 looks"), "{text}");
 }
 

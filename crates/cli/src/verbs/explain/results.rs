@@ -1,5 +1,6 @@
 //! Results that `numa explain` compares.
 
+use crate::to_file;
 use anyhow::{anyhow, bail};
 use numakit_findings::comparison::explained::compare;
 use numakit_findings::comparison::explained::kept::{self, SoughtProgram};
@@ -80,6 +81,14 @@ pub(super) fn compared(before: &SavedResult, after: &SavedResult, rows: usize) -
 /// Keeps a result; returns whether that was possible.
 pub(super) fn keep(report: &JudgedReport, json: &str) -> bool {
     kept::folder().is_some_and(|folder| kept::keep(&folder, &report.report.program, json).is_ok())
+}
+
+/// The word by which the next run finds the cure of this observation; `None` if nothing keeps it.
+pub(super) fn cure_word(file: Option<&Path>) -> Option<String> {
+    match file.filter(|file| !to_file::is_standard_output(file)) {
+        Some(file) => Some(quoted(&[file])),
+        None => kept::folder().map(|_| "last".to_owned()),
+    }
 }
 
 fn result(path: &OsStr) -> Result<SavedResult, SavedResultError> {
