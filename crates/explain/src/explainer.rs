@@ -22,7 +22,6 @@ use crate::python::watch::PythonWatch;
 use crate::report::UNKNOWN_ARGUMENTS;
 use crate::residence::Residence;
 use crate::tally::Tally;
-use crate::thread_order::ThreadOrder;
 use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
 use crate::waits::{WaitScene, WaitWatch};
@@ -67,8 +66,6 @@ pub struct Explainer {
     collector: Collector,
     processes: Processes,
     accounts: ThreadAccounts,
-    /// In which order threads were created.
-    order: ThreadOrder,
     topology: Topology,
     machine: MachineKind,
     started: u64,
@@ -190,7 +187,6 @@ impl Explainer {
             collector: Collector::new(method.landing()),
             accounts: ThreadAccounts::new(&root, observed.attached.is_empty()),
             processes: Processes::new(&topology),
-            order: ThreadOrder::default(),
             method,
             observed,
             machine: MachineKind::of(&root),
@@ -243,15 +239,11 @@ impl Explainer {
             keeps_ended,
             kernel,
             python,
-            order,
             ..
         } = self;
         let mut ended = Vec::new();
         if let Some(log) = &mut self.log {
-            log.drain(&mut |record| {
-                order.note(record);
-                processes.log(record);
-            });
+            log.drain(&mut |record| processes.log(record));
         }
         // While hint faults are taken, the kernel moves the pages that it marks: samples of that time would find them near.
         let is_disturbed = self.hints.as_ref().is_some_and(HintWindows::is_open);

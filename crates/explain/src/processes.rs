@@ -21,6 +21,7 @@ use crate::python::Pythons;
 use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::sources::SourceError;
 use crate::symbols::Symbols;
+use crate::thread_order::ThreadOrder;
 use crate::variables::VariableFiles;
 use allocation_sites::KnownCalls;
 use identified::SeenProgram;
@@ -92,6 +93,8 @@ pub struct Processes {
     sites: HashMap<u32, BlockSites>,
     /// What functions do with the sizes that they ask for.
     calls: HashMap<u32, KnownCalls>,
+    /// In which order threads were created.
+    pub(crate) order: ThreadOrder,
     pythons: Pythons,
     /// Looks at threads that had just allocated: the functions of Python by process and call chain, and when the last look
     /// was, in ns.
@@ -157,6 +160,7 @@ impl Processes {
             threshold: LogThreshold::default(),
             sites: HashMap::new(),
             calls: HashMap::new(),
+            order: ThreadOrder::default(),
             pythons: Pythons::default(),
             allocating: HashMap::new(),
             looked_at_allocating: 0,

@@ -25,7 +25,7 @@ pub const MIN_POINTS: u64 = 64;
 /// borders, and what neighbours look up.
 pub const SURE: f64 = 0.75;
 
-/// With fewer samples, a fraction of an object belongs to whoever has the fractions around it.
+/// With fewer samples, a fraction of an object belongs to the thread that has the fractions around it.
 pub const FEW: u64 = 3;
 
 #[cfg(test)]

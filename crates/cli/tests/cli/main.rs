@@ -16,6 +16,7 @@ mod completion;
 mod control;
 mod explain;
 mod explain_as;
+mod explain_cure;
 mod explain_fields;
 mod explain_flame;
 mod explain_methods;

@@ -18,13 +18,13 @@ static __attribute__((noinline)) void *checked_malloc(size_t bytes)
 static __attribute__((noinline)) void make_first(void)
 {
     first = checked_malloc(sizeof(table));
-    memset(first, 1, sizeof(table));
+    first[0] = 1;
 }
 
 static __attribute__((noinline)) void make_second(void)
 {
     second = checked_malloc(sizeof(table));
-    memset(second, 1, sizeof(table));
+    second[0] = 1;
 }
 
 static __attribute__((noinline)) unsigned long read_all(const unsigned long *from, unsigned long *state)
@@ -41,10 +41,12 @@ int main(void)
 {
     unsigned long state = 1, sum = 0;
     block = malloc(sizeof(table));
-    memset(block, 1, sizeof(table));
-    memset(table, 1, sizeof(table));
     make_first();
     make_second();
+    memset(block, 1, sizeof(table));
+    memset(table, 1, sizeof(table));
+    memset(first, 1, sizeof(table));
+    memset(second, 1, sizeof(table));
     for (int round = 0; round < 20; round++)
         sum += read_all(table, &state) + read_all(block, &state) + read_all(first, &state) + read_all(second, &state);
     printf("%lu\n", sum);

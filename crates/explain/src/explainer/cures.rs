@@ -26,7 +26,7 @@ impl Explainer {
             .for_each(|point| points.entry(point.object).or_default().push(point));
         let blocks = self.numbered_blocks(points.keys().copied());
         let orders: HashMap<u32, HashMap<u32, u32>> =
-            pids.iter().map(|pid| (*pid, self.order.numbers(*pid))).collect();
+            pids.iter().map(|pid| (*pid, self.processes.order.numbers(*pid))).collect();
         let one = |(place, of): (u32, Vec<UsePoint>)| {
             let (uses, counts) = self.block_uses(place, &of, (&pids, &orders), &blocks);
             let (each, all) = part_use::of(&uses, &counts);
@@ -44,7 +44,8 @@ impl Explainer {
 
     /// Adds the threads that the kernel listed.
     fn list_threads(&mut self) {
-        self.accounts.starts().for_each(|(thread, start)| self.order.listed(thread, start));
+        let order = &mut self.processes.order;
+        self.accounts.starts().for_each(|(thread, start)| order.listed(thread, start));
     }
 
     fn numbered_blocks(&self, places: impl Iterator<Item = u32>) -> HashMap<u32, Blocks> {
@@ -95,7 +96,7 @@ impl Explainer {
         self.accounts.busy_in(observed).for_each(|(pid, tid)| busy.entry(pid).or_default().push(tid));
         // Of several processes, that with most threads.
         let most = numbers.iter().copied().rev().max_by_key(|pid| busy.get(pid).map_or(0, Vec::len));
-        let working = most.map_or_else(Vec::new, |pid| working(&self.order, pid, &busy));
+        let working = most.map_or_else(Vec::new, |pid| working(&self.processes.order, pid, &busy));
         let seen = |pid: &u32| self.processes.seen_program(*pid);
         let is_own = |file: &ProgramFile| OWN.contains(&file.file.as_str());
         let mut files = numbers.iter().filter_map(|pid| seen(pid)?.file.clone());

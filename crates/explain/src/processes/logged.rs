@@ -8,6 +8,7 @@ impl Processes {
     /// What a process did with its memory. Records of a program may come before the news that it is executed.
     pub fn log(&mut self, record: &AllocationRecord) {
         let pid = record.process;
+        self.order.note(record);
         match record.event {
             AllocationEvent::ProcessBegan { sites, .. } => {
                 self.recent.insert(pid, (record.time, Vec::new()));

@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn blocks_of_one_thread_each_are_parts_of_the_order_of_blocks() {
         let mixed = |_| seen(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
-        let own = |at: u32| if at % 16 == 0 { seen(&[(at / 16, 128)]) } else { Seen::new() };
+        let own = |at: u32| if at.is_multiple_of(16) { seen(&[(at / 16, 128)]) } else { Seen::new() };
         let found = FoundParts::of(&facts(mixed, own, 4));
         assert_eq!(found.over, PartsOver::Blocks);
         assert_eq!(ranges(&found), [(0, 16, 0), (16, 32, 1), (32, 48, 2), (48, 64, 3)]);
