@@ -8,7 +8,6 @@ use crate::part_use::{self, BlockUse};
 use crate::runtime::ProgramRuntime;
 use crate::thread_order::ThreadOrder;
 use numakit_cure::{CuredThreads, ProgramFile};
-use numakit_sys::clock;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Objects by their numbers in their process, and the numbers of their blocks.
@@ -27,7 +26,8 @@ impl Explainer {
         let blocks = self.numbered_blocks(points.keys().copied());
         let orders: HashMap<u32, HashMap<u32, u32>> =
             pids.iter().map(|pid| (*pid, self.processes.order.numbers(*pid))).collect();
-        let one = |(place, of): (u32, Vec<UsePoint>)| {
+        let one = |(place, mut of): (u32, Vec<UsePoint>)| {
+            of.sort_by_key(|point| point.time);
             let (uses, counts) = self.block_uses(place, &of, (&pids, &orders), &blocks);
             let (each, all) = part_use::of(&uses, &counts);
             let count = counts.values().copied().max().unwrap_or(0);
@@ -88,9 +88,9 @@ impl Explainer {
         (uses, counts)
     }
 
-    /// What a cure needs to know of the program. Launchers of this project start another program.
-    pub(super) fn cure_program(&self) -> CureProgram {
-        let observed = clock::monotonic().saturating_sub(self.started);
+    /// What a cure needs to know of the program, whose observation ended at this time. Launchers of this project start another program.
+    pub(super) fn cure_program(&self, end: u64) -> CureProgram {
+        let observed = end.saturating_sub(self.started);
         let numbers = self.processes.numbers();
         let mut busy: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         self.accounts.busy_in(observed).for_each(|(pid, tid)| busy.entry(pid).or_default().push(tid));
