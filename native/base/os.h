@@ -26,4 +26,7 @@ void os_unmap(void *memory, size_t bytes);
 /* Of the calling thread; `old` may be NULL. */
 void os_mask_signals(int how, const sigset_t *set, sigset_t *old);
 
+/* The number of seccomp filters of this process; an upper limit where the kernel does not tell it. */
+uint64_t os_seccomp_filters(void);
+
 #endif

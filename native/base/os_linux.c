@@ -3,6 +3,9 @@
 #include "os.h"
 #include "call.h"
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -53,4 +56,29 @@ void os_unmap(void *memory, size_t bytes)
 void os_mask_signals(int how, const sigset_t *set, sigset_t *old)
 {
     CALL(SYS_rt_sigprocmask, how, set, old, KERNEL_SET_BYTES);
+}
+
+/* The number behind a name in /proc/self/status. */
+static bool field(const char *text, const char *name, uint64_t *value)
+{
+    const char *line = strstr(text, name);
+    if (line)
+        *value = strtoull(line + strlen(name), NULL, 10);
+    return line;
+}
+
+uint64_t os_seccomp_filters(void)
+{
+    char text[8192];
+    uint64_t mode = 0, count = 0;
+    long file = CALL(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    long read = CALL(SYS_read, file, text, sizeof text - 1);
+    CALL(SYS_close, file);
+    text[read > 0 ? read : 0] = 0;
+    if (!field(text, "\nSeccomp:", &mode) || mode == 0)
+        return 0;
+    /* Since Linux 5.9. */
+    return field(text, "\nSeccomp_filters:", &count) ? count : 1;
 }

@@ -39,8 +39,6 @@ void *os_allocate_sparse(size_t bytes);
 /* Where the heap that grows with brk ends. */
 void *os_heap_end(void);
 
-/* The number of seccomp filters of this process; an upper limit where the kernel does not tell it. */
-uint64_t os_seccomp_filters(void);
 /* Whether the kernel sends signals of CPU timers only when the thread returns to its program. */
 bool os_timers_expire_at_return(void);
 

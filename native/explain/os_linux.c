@@ -88,31 +88,6 @@ void *os_heap_end(void)
     return (void *)(uintptr_t)CALL(SYS_brk, 0);
 }
 
-/* The number behind a name in /proc/self/status. */
-static bool field(const char *text, const char *name, uint64_t *value)
-{
-    const char *line = strstr(text, name);
-    if (line)
-        *value = strtoull(line + strlen(name), NULL, 10);
-    return line;
-}
-
-uint64_t os_seccomp_filters(void)
-{
-    char text[8192];
-    uint64_t mode = 0, count = 0;
-    long file = CALL(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return 0;
-    long read = CALL(SYS_read, file, text, sizeof text - 1);
-    CALL(SYS_close, file);
-    text[read > 0 ? read : 0] = 0;
-    if (!field(text, "\nSeccomp:", &mode) || mode == 0)
-        return 0;
-    /* Since Linux 5.9. */
-    return field(text, "\nSeccomp_filters:", &count) ? count : 1;
-}
-
 /* x86-64 since Linux 5.9. Where it is unknown, restarts are done: they do no harm. */
 bool os_timers_expire_at_return(void)
 {

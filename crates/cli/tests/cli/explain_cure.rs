@@ -2,7 +2,7 @@
 
 use crate::explain::program;
 use crate::runner::Folder;
-use numakit_cure::{Cure, FRACTIONS, Identity, ObjectPolicy, PageSize, ReturnAddress};
+use numakit_cure::{Cure, FRACTIONS, CuredIdentity, ObjectPolicy, PageSize, ReturnAddress};
 use numakit_explain::explainer::{Explainer, Observed};
 use numakit_explain::part_use::PartUse;
 use numakit_explain::thread_order::ThreadOrder;
@@ -136,10 +136,10 @@ fn measuring_a_cure_names_variables_and_the_calls_of_blocks_in_the_terms_of_the_
     for object in &cure.objects {
         assert_eq!((&object.policy, object.pages), (&ObjectPolicy::Unchanged, PageSize::Huge), "{object:?}");
         match &object.identity {
-            Identity::Variable { module, address, bytes } => {
+            CuredIdentity::Variable { module, address, bytes } => {
                 assert_eq!((module, symbol("table")), (&cure.program, *address..address + bytes));
             }
-            Identity::Blocks { by, chain, count, smallest, largest } => {
+            CuredIdentity::Blocks { by, chain, count, smallest, largest } => {
                 assert_eq!((by.as_str(), *count, *smallest, *largest), ("malloc", 1, 64 << 20, 64 << 20));
                 let is_in = |at: &ReturnAddress| {
                     assert_eq!(at.module, cure.program);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "pages.h"
+
+static void *kept[FRACTIONS];
+static size_t kept_count;
+
+static void *page_of(uintptr_t address)
+{
+    return (void *)(address / cure.page_bytes * cure.page_bytes);
+}
+
+/* Pages that are not there are not counted. */
+static void count_nodes(struct object *object, void **pages, size_t count)
+{
+    int nodes[FRACTIONS];
+    if (count == 0 || atomic_load_explicit(&cure.is_filtered, memory_order_relaxed) || !os_nodes_of(pages, count, nodes))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (nodes[i] >= 0)
+            count_up(&object->told->pages_on[nodes[i] < COUNTED_NODES ? nodes[i] : COUNTED_NODES - 1], 1);
+}
+
+/* The pages in the middle of the fractions, or all if there are fewer. */
+static size_t pages_of(uintptr_t from, size_t bytes, void *pages[FRACTIONS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < FRACTIONS; i++) {
+        void *page = page_of(from + bytes / FRACTIONS * i + bytes / (2 * FRACTIONS));
+        if (count == 0 || pages[count - 1] != page)
+            pages[count++] = page;
+    }
+    return count;
+}
+
+void pages_count(struct object *object, uintptr_t from, size_t bytes)
+{
+    void *pages[FRACTIONS];
+    count_nodes(object, pages, pages_of(from, bytes, pages));
+}
+
+void pages_add(struct object *object, uintptr_t from, size_t bytes)
+{
+    void *pages[FRACTIONS];
+    size_t count = pages_of(from, bytes, pages);
+    (void)object;
+    /* All of the first, then of the others what there is room for. */
+    for (size_t i = 0; i < count && kept_count < FRACTIONS; i++)
+        kept[kept_count++] = pages[i];
+}
+
+void pages_ask(struct object *object)
+{
+    count_nodes(object, kept, kept_count);
+    kept_count = 0;
+}
