@@ -2,7 +2,7 @@
 
 use crate::explain::program;
 use crate::runner::Folder;
-use numakit_cure::{Cure, FRACTIONS, CuredIdentity, ObjectPolicy, PageSize, ReturnAddress};
+use numakit_cure::{Cure, CuredIdentity, FRACTIONS, ObjectPolicy, PageSize, ReturnAddress};
 use numakit_explain::explainer::{Explainer, Observed};
 use numakit_explain::part_use::PartUse;
 use numakit_explain::thread_order::ThreadOrder;
