@@ -6,6 +6,7 @@
 #include "base/newer.h"
 #include "functions.h"
 #include "large.h"
+#include "lists.h"
 #include "mapping.h"
 #include "modules.h"
 #include "pages.h"
@@ -52,7 +53,7 @@ static atomic_bool has_ended;
 static void begin_child(void)
 {
     after_fork();
-    pool_forget();
+    lists_forget();
     large_forget();
     atomic_store(&has_ended, false);
 }
@@ -84,8 +85,10 @@ void library_prepare(char **environment)
         return;
     }
     policy_begin();
-    if (has_blocks())
+    if (has_blocks()) {
         space_begin();
+        lists_begin();
+    }
     pthread_atfork(before_fork, after_fork, NULL);
     library_follow(begin_child);
     sites_stop();

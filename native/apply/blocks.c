@@ -11,7 +11,7 @@ static __thread struct {
     uint16_t node;
 } own_node __attribute__((tls_model("initial-exec")));
 
-enum { USES_OF_A_NODE = 64 };
+enum { USES_OF_A_NODE = 16 };
 
 static uint16_t node_here(void)
 {

@@ -7,6 +7,7 @@
 #include "blocks.h"
 #include "functions.h"
 #include "modules.h"
+#include "pool.h"
 #include "sanitized.h"
 #include "sites.h"
 #include <errno.h>
@@ -21,8 +22,8 @@
 /* Set while this thread looks for the object of a block: what is allocated for that is the library's. */
 static __thread volatile bool is_looking __attribute__((tls_model("initial-exec")));
 
-/* The object of a block. */
-static struct object *look(size_t size, const void *frame)
+/* The object of a block that the direct caller does not tell. */
+static __attribute__((noinline)) struct object *look(size_t size, const void *frame)
 {
     if (is_looking || is_sanitized())
         return NULL;
@@ -37,9 +38,14 @@ static struct object *look(size_t size, const void *frame)
 }
 
 /* A new block of this library; NULL if the allocator behind is to be called. */
-static void *take(size_t size, size_t alignment, bool zeroed, const void *frame)
+static inline __attribute__((always_inline)) void *take(size_t size, size_t alignment, bool zeroed, const void *frame)
 {
-    struct object *object = look(size, frame);
+    struct object *object = site_first(((const uintptr_t *)frame)[1]);
+    void *block = object && alignment == 0 ? pool_again(object, size) : NULL;
+    if (block)
+        return zeroed ? memset(block, 0, size) : block;
+    if (!site_is_plain(object, size))
+        object = look(size, frame);
     return object ? block_new(object, size, alignment, zeroed) : NULL;
 }
 
@@ -89,9 +95,11 @@ PUBLIC void *calloc(size_t count, size_t each)
 
 static RARE void free_own(void *block)
 {
-    struct span *span = own_span(block);
+    struct span *span = space_span(block);
     __typeof__(&free) next;
-    if (span)
+    if (span && span->pool)
+        pool_free(span, block);
+    else if (span)
         block_free(span, block);
     else if ((next = ALLOCATOR(free)))
         next(block);

@@ -4,42 +4,27 @@
 #include "policy.h"
 
 /* Eight classes for each power of two; up to 128 bytes each multiple of 16. */
-enum { CLASSES = 8 + 11 * 8 + 1, SHARES = 16, LINE = 128, BATCH_BYTES = 32 << 10, MOST_BATCH = 32 };
-enum { KEPT_BYTES = 16 << 20, TOLD_AT_ONCE = 1024 };
-enum { FIRST_SPAN = 64 << 10, LAST_SPAN = 32 << 20, TOUCHED_SPAN = 1 << 20, BLOCKS_OF_A_SPAN = 8 };
+enum { CLASSES = 8 + 11 * 8 + 1, LINE = 128, BATCH_BYTES = 32 << 10, MOST_BATCH = 32 };
+enum { KEPT_BYTES = 16 << 20 };
 
-/* What threads with one number take from: free blocks, each with the address of the next one in it. */
-struct share {
-    _Alignas(LINE) struct lock lock;
-    void *first;
-    uint32_t count;
-    uint64_t given; /* blocks that are not told yet */
-};
+__thread struct recent pool_recent;
+enum { FIRST_SPAN = 64 << 10, LAST_SPAN = 32 << 20, TOUCHED_SPAN = 1 << 20, BLOCKS_OF_A_SPAN = 8 };
 
 struct pool {
     struct object *object;
+    uint32_t number;
     uint16_t node;
     size_t size, batch;
     struct pool *next;              /* of all */
     struct lock lock;
     struct span *spans;             /* those that have blocks, free or never given */
     size_t span_bytes, all_bytes, free_bytes;
-    struct share share[SHARES];
 };
 
 static struct pool *_Atomic pools;
 static struct pool *_Atomic *_Atomic pools_of[MAX_OBJECTS];
 static struct lock making;
-
-static __thread unsigned own_share __attribute__((tls_model("initial-exec")));
-
-static unsigned share_number(void)
-{
-    static atomic_uint threads;
-    if (RARELY(own_share == 0))
-        own_share = atomic_fetch_add(&threads, 1) % SHARES + 1;
-    return own_share - 1;
-}
+static uint32_t pool_count;
 
 static unsigned class_of(size_t size)
 {
@@ -59,9 +44,10 @@ static size_t class_bytes(unsigned class)
 
 static struct pool *make_pool(struct object *object, uint16_t node, unsigned class)
 {
-    struct pool *pool = os_allocate(sizeof *pool, 0);
+    struct pool *pool = pool_count < MAX_POOLS ? os_allocate(sizeof *pool, 0) : NULL;
     if (!pool)
         return NULL;
+    pool->number = pool_count++;
     pool->object = object;
     pool->node = node;
     pool->size = class_bytes(class);
@@ -141,6 +127,7 @@ static struct span *new_span(struct pool *pool)
         return NULL;
     }
     span->pool = pool;
+    span->number = pool->number;
     pool->all_bytes += bytes;
     join_list(pool, span);
     return span;
@@ -151,8 +138,8 @@ static inline bool has_blocks(const struct span *span)
     return span->free || span->carved < span->capacity;
 }
 
-/* A batch of blocks for a share, whose lock is held. */
-static void fill(struct pool *pool, struct share *share)
+/* A batch of blocks for a list. */
+static __attribute__((noinline)) void fill(struct pool *pool, struct list *list)
 {
     lock(&pool->lock);
     for (size_t i = 0; i < pool->batch; i++) {
@@ -169,17 +156,15 @@ static void fill(struct pool *pool, struct share *share)
         }
         if (!has_blocks(span))
             leave_list(pool, span);
-        *block = share->first;
-        share->first = block;
-        share->count++;
+        *block = list->first;
+        list->first = block;
+        list->count++;
     }
     unlock(&pool->lock);
 }
 
-static void tell(struct pool *pool, struct share *share)
+static __attribute__((noinline)) void tell(struct pool *pool, uint64_t given)
 {
-    uint64_t given = share->given;
-    share->given = 0;
     if (given)
         policy_count(pool->object, given, given * pool->size);
 }
@@ -204,20 +189,23 @@ void *pool_new(struct object *object, size_t size, size_t alignment, uint16_t no
     struct pool *pool = pool_of(object, node, class);
     if (RARELY(!pool))
         return NULL;
-    struct share *share = &pool->share[share_number()];
-    lock(&share->lock);
-    if (RARELY(!share->first)) {
-        fill(pool, share);
-        tell(pool, share);
+    struct list *list = list_of(pool->number);
+    if (RARELY(!list))
+        return NULL;
+    list->most = (uint16_t)(2 * pool->batch);
+    if (RARELY(!list->first))
+        fill(pool, list);
+    void **block = list->first;
+    if (RARELY(!block))
+        return NULL;
+    list->first = *block;
+    list->count--;
+    if (RARELY(++list->given >= TOLD_AT_ONCE || (cure.verbose && !object->was_said))) {
+        tell(pool, list->given);
+        list->given = 0;
     }
-    void **block = share->first;
-    if (block) {
-        share->first = *block;
-        share->count--;
-        if (RARELY(++share->given >= TOLD_AT_ONCE))
-            tell(pool, share);
-    }
-    unlock(&share->lock);
+    bool is_one = object->policy != AS_PARTS && alignment <= step;
+    pool_recent = (struct recent){object, size, list, is_one ? USES : 0};
     return block;
 }
 
@@ -228,16 +216,16 @@ static bool is_over(const struct pool *pool, const struct span *span)
     return span->free_count == span->carved && pool->free_bytes > limit;
 }
 
-/* Gives a batch of a share, whose lock is held, back to the spans. */
-static void empty(struct pool *pool, struct share *share)
+/* Gives a batch of a list back to the spans. */
+static __attribute__((noinline)) void empty(struct pool *pool, struct list *list)
 {
     struct span *over = NULL;
     lock(&pool->lock);
-    for (size_t i = 0; i < pool->batch && share->first; i++) {
-        void **block = share->first;
+    for (size_t i = 0; i < pool->batch && list->first; i++) {
+        void **block = list->first;
         struct span *span = space_span(block);
-        share->first = *block;
-        share->count--;
+        list->first = *block;
+        list->count--;
         if (!has_blocks(span))
             join_list(pool, span);
         *block = span->free;
@@ -255,23 +243,23 @@ static void empty(struct pool *pool, struct share *share)
     unlock(&pool->lock);
     while (over) {
         struct span *next = over->next;
+        pages_sample_freed(over->object, over->from, over->bytes);
         space_give(over);
         over = next;
     }
 }
 
-void pool_free(struct span *span, void *block)
+void pool_free_slowly(struct span *span, void *block)
 {
-    struct pool *pool = span->pool;
-    struct share *share = &pool->share[share_number()];
-    pages_sample_freed(span->object, (uintptr_t)block, pool->size);
-    lock(&share->lock);
-    *(void **)block = share->first;
-    share->first = block;
-    share->count++;
-    if (RARELY(share->count >= 2 * pool->batch + 1))
-        empty(pool, share);
-    unlock(&share->lock);
+    struct list *list = list_of(span->number);
+    /* Without memory for a list the block is lost. */
+    if (!list)
+        return;
+    list->most = (uint16_t)(2 * span->pool->batch);
+    *(void **)block = list->first;
+    list->first = block;
+    if (++list->count > list->most)
+        empty(span->pool, list);
 }
 
 size_t pool_usable(const struct span *span)
@@ -284,11 +272,7 @@ void pool_sample(struct object *object)
     for (struct pool *pool = atomic_load(&pools); pool; pool = pool->next) {
         if (pool->object != object)
             continue;
-        for (int i = 0; i < SHARES; i++) {
-            lock(&pool->share[i].lock);
-            tell(pool, &pool->share[i]);
-            unlock(&pool->share[i].lock);
-        }
+        tell(pool, lists_given(pool->number));
         lock(&pool->lock);
         if (pool->spans)
             pages_add(object, pool->spans->from, pool->spans->carved * pool->size);
@@ -296,19 +280,10 @@ void pool_sample(struct object *object)
     }
 }
 
-void pool_forget(void)
-{
-    for (struct pool *pool = atomic_load(&pools); pool; pool = pool->next)
-        for (int i = 0; i < SHARES; i++)
-            pool->share[i].given = 0;
-}
-
 void pool_lock(void (*function)(struct lock *))
 {
     function(&making);
-    for (struct pool *pool = atomic_load(&pools); pool; pool = pool->next)
-        for (int i = 0; i < SHARES; i++)
-            function(&pool->share[i].lock);
+    lists_lock(function);
     for (struct pool *pool = atomic_load(&pools); pool; pool = pool->next)
         function(&pool->lock);
 }

@@ -6,51 +6,31 @@
 #include "modules.h"
 #include "stack.h"
 
-enum { PLACES_BITS = 10, PLACES = 1 << PLACES_BITS, FILTER_BITS = 12, WORDS_BETWEEN = 48, MAX_WORDS = 512 };
+enum { FILTER_BITS = 12, WORDS_BETWEEN = 48, MAX_WORDS = 512 };
 
 struct wanted wanted = {UINT64_MAX, 0};
 
-/* Objects by the address of their direct caller; `first` is an index + 1. */
-static struct place {
-    _Atomic uintptr_t code;
-    _Atomic uint32_t first;
-} places[PLACES];
+struct place site_places[PLACES];
 
 /* Of all addresses of chains. */
 static _Atomic uint64_t filter[(1 << FILTER_BITS) / 64];
 static struct wanted of_objects;
 static atomic_bool wants_all;
 
-static inline uint64_t mixed(uintptr_t code)
-{
-    return code * UINT64_C(0x9e3779b97f4a7c15);
-}
-
 static inline bool may_be_in_chain(uintptr_t code)
 {
-    uint64_t bit = mixed(code) >> (64 - FILTER_BITS);
+    uint64_t bit = site_mixed(code) >> (64 - FILTER_BITS);
     return RARELY(atomic_load_explicit(&filter[bit / 64], memory_order_relaxed) >> bit % 64 & 1);
 }
 
 static void place_object(struct object *object, uintptr_t code)
 {
-    size_t at = mixed(code) >> (64 - PLACES_BITS);
-    while (places[at].code && places[at].code != code)
+    size_t at = site_mixed(code) >> (64 - PLACES_BITS);
+    while (site_places[at].code && site_places[at].code != code)
         at = (at + 1) % PLACES;
-    object->next = (uint16_t)places[at].first;
-    atomic_store(&places[at].first, (uint32_t)(object - cure.object) + 1);
-    atomic_store(&places[at].code, code);
-}
-
-static inline struct object *first_object(uintptr_t code)
-{
-    for (size_t at = mixed(code) >> (64 - PLACES_BITS);; at = (at + 1) % PLACES) {
-        uintptr_t there = atomic_load_explicit(&places[at].code, memory_order_acquire);
-        if (there == 0)
-            return NULL;
-        if (there == code)
-            return &cure.object[atomic_load_explicit(&places[at].first, memory_order_relaxed) - 1];
-    }
+    object->next = (uint16_t)site_places[at].first;
+    atomic_store(&site_places[at].first, (uint32_t)(object - cure.object) + 1);
+    atomic_store(&site_places[at].code, code);
 }
 
 static inline struct object *next_object(const struct object *object)
@@ -81,7 +61,7 @@ static void find(struct object *object, struct wanted *sizes)
         if (!module->is_loaded)
             return;
         codes[i] = module->bias + object->chain[i];
-        uint64_t bit = mixed(codes[i]) >> (64 - FILTER_BITS);
+        uint64_t bit = site_mixed(codes[i]) >> (64 - FILTER_BITS);
         atomic_fetch_or(&filter[bit / 64], UINT64_C(1) << bit % 64);
     }
     for (uint32_t i = object->chain_count; i-- > 0;)
@@ -101,8 +81,10 @@ void sites_find(void)
 {
     struct wanted sizes = {0, SIZE_MAX};
     /* Other threads find nothing meanwhile. */
-    for (size_t i = 0; i < PLACES; i++)
-        atomic_store(&places[i].code, 0);
+    for (size_t i = 0; i < PLACES; i++) {
+        atomic_store(&site_places[i].code, 0);
+        atomic_store(&site_places[i].first, 0);
+    }
     for (size_t i = 0; i < sizeof filter / sizeof *filter; i++)
         atomic_store(&filter[i], 0);
     for (size_t i = 0; i < cure.object_count; i++)
@@ -168,7 +150,7 @@ static struct object *caller_above(const uintptr_t **words, const uintptr_t *end
 {
     const uintptr_t *last = *words + WORDS_BETWEEN < end ? *words + WORDS_BETWEEN : end;
     for (; *words < last; ++*words) {
-        struct object *object = may_be_in_chain(**words) ? first_object(**words) : NULL;
+        struct object *object = may_be_in_chain(**words) ? site_first(**words) : NULL;
         if (object)
             return object;
     }
@@ -178,7 +160,7 @@ static struct object *caller_above(const uintptr_t **words, const uintptr_t *end
 static void find_by_caller(struct found *found, size_t size, const void *frame)
 {
     const uintptr_t *words = (const uintptr_t *)frame + 1, *end = words + 1;
-    struct object *first = first_object(*words);
+    struct object *first = site_first(*words);
     if (first && first->chain_count == 1 && !first->next) {
         consider(found, first, size);
         return;

@@ -29,6 +29,38 @@ void sites_want_all(bool all);
 /* From now on no size is looked at. */
 void sites_stop(void);
 
+/* Objects by the address of their direct caller; `first` is an index + 1. */
+enum { PLACES_BITS = 10, PLACES = 1 << PLACES_BITS };
+extern struct place {
+    _Atomic uintptr_t code;
+    _Atomic uint32_t first;
+} site_places[PLACES] __attribute__((visibility("hidden")));
+
+static inline uint64_t site_mixed(uintptr_t code)
+{
+    return code * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* The first object with this direct caller, or NULL. */
+static inline struct object *site_first(uintptr_t code)
+{
+    for (size_t at = site_mixed(code) >> (64 - PLACES_BITS);; at = (at + 1) % PLACES) {
+        uintptr_t there = atomic_load_explicit(&site_places[at].code, memory_order_acquire);
+        if (there == 0)
+            return NULL;
+        if (there != code)
+            continue;
+        uint32_t first = atomic_load_explicit(&site_places[at].first, memory_order_relaxed);
+        return first ? &cure.object[first - 1] : NULL;
+    }
+}
+
+/* Whether the direct caller alone tells the object. */
+static inline bool site_is_plain(const struct object *object, size_t size)
+{
+    return object && object->chain_count == 1 && !object->next && object_takes(object, size);
+}
+
 /* The object of a block that a function of this library with this frame is to allocate; NULL if it is of none. */
 struct object *site_of(size_t size, const void *frame);
 

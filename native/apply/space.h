@@ -19,6 +19,7 @@ struct span {
     struct span *next, *previous;
     /* Of a pool. */
     struct pool *pool;
+    uint32_t number;
     void *free;
     uint32_t free_count, carved, capacity;
 };
