@@ -53,7 +53,7 @@ static atomic_bool has_ended;
 static void begin_child(void)
 {
     after_fork();
-    lists_forget();
+    pool_forget();
     large_forget();
     atomic_store(&has_ended, false);
 }

@@ -34,10 +34,7 @@ static inline bool node_of_block(struct object *object, uint16_t *node)
     }
     if (object->policy != AS_PARTS || object->over != OVER_BLOCKS)
         return true;
-    uint64_t number = atomic_fetch_add_explicit(&object->seen, 1, memory_order_relaxed) % object->count;
-    /* So that the product has room. */
-    uint64_t each = object->count >> 56 ? number / (object->count / FRACTIONS) : number * FRACTIONS / object->count;
-    *node = object->node[each < FRACTIONS ? each : FRACTIONS - 1];
+    *node = object_next_node(object);
     return *node != NO_NODE;
 }
 

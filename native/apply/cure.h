@@ -31,6 +31,7 @@ struct object {
     unsigned parts;               /* runs of fractions of one node */
     atomic_bool was_said;
     atomic_uint sampled_frees;
+    atomic_uint failures;         /* since its policy was set last */
 };
 
 struct module {
@@ -69,6 +70,13 @@ static inline bool object_takes(const struct object *object, size_t size)
 static inline bool object_has_nodes(const struct object *object)
 {
     return object->policy != AS_PADDED && object->policy != AS_UNCHANGED;
+}
+
+/* The node of the next block, where parts are over blocks; NO_NODE if it has none. */
+static inline uint16_t object_next_node(struct object *object)
+{
+    uint64_t number = atomic_fetch_add_explicit(&object->seen, 1, memory_order_relaxed) % object->count;
+    return object->node[(unsigned __int128)number * FRACTIONS / object->count];
 }
 
 static inline void count_up(_Atomic uint64_t *counter, uint64_t by)

@@ -150,7 +150,8 @@ void large_free(struct span *span)
 void large_sample(struct object *object)
 {
     struct shelf *shelf = shelf_of(object);
-    lock(&shelf->lock);
+    if (!lock_briefly(&shelf->lock))
+        return;
     if (shelf->blocks)
         policy_count(object, shelf->blocks, shelf->bytes);
     shelf->blocks = shelf->bytes = 0;

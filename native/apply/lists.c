@@ -50,23 +50,23 @@ struct lists *lists_take(void)
 uint64_t lists_given(uint32_t pool)
 {
     uint64_t given = 0;
-    lock(&lock_of_all);
+    if (!lock_briefly(&lock_of_all))
+        return 0;
     for (struct lists *lists = all; lists; lists = lists->next)
         given += __atomic_exchange_n(&lists->list[pool].given, 0, __ATOMIC_RELAXED);
     unlock(&lock_of_all);
     return given;
 }
 
-void lists_forget(void)
+void lists_forget(uint32_t pools)
 {
     all = own_lists;
     free_ones = NULL;
     if (!all)
         return;
     all->next = NULL;
-    for (int i = 0; i < MAX_POOLS; i++)
-        if (all->list[i].given)
-            all->list[i].given = 0;
+    for (uint32_t i = 0; i < pools; i++)
+        all->list[i].given = 0;
 }
 
 void lists_lock(void (*function)(struct lock *))

@@ -37,11 +37,11 @@ static inline struct list *list_of(uint32_t pool)
     return lists ? &lists->list[pool] : NULL;
 }
 
-/* Blocks of a pool that no thread has told yet. */
+/* Blocks of a pool that no thread has told yet; from now on they are told. */
 uint64_t lists_given(uint32_t pool);
 
 /* In a forked child, which has only the calling thread. */
-void lists_forget(void);
+void lists_forget(uint32_t pools);
 
 void lists_lock(void (*function)(struct lock *));
 

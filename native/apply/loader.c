@@ -27,27 +27,31 @@ static __attribute__((noinline)) void is_back(void)
 
 PUBLIC void *dlopen(const char *file, int mode)
 {
+    __typeof__(&dlopen) next = NEXT(dlopen);
     will_change();
-    return NEXT(dlopen)(file, mode);
+    return next ? next(file, mode) : NULL;
 }
 
 PUBLIC void *dlmopen(Lmid_t space, const char *file, int mode)
 {
+    __typeof__(&dlmopen) next = NEXT(dlmopen);
     will_change();
-    return NEXT(dlmopen)(space, file, mode);
+    return next ? next(space, file, mode) : NULL;
 }
 
 PUBLIC int dlclose(void *library)
 {
+    __typeof__(&dlclose) next = NEXT(dlclose);
     is_back();
     will_change();
-    return NEXT(dlclose)(library);
+    return next ? next(library) : -1;
 }
 
 PUBLIC char *dlerror(void)
 {
+    __typeof__(&dlerror) next = NEXT(dlerror);
     is_back();
-    return NEXT(dlerror)();
+    return next ? next() : NULL;
 }
 
 PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)

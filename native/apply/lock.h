@@ -15,6 +15,8 @@ struct lock {
 extern __thread bool holds_all_locks __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 void lock_slowly(struct lock *lock);
+/* False if others have it for some ms: a handler may end the process in the middle of a call of this library. */
+bool lock_briefly(struct lock *lock);
 
 /* Takes the lock also where this thread holds all. */
 static inline void lock_really(struct lock *lock)

@@ -33,13 +33,15 @@ static bool may_overlap(uintptr_t from, size_t bytes)
            from + bytes > atomic_load_explicit(&lowest, memory_order_relaxed);
 }
 
-static void remember(uintptr_t from, size_t bytes, struct object *object)
+/* False if it cannot be remembered: then nobody would know when its mappings end. */
+static bool remember(uintptr_t from, size_t bytes, struct object *object)
 {
     size_t at = 0;
     lock(&lock_of_mappings);
     while (at < last && mappings[at].bytes)
         at++;
-    if (at < MAX_MAPPINGS) {
+    bool has_place = at < MAX_MAPPINGS;
+    if (has_place) {
         mappings[at] = (struct mapping){from, bytes, object};
         last = at + 1 > last ? at + 1 : last;
         if (from < lowest)
@@ -48,6 +50,7 @@ static void remember(uintptr_t from, size_t bytes, struct object *object)
             atomic_store(&highest, from + bytes);
     }
     unlock(&lock_of_mappings);
+    return has_place;
 }
 
 /* One of these addresses, with an object NULL if there is none. */
@@ -78,6 +81,8 @@ static void forget(uintptr_t from, size_t bytes)
         size_t before = from > mapping->from ? from - mapping->from : 0, behind = end > to ? end - to : 0;
         mapping->from = before >= behind ? mapping->from : to;
         mapping->bytes = before >= behind ? before : behind;
+        if (!mapping->bytes)
+            space_has_unmapped(policy_mappings(mapping->object));
     }
     unlock(&lock_of_mappings);
 }
@@ -104,20 +109,23 @@ static uint16_t node_of_mapping(struct object *object)
         return (uint16_t)(os_node() < cure.node_count ? os_node() : NO_NODE);
     if (object->policy != AS_PARTS || object->over != OVER_BLOCKS)
         return ANY_NODE;
-    uint64_t number = atomic_fetch_add(&object->seen, 1) % object->count;
-    return object->node[(size_t)((double)number / (double)object->count * FRACTIONS)];
+    return object_next_node(object);
 }
 
 static void set_mapped(struct object *object, uintptr_t from, size_t bytes, bool again)
 {
     uint16_t node = node_of_mapping(object);
-    bool has_none = node == NO_NODE && (object->policy == AS_NEAR || object->over == OVER_BLOCKS) && object->policy != AS_INTERLEAVED;
-    if (object->policy == AS_PADDED || (has_none && object->policy <= AS_NEAR) || !space_may_map(policy_mappings(object)))
+    bool is_of_a_node = object->policy == AS_NEAR || (object->policy == AS_PARTS && object->over == OVER_BLOCKS);
+    size_t needed = policy_mappings(object);
+    if (object->policy == AS_PADDED || (is_of_a_node && node == NO_NODE) || !space_may_map(needed))
         return;
-    if (!policy_set(object, from, bytes, node, again))
+    if (!policy_set(object, from, bytes, node, again)) {
+        space_has_unmapped(needed);
         return;
+    }
     policy_count(object, 1, bytes);
-    remember(from, bytes, object);
+    if (!remember(from, bytes, object))
+        space_has_unmapped(needed);
 }
 
 static void note_mapped(void *address, size_t bytes, int protection, int flags, const void *frame)
@@ -194,7 +202,8 @@ PUBLIC void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 
 void mapping_sample(struct object *object)
 {
-    lock(&lock_of_mappings);
+    if (!lock_briefly(&lock_of_mappings))
+        return;
     for (size_t i = 0; i < last; i++)
         if (mappings[i].bytes && mappings[i].object == object)
             pages_add(object, mappings[i].from, mappings[i].bytes);

@@ -53,7 +53,9 @@ size_t policy_mappings(const struct object *object)
 
 bool policy_can_be_set(const struct object *object)
 {
-    return !object_has_nodes(object) || !atomic_load_explicit(&cure.is_filtered, memory_order_relaxed);
+    enum { MOST_FAILURES = 64 };
+    bool is_filtered = atomic_load_explicit(&cure.is_filtered, memory_order_relaxed);
+    return !(object_has_nodes(object) && is_filtered) && atomic_load(&object->failures) < MOST_FAILURES;
 }
 
 /* Preferred, never bound: a full node must not end the program. */
@@ -116,8 +118,12 @@ bool policy_set(struct object *object, uintptr_t from, size_t bytes, uint16_t no
     /* Before memory is touched. */
     int error = set_pages(object, from, bytes), error_of_nodes = set_nodes(object, from, bytes, node, again);
     error = error_of_nodes ? error_of_nodes : error;
-    if (!error)
+    if (!error) {
+        if (RARELY(object->failures))
+            atomic_store(&object->failures, 0);
         return true;
+    }
+    atomic_fetch_add(&object->failures, 1);
     count_up(&object->told->refused, 1);
     atomic_store(&object->told->error, (uint64_t)error);
     return false;

@@ -273,11 +273,17 @@ void pool_sample(struct object *object)
         if (pool->object != object)
             continue;
         tell(pool, lists_given(pool->number));
-        lock(&pool->lock);
+        if (!lock_briefly(&pool->lock))
+            continue;
         if (pool->spans)
             pages_add(object, pool->spans->from, pool->spans->carved * pool->size);
         unlock(&pool->lock);
     }
+}
+
+void pool_forget(void)
+{
+    lists_forget(pool_count);
 }
 
 void pool_lock(void (*function)(struct lock *))

@@ -61,6 +61,9 @@ size_t pool_usable(const struct span *span);
 /* Counts on which nodes spans of the object are. */
 void pool_sample(struct object *object);
 
+/* In a forked child: what its parent has not told yet, the parent tells itself. */
+void pool_forget(void);
+
 void pool_lock(void (*function)(struct lock *));
 
 #endif

@@ -51,6 +51,11 @@ bool space_may_map(size_t mappings)
     return false;
 }
 
+void space_has_unmapped(size_t mappings)
+{
+    atomic_fetch_sub(&mappings_now, mappings);
+}
+
 static struct span *record_take(void)
 {
     lock(&records);
@@ -140,7 +145,7 @@ struct span *space_take(size_t bytes, size_t alignment, size_t mappings)
         at = 0;
     }
     if (!at) {
-        atomic_fetch_sub(&mappings_now, mappings);
+        space_has_unmapped(mappings);
         if (span)
             record_give(span);
         return NULL;
@@ -156,6 +161,6 @@ void space_give(struct span *span)
 {
     enter(span->from, span->bytes, NULL);
     os_unmap((void *)span->from, span->bytes);
-    atomic_fetch_sub(&mappings_now, span->mappings);
+    space_has_unmapped(span->mappings);
     record_give(span);
 }

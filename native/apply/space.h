@@ -52,6 +52,9 @@ void space_give(struct span *span);
 /* Whether the process may have so many mappings more for policies; they are then counted. */
 bool space_may_map(size_t mappings);
 
+/* So many are gone. */
+void space_has_unmapped(size_t mappings);
+
 void space_lock(void (*function)(struct lock *));
 
 #endif
