@@ -3,6 +3,7 @@
 
 mod alloc;
 mod allocations;
+mod apply;
 mod faults;
 pub mod floor;
 mod guest;
@@ -45,8 +46,9 @@ struct Benchmark {
     run: fn(&mut Results) -> Result<()>,
 }
 
-/// The only one without numa: an allocator is measured often while it is changed.
+/// Those without numa: a library is measured often while it is changed.
 const ALLOC: &str = "alloc";
+const APPLY: &str = "apply";
 
 const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -92,6 +94,7 @@ const BENCHMARKS: &[Benchmark] = &[
         question: "CPU time and memory with our malloc, with glibc's and with others",
         run: alloc::run,
     },
+    Benchmark { name: APPLY, question: "what a block costs under a cure", run: apply::run },
     Benchmark {
         name: "faults",
         question: "how much a program slows down whose page faults are observed",
@@ -142,7 +145,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
         bail!("no benchmark '{word}'; there are: {}", known.join(", "));
     }
-    if words.iter().any(|word| word != ALLOC) || words.is_empty() {
+    if words.iter().any(|word| word != ALLOC && word != APPLY) || words.is_empty() {
         build::released()?;
     }
     let mut results = Results::open()?;

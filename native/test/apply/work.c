@@ -315,10 +315,12 @@ static void handed_over(void)
     }
 }
 
+enum { CHURNED = 1000, CHILDREN = 12 };
+
 static void *churn(void *unused)
 {
     (void)unused;
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < CHURNED; i++) {
         char *one = site(SMALL_BLOCK), *two = zeroed(LARGE);
         memset(one, i, SMALL_BLOCK);
         CHECK(two[0] == 0 && two[LARGE - 1] == 0);
@@ -340,7 +342,7 @@ static void forks(void)
     }
     for (int i = 0; i < 3; i++)
         CHECK(pthread_create(&threads[i], NULL, churn, NULL) == 0);
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < CHILDREN; i++) {
         pid_t child = fork();
         if (child == 0) {
             char *block = zeroed(LARGE);
@@ -419,13 +421,13 @@ static void filters(void)
     for (int i = 0; i < 10; i++)
         CHECK((all[i] = site(SMALL_BLOCK)));
     filter();
-    for (int i = 10; i < 10000; i++)
-        CHECK((all[i] = zeroed(SMALL_BLOCK + 2)) && (all[i + 10000] = checked(SMALL_BLOCK + 4)));
+    for (int i = 10; i < 1000; i++)
+        CHECK((all[i] = zeroed(SMALL_BLOCK + 2)) && (all[i + 1000] = checked(SMALL_BLOCK + 4)));
     for (int i = 0; i < 10; i++)
         free(all[i]);
-    for (int i = 10; i < 10000; i++) {
+    for (int i = 10; i < 1000; i++) {
         free(all[i]);
-        free(all[i + 10000]);
+        free(all[i + 1000]);
     }
     free(block);
     for (size_t size = LARGE; size < 4 * LARGE; size += 10000) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 14] = [
+const PROGRAMS: [(&str, &[&str]); 15] = [
     ("floor_files", &[]),
     ("floor_perf", &[]),
     ("floor_topology", &[]),
@@ -15,6 +15,7 @@ const PROGRAMS: [(&str, &[&str]); 14] = [
     ("c2c", &["-pthread"]),
     ("chase", &[]),
     ("compute", &["-fopenmp", "-lm"]),
+    ("cured", &[]),
     ("faults", &[]),
     ("mapping", &[]),
     ("pages", &[]),

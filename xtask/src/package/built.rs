@@ -13,7 +13,7 @@ pub const OLDEST_GLIBC: (u32, u32) = (2, 28);
 /// The libraries for programs that are packaged.
 pub const LIBRARIES: [&str; 2] = ["libnumaplace.so", "libnumalloc.so"];
 /// The libraries that are in the program only.
-pub const EMBEDDED: [&str; 2] = ["libnumaexplain.so", "libnumacount.so"];
+pub const EMBEDDED: [&str; 3] = ["libnumaexplain.so", "libnumacount.so", "libnumaapply.so"];
 
 /// Linked without shared libraries and without symbols. The crates below are the same as in any
 /// build of this profile.

@@ -1,0 +1,47 @@
+//! What `libnumaapply.so` costs a block: one that no object of the cure has, one of a pool, and large ones whose object is
+//! known by the direct caller or by two callers. The floor is the same program without the library.
+
+use super::floor;
+use super::results::Results;
+use super::statistics::{median, pairs};
+use crate::process::{self, Figures};
+use crate::workspace;
+use anyhow::Result;
+use std::process::Command;
+
+const PAIRS: usize = 11;
+
+/// What is measured: the name, the kind, the number of pairs, and how many ns more a pair may take.
+const KINDS: [(&str, &str, &str, f64); 5] = [
+    ("a small block that no object has", "other", "20000000", 3.0),
+    ("a small block near its user", "near", "20000000", 10.0),
+    ("a small padded block", "padded", "20000000", 10.0),
+    ("a large block, known by its caller", "large", "2000000", 50.0),
+    ("a large block, known by two callers", "chain", "2000000", 2000.0),
+];
+
+pub fn run(results: &mut Results) -> Result<()> {
+    let program = floor::build()?.join("cured");
+    let built = workspace::target().join("bench/native");
+    let mut make = Command::new("make");
+    make.arg("-C")
+        .arg(workspace::root().join("native"))
+        .arg(format!("OUT={}", built.display()))
+        .arg("CFLAGS=-O2");
+    process::run(make.arg(built.join("libnumaapply.so")))?;
+    let library = built.join("libnumaapply.so");
+    for (name, kind, count, limit) in KINDS {
+        let with = || Figures::of(Command::new(&program).args([kind, count]).arg(&library));
+        let plain = || Figures::of(Command::new(&program).args([kind, count]));
+        let measured = pairs(PAIRS, with, plain)?;
+        let values: Result<Vec<(f64, f64)>> = measured
+            .iter()
+            .map(|(with, plain)| Ok((with.get("ns_of_a_pair")?, plain.get("ns_of_a_pair")?)))
+            .collect();
+        let values = values?;
+        let ratio = median(values.iter().map(|(with, plain)| with / plain));
+        results.at_most(name, median(values.iter().map(|(with, plain)| with - plain)), "ns more", limit)?;
+        results.show(&format!("{name}, ratio"), ratio, "x")?;
+    }
+    Ok(())
+}
