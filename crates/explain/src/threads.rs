@@ -163,9 +163,10 @@ impl ThreadAccounts {
         self.threads.iter().map(|(key, account)| (*key, account.start))
     }
 
-    /// The threads that were busy in this observed time.
-    pub fn busy_in(&self, observed: u64) -> impl Iterator<Item = (u32, u32)> {
-        self.threads.iter().filter(move |(_, account)| account.is_busy(observed)).map(|(key, _)| *key)
+    /// The CPUs on which the threads of a process might run, together: a runtime binds each to CPUs of its own.
+    pub fn cpus_of(&self, pid: u32) -> CpuSet {
+        let of_process = self.threads.iter().filter(|((process, _), _)| *process == pid);
+        of_process.filter_map(|(_, account)| account.cpus.as_ref()).flat_map(CpuSet::iter).collect()
     }
 
     /// Whether a thread was stopped at the last visit.

@@ -277,7 +277,7 @@ impl Explainer {
             attached: self.observed.attached.clone(),
             command: self.command(),
             costs: RemoteCosts::of(&self.topology),
-            cured: complete.then(|| self.cure_program(end)),
+            cured: complete.then(|| self.cure_program()),
             projected: projection,
         }
     }

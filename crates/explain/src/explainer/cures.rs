@@ -6,7 +6,6 @@ use crate::cure_facts::{CureFacts, CureProgram, Unidentified};
 use crate::objects::ObjectId;
 use crate::part_use::{self, BlockUse};
 use crate::runtime::ProgramRuntime;
-use crate::thread_order::ThreadOrder;
 use numakit_cure::{CuredThreads, ProgramFile};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -88,33 +87,49 @@ impl Explainer {
         (uses, counts)
     }
 
-    /// What a cure needs to know of the program, whose observation ended at this time. Launchers of this project start another program.
-    pub(super) fn cure_program(&self, end: u64) -> CureProgram {
-        let observed = end.saturating_sub(self.started);
+    /// What a cure needs to know of the program. Launchers of this project start another program.
+    pub(super) fn cure_program(&self) -> CureProgram {
         let numbers = self.processes.numbers();
-        let mut busy: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        self.accounts.busy_in(observed).for_each(|(pid, tid)| busy.entry(pid).or_default().push(tid));
+        let mut working: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for pid in &numbers {
+            working.insert(*pid, self.working(*pid));
+        }
         // Of several processes, that with most threads.
-        let most = numbers.iter().copied().rev().max_by_key(|pid| busy.get(pid).map_or(0, Vec::len));
-        let working = most.map_or_else(Vec::new, |pid| working(&self.processes.order, pid, &busy));
+        let most = numbers.iter().copied().rev().max_by_key(|pid| working.get(pid).map_or(0, Vec::len));
         let seen = |pid: &u32| self.processes.seen_program(*pid);
         let is_own = |file: &ProgramFile| OWN.contains(&file.file.as_str());
         let mut files = numbers.iter().filter_map(|pid| seen(pid)?.file.clone());
         let file = files.find(|file| !is_own(file)).unwrap_or_default();
-        let cpus = most.as_ref().and_then(seen).map_or(0, |program| program.cpus);
+        let cpus = most.map_or(0, |pid| {
+            let at_first = seen(&pid).map_or(0, |program| program.cpus);
+            at_first.max(self.accounts.cpus_of(pid).len() as u32)
+        });
+        let working = most.and_then(|pid| working.remove(&pid)).unwrap_or_default();
         let open_mp = most.is_some_and(|pid| self.processes.runtime(pid) == ProgramRuntime::OpenMp);
         CureProgram { file, threads: CuredThreads { working, cpus, open_mp } }
     }
+
+    /// The numbers of the threads of a process that worked. One that fills memory for others hardly works beside them.
+    fn working(&self, pid: u32) -> Vec<u32> {
+        let numbers = self.processes.order.numbers(pid);
+        let works = self.accounts.working();
+        let ran: Vec<(u32, u64)> = self
+            .accounts
+            .times()
+            .filter(|(thread, _)| thread.0 == pid && works.contains(thread))
+            .map(|((_, tid), times)| (tid, times.user + times.kernel))
+            .collect();
+        let most = ran.iter().map(|(_, ran)| *ran).max().unwrap_or(0);
+        let working = ran.iter().filter(|(_, ran)| *ran >= most / HARDLY);
+        let mut working: Vec<u32> = working.filter_map(|(tid, _)| numbers.get(tid).copied()).collect();
+        working.sort_unstable();
+        working
+    }
 }
+
+/// A thread that ran for less than one in this many parts of the time of another hardly works. On emulated processors, threads that
+/// do the same work ran for a sixth.
+const HARDLY: u64 = 10;
 
 /// Programs of this project that start others.
 const OWN: [&str; 2] = ["numa", "numaplace"];
-
-/// The numbers of the busy threads of a process.
-fn working(order: &ThreadOrder, pid: u32, busy: &BTreeMap<u32, Vec<u32>>) -> Vec<u32> {
-    let numbers = order.numbers(pid);
-    let mut working: Vec<u32> =
-        busy.get(&pid).into_iter().flatten().filter_map(|tid| numbers.get(tid).copied()).collect();
-    working.sort_unstable();
-    working
-}
