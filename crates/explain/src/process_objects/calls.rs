@@ -96,8 +96,12 @@ impl AllocationCalls {
     /// of other sizes are told by these.
     fn told(&self, object: ObjectId, by: &str, chain: &[u64], own: &Counted) -> (usize, bool) {
         let others = || self.0.iter().filter(|((of, other, _), _)| *of != object && *other == by);
+        // What calls a chain that ends is not known: it may be the same.
         let is_shared = |length: usize, is_alike: &dyn Fn(&Counted) -> bool| {
-            others().any(|((.., other), counted)| is_alike(counted) && other.starts_with(&chain[..length]))
+            others().any(|((.., other), counted)| {
+                let known = length.min(other.len());
+                is_alike(counted) && other[..known] == chain[..known]
+            })
         };
         let least = own.deciding.clamp(1, chain.len().max(1)).min(chain.len());
         let sizes = |other: &Counted| own.smallest <= other.largest && other.smallest <= own.largest;
@@ -156,6 +160,7 @@ mod tests {
         // What is certain of this one's calls is the begin of the others'.
         add(&mut calls, objects[2], &[10, 20], 1, 100);
         assert_eq!(chains(&calls, objects[2]), [(vec![10, 20], 1, false)]);
+        assert_eq!(chains(&calls, objects[0]), [(vec![10, 20, 50, 60], 1, false)]);
         add(&mut calls, objects[3], &[10, 20], 1, 7000);
         assert_eq!(chains(&calls, objects[3]), [(vec![10], 1, true)], "by its size");
     }
