@@ -94,10 +94,6 @@ fn by_rule(object: &ExplainedObject, rule: RuleName) -> Treatment {
     if wants_huge_pages(object, rule) {
         return huge_pages(object);
     }
-    let interleave = || apply(ObjectPolicy::Interleave);
-    if rule == remote::SHARED_BY_ALL.name {
-        return interleave();
-    }
     if rule == remote::REUSED_ACROSS_NODES.name {
         return apply(ObjectPolicy::Near);
     }
@@ -113,6 +109,10 @@ fn by_rule(object: &ExplainedObject, rule: RuleName) -> Treatment {
     }
     let Some(facts) = &object.facts.cure else { return leave("no sample shows its addresses") };
     let points = facts.each.samples();
+    // What has no parts, as far as is known, needs no points.
+    if points < MIN_POINTS && rule == remote::SHARED_BY_ALL.name {
+        return apply(ObjectPolicy::Interleave);
+    }
     if points < MIN_POINTS {
         return Treatment::Leave(format!(
             "too little is known of its parts: {points} samples show which thread uses which part, and {MIN_POINTS} are needed"
@@ -147,7 +147,7 @@ fn without_parts(
     if rule == remote::OTHER_NODE.name || is_bound && is_of_one_node {
         return all_to_one().unwrap_or_else(|| leave(SOURCE));
     }
-    if is_bound || rule == remote::FIRST_TOUCH.name {
+    if is_bound || [remote::FIRST_TOUCH.name, remote::SHARED_BY_ALL.name].contains(&rule) {
         return apply(ObjectPolicy::Interleave);
     }
     if rule == remote::HUGE_PAGES_ACROSS_PARTS.name {

@@ -130,6 +130,10 @@ fn without_clear_parts_the_rule_decides() {
     assert_eq!(policy(&interleaved), Some((&ObjectPolicy::Interleave, PageSize::AsItIs)));
     let shared = treated(remote::SHARED_BY_ALL.name, mixed(), |_| {});
     assert_eq!(policy(&shared), Some((&ObjectPolicy::Interleave, PageSize::AsItIs)));
+    let few = treated(remote::SHARED_BY_ALL.name, PartUse::default(), |_| {});
+    assert_eq!(policy(&few), Some((&ObjectPolicy::Interleave, PageSize::AsItIs)));
+    // The thread that filled it for others is one of those that share it, for the rule.
+    assert_eq!(parts(&treated(remote::SHARED_BY_ALL.name, used(5, eighths), |_| {})), 8);
     assert_eq!(parts(&treated(remote::OTHER_NODE.name, mixed(), |_| {})), 1);
     let one_node = |object: &mut ExplainedObject| object.used_from = vec![NodeShare { node: 1, share: 1.0 }];
     assert_eq!(parts(&treated(remote::BOUND_MEMORY.name, mixed(), one_node)), 1);
@@ -207,7 +211,7 @@ fn what_cannot_be_found_or_has_a_better_tool_is_left_and_named() {
 fn the_command_that_cures_takes_the_place_of_one_that_does_less() {
     let mut objects = [
         judged(remote::FIRST_TOUCH.name, facts(used(5, eighths))),
-        judged(remote::SHARED_BY_ALL.name, facts(used(5, eighths))),
+        judged(remote::SHARED_BY_ALL.name, facts(used(5, |_| vec![0, 1, 2]))),
         judged(layout::RANDOM_ON_SMALL_PAGES.name, facts(used(5, eighths))),
         judged(layout::RANDOM.name, facts(used(5, eighths))),
     ];
