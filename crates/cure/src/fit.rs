@@ -110,6 +110,8 @@ struct Run<'a> {
     /// The number of the first one.
     first: u32,
     threads: &'a RunThreads,
+    /// Whether OpenMP binds them.
+    open_mp: bool,
 }
 
 impl<'a> Run<'a> {
@@ -123,7 +125,7 @@ impl<'a> Run<'a> {
             None if is_by_cpus => threads.nodes.len(),
             None => observed.len(),
         };
-        Self { observed, now: now.max(1), first, threads }
+        Self { observed, now: now.max(1), first, threads, open_mp: cured.open_mp }
     }
 
     fn nodes_of(&self, parts: &[ObjectPart]) -> Result<[Option<u32>; ALL], NoFit> {
@@ -166,6 +168,10 @@ impl<'a> Run<'a> {
     /// The node of a thread. Threads beyond the last core run on the cores of those that do not work.
     fn node(&self, thread: u32) -> Option<u32> {
         let nodes = &self.threads.nodes;
+        if self.open_mp && self.now > nodes.len() {
+            // Neighbours share a core: OMP_PROC_BIND=close.
+            return nodes.get(thread as usize * nodes.len() / self.now).copied();
+        }
         if let Some(node) = nodes.get(thread as usize) {
             return Some(*node);
         }
@@ -235,6 +241,14 @@ mod tests {
         assert_eq!(nodes(&own, &threads(2)), Err(NoFit::Cores { now: 8, cores: 2 }));
         // Four of the threads have cores; where the others run is not certain.
         assert_eq!(nodes(&own, &threads(4)), Ok(vec![Some(0), Some(1), None]));
+    }
+
+    #[test]
+    fn threads_of_open_mp_share_cores_with_their_neighbours() {
+        let mut shared = eight(0);
+        shared.threads.open_mp = true;
+        let two = RunThreads { nodes: vec![1, 1, 2, 2], told: Some(8) };
+        assert_eq!(nodes(&shared, &two), some(&[1, 2]));
     }
 
     #[test]

@@ -72,7 +72,8 @@ pub struct SetVariable {
 pub struct CuredObject {
     /// Its name, as `numa explain` prints it.
     pub name: String,
-    /// The rule that found what is wrong with it.
+    /// The rule that found what is wrong with it; `-` if it is cured beside others, with the same threads and too little time for a
+    /// finding.
     pub verdict: String,
     /// What is wrong with it, in a sentence.
     pub reason: String,

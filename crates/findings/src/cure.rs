@@ -1,5 +1,6 @@
 //! The cure of a program: for each object with a verdict the policy that follows, or why there is none.
 
+mod beside;
 mod parts;
 mod policy;
 #[cfg(test)]
@@ -27,7 +28,45 @@ pub(crate) fn of(objects: &[JudgedObject], program: CureProgram, command: &str) 
     for (judged, finding) in found {
         add(&mut cure, judged, finding, judged.distinct_name(objects));
     }
+    add_beside(&mut cure, objects);
     cure
+}
+
+/// Adds the objects that are cured beside others.
+fn add_beside(cure: &mut Cure, objects: &[JudgedObject]) {
+    let divisions = beside::divisions(&cure.objects);
+    for judged in objects {
+        let name = judged.distinct_name(objects);
+        // What all share gets its parts where those of others show them.
+        let is_settled = |cured: &CuredObject| cured.name == name && cured.policy != ObjectPolicy::Interleave;
+        if cure.objects.iter().any(is_settled) {
+            continue;
+        }
+        let Some(Ok(all)) = judged.object.facts.cure.as_ref().map(|facts| &facts.identities) else {
+            continue;
+        };
+        let Some((policy, pages)) = beside::of(judged, &divisions) else { continue };
+        cure.objects.retain(|cured| cured.name != name);
+        if cure.objects.len() + all.len() > MAX_OBJECTS {
+            return;
+        }
+        let (verdict, reason) = match &judged.finding {
+            Some(finding) => (finding.rule.to_owned(), finding.says.clone()),
+            None => {
+                let reason = "threads of other nodes use parts of it, for a small part of the time";
+                (beside::NO_VERDICT.to_owned(), reason.to_owned())
+            }
+        };
+        cure.left.retain(|left| left.name != name);
+        cure.objects.extend(all.iter().map(|identity| CuredObject {
+            name: name.clone(),
+            verdict: verdict.clone(),
+            reason: reason.clone(),
+            identity: identity.clone(),
+            policy: policy.clone(),
+            pages,
+        }));
+    }
 }
 
 fn add(cure: &mut Cure, judged: &JudgedObject, finding: &Finding, name: String) {

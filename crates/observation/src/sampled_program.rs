@@ -1,7 +1,7 @@
 //! Programs to be sampled: by which method, and with which library.
 
-use numakit_launch::Program;
 use numakit_launch::preload::Library;
+use numakit_launch::{Obstacle, Program};
 use numakit_model::{CpuSet, Fix, Unavailable};
 use numakit_sampling::choice::{self, Choice, NoMethod, PreloadObstacle, SampledProgram};
 use numakit_sampling::{Method, MethodError, MethodKind, SampleSettings, calibration, in_process, open};
@@ -46,7 +46,9 @@ pub(crate) fn log(
 ) -> Option<(AllocationLog, Vec<(OsString, OsString)>)> {
     let (library, is_preloaded) = match library {
         Some(library) => (library.to_owned(), true),
-        None if words.first().and_then(obstacle).is_some() => return None,
+        None if words.first().and_then(program).is_some_and(|program| !loads_a_library(&program)) => {
+            return None;
+        }
         None => (Library::Explain.extract().ok()?, false),
     };
     let log = AllocationLog::create(LOG_RECORDS, threshold).ok()?;
@@ -142,10 +144,20 @@ pub(crate) fn without_samples(error: &MethodError) {
     note(format_args!("no samples are taken: {text}"));
 }
 
-/// Why the library cannot be preloaded. A program that is not there fails when it is started.
-fn obstacle(name: &OsString) -> Option<PreloadObstacle> {
+/// A program that is not there fails when it is started.
+fn program(name: &OsString) -> Option<Program> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    let program = Program::find(name, &path).ok()?;
+    Program::find(name, &path).ok()
+}
+
+/// Whether the program, or one that it starts in its place, may load a library.
+fn loads_a_library(program: &Program) -> bool {
+    program.obstacle.as_ref().is_none_or(Obstacle::allows_children)
+}
+
+/// Why the library cannot be preloaded.
+fn obstacle(name: &OsString) -> Option<PreloadObstacle> {
+    let program = program(name)?;
     let obstacle = program.obstacle?;
     // 'numa run' is about the program that it starts, which inherits the library.
     let is_numa =

@@ -17,6 +17,8 @@ const REPAIRED: &str = "repaired";
 struct Program {
     name: &'static str,
     command: &'static str,
+    /// How often it repeats its work while it is observed: the observer begins late, since the emulator translates its code first.
+    repeats: u32,
     /// Shell commands before each of its runs.
     before: &'static str,
     /// The part of the lines from memory that the busiest node may serve, in percent.
@@ -27,21 +29,29 @@ struct Program {
     others: &'static [(&'static str, &'static str)],
 }
 
-const PROGRAM: Program =
-    Program { name: "", command: "", before: ":", busiest: 30.0, is_shared: false, others: &[] };
+const PROGRAM: Program = Program {
+    name: "",
+    command: "",
+    repeats: 200,
+    before: ":",
+    busiest: 30.0,
+    is_shared: false,
+    others: &[],
+};
 const HALF: (&str, &str) = ("half", "OMP_NUM_THREADS=4 numa run -c 4 --policy spread:node");
 const TWO_NODES: (&str, &str) = ("nodes", "numa run --nodes 1,2");
 const PROGRAMS: [Program; 12] = [
-    Program { name: "cg", command: "npb cg", others: &[HALF, TWO_NODES], ..PROGRAM },
-    Program { name: "is", command: "npb is", ..PROGRAM },
-    Program { name: "mg", command: "npb_fortran mg", ..PROGRAM },
-    Program { name: "ft", command: "npb_fortran ft", ..PROGRAM },
-    Program { name: "join", command: "npb join", is_shared: true, ..PROGRAM },
+    Program { name: "cg", command: "npb cg", repeats: 150, others: &[HALF, TWO_NODES], ..PROGRAM },
+    Program { name: "is", command: "npb is", repeats: 80, ..PROGRAM },
+    Program { name: "mg", command: "npb_fortran mg", repeats: 40, ..PROGRAM },
+    Program { name: "ft", command: "npb_fortran ft", repeats: 20, ..PROGRAM },
+    Program { name: "join", command: "npb join", repeats: 120, is_shared: true, ..PROGRAM },
     Program { name: "store", command: "npb store", busiest: 100.0, ..PROGRAM },
-    Program { name: "bound", command: "misplaced bound", ..PROGRAM },
+    Program { name: "bound", command: "misplaced bound", repeats: 400, ..PROGRAM },
     Program {
         name: "huge",
         command: "misplaced huge",
+        repeats: 800,
         before: "echo madvise >/sys/kernel/mm/transparent_hugepage/enabled",
         ..PROGRAM
     },
@@ -59,13 +69,13 @@ const PROGRAMS: [Program; 12] = [
 impl Program {
     /// Its steps in order, each with its command.
     fn steps(&self) -> Vec<(String, String)> {
-        let Self { name, command, before, others, .. } = self;
+        let Self { name, command, repeats, before, others, .. } = self;
         let cure = format!("/out/{name}.cure");
         let free = format!("{before}; unset GOMP_CPU_AFFINITY; taskset -p ff $$ >/dev/null");
         let plain = |variant: &str| format!("{before}; exec taskset ff {command} {variant}");
         let run = |with: &str| format!("{free}; {with} --apply {cure} {command} broken");
         let observe = format!(
-            "{before}; taskset -p 300 $$ >/dev/null; numa explain --cure {cure} --json /out/{name}.json taskset ff {command} broken"
+            "{before}; taskset -p 300 $$ >/dev/null; numa explain --cure {cure} --json /out/{name}.json taskset ff {command} broken {repeats}"
         );
         let mut steps = vec![
             (BROKEN.to_owned(), plain("broken")),

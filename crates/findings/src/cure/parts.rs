@@ -2,6 +2,7 @@
 
 use numakit_cure::{FRACTIONS, ObjectPart, PartsOver};
 use numakit_explain::CureFacts;
+use numakit_explain::part_use::PartUse;
 use numakit_model::thresholds::{FEW, SURE};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,6 +70,22 @@ impl FoundParts {
     }
 }
 
+/// The parts of another object, with the samples of this one: how far they agree.
+pub(super) fn are_of(each: &PartUse, division: &[ObjectPart]) -> FoundParts {
+    let counted = |part: &ObjectPart| {
+        let of_part = (part.from..part.to).filter_map(|at| each.0.get(at as usize));
+        let (all, own) = of_part.fold((0, 0), |(all, own), seen| {
+            (all + seen.values().sum::<u64>(), own + seen.get(&part.thread).copied().unwrap_or(0))
+        });
+        (ObjectPart { samples: all, sure: own as f64 / all.max(1) as f64, ..*part }, own)
+    };
+    let counted: Vec<(ObjectPart, u64)> = division.iter().map(counted).collect();
+    let own: u64 = counted.iter().map(|(_, own)| own).sum();
+    // What is in no part of the other object does not agree.
+    let sure = own as f64 / each.samples().max(1) as f64;
+    FoundParts { over: PartsOver::Block, parts: counted.into_iter().map(|(part, _)| part).collect(), sure }
+}
+
 /// The thread with most samples.
 fn most(seen: &Seen) -> Option<(u32, u64)> {
     let most = seen.iter().max_by_key(|(thread, samples)| (**samples, u32::MAX - **thread))?;
@@ -124,7 +141,6 @@ fn without_ends(owners: &mut [Option<u32>], is_empty: &[bool]) {
 mod tests {
     use super::*;
     use numakit_explain::Unidentified;
-    use numakit_explain::part_use::PartUse;
 
     fn seen(threads: &[(u32, u64)]) -> Seen {
         threads.iter().copied().collect()

@@ -8,6 +8,7 @@ use numakit_explain::objects::BlockOrigins;
 use numakit_explain::part_use::PartUse;
 use numakit_explain::python::ScriptShares;
 use numakit_explain::runtime::{MallocLibrary, ProgramRuntime};
+use numakit_explain::share::ShareEstimate;
 use numakit_explain::{CureFacts, ExplainedObject, ObjectFacts, SampledObject};
 use std::collections::BTreeMap;
 
@@ -85,7 +86,8 @@ fn judged(rule: RuleName, cure: CureFacts) -> JudgedObject {
 
 fn cure(objects: &[JudgedObject]) -> Cure {
     let file = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
-    let program = CureProgram { file, threads: CuredThreads { working: vec![0, 1], cpus: 8 } };
+    let program =
+        CureProgram { file, threads: CuredThreads { working: vec![0, 1], cpus: 8, open_mp: false } };
     of(objects, program, "./app")
 }
 
@@ -255,4 +257,47 @@ fn a_cure_is_read_back_as_it_was() {
         )
     );
     assert_eq!(serde_json::from_str::<Cure>(&text).unwrap(), cured);
+}
+
+/// An object without a finding, which threads of other nodes use in these fractions.
+fn small(name: &str, fractions: &[u32], remote: f64) -> JudgedObject {
+    let each = used(1, |at| if fractions.contains(&at) { eighths(at) } else { Vec::new() });
+    let mut small = judged(remote::FIRST_TOUCH.name, facts(each));
+    small.finding = None;
+    small.object.object.name = name.to_owned();
+    small.object.remote = Some(ShareEstimate { share: remote, low: remote, high: remote });
+    small
+}
+
+#[test]
+fn what_is_too_small_for_a_finding_is_cured_beside_others() {
+    let large = || judged(remote::FIRST_TOUCH.name, facts(used(5, eighths)));
+    let nine = [0, 9, 18, 27, 36, 45, 54, 63, 5];
+    let both = cure(&[large(), small("q", &nine, 0.7)]);
+    assert_eq!(both.objects.len(), 2);
+    assert_eq!((both.objects[1].verdict.as_str(), both.objects[1].name.as_str()), ("-", "q"));
+    let ObjectPolicy::Parts { parts, .. } = &both.objects[1].policy else { panic!("{both:?}") };
+    assert_eq!((parts.len(), parts[0].samples, parts[0].sure), (8, 2, 1.0));
+    let alone = |object: JudgedObject| cure(&[large(), object]).objects.len() == 1;
+    assert!(alone(small("q", &nine[..7], 0.7)), "seven samples may agree by chance");
+    assert!(alone(small("q", &nine, 0.1)), "most of it is local");
+    assert_eq!(cure(&[small("q", &nine, 0.7)]).objects.len(), 0, "there is nothing beside it");
+    let all: Vec<u32> = (0..FRACTIONS).collect();
+    assert_eq!(cure(&[small("q", &all, 0.7)]).objects.len(), 1, "its own samples tell its parts");
+    let mut mixed = small("q", &nine, 0.7);
+    mixed.object.facts.cure = Some(facts(used(1, |_| vec![0, 1, 2, 3])));
+    assert!(alone(mixed));
+}
+
+#[test]
+fn what_few_samples_would_spread_gets_the_parts_of_others() {
+    let mut few = small("q", &[0, 9, 18, 27, 36, 45, 54, 63], 0.7);
+    few.finding = judged(remote::SHARED_BY_ALL.name, facts(PartUse::default())).finding;
+    assert_eq!(
+        policy(&cure(&[judged(remote::SHARED_BY_ALL.name, facts(PartUse::default()))])).unwrap().0,
+        &ObjectPolicy::Interleave
+    );
+    let both = cure(&[judged(remote::FIRST_TOUCH.name, facts(used(5, eighths))), few]);
+    assert_eq!(both.objects.len(), 2);
+    assert!(both.objects.iter().all(|cured| matches!(cured.policy, ObjectPolicy::Parts { .. })), "{both:?}");
 }
