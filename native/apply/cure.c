@@ -8,7 +8,7 @@ struct cure cure;
 
 /* Blocks that are interleaved, or have other pages, whatever their size. */
 enum { LEAST_PAGES = 16 };
-/* Blocks of parts over blocks, such as rows of a matrix, may be so many times larger or smaller. */
+/* Blocks of parts over blocks, such as rows of a matrix, may be larger or smaller by this factor. */
 enum { SCALE = 4 };
 
 static bool is_module_right(const struct apply_module *module)

@@ -5,7 +5,7 @@
 
 #include "cure.h"
 
-/* A line on standard error: an object got its policy first, for so many bytes. */
+/* A line on standard error: an object got its policy first, for this number of bytes. */
 void report_first(const struct object *object, uint64_t bytes);
 
 #endif

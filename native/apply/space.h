@@ -49,10 +49,10 @@ struct span *space_take(size_t bytes, size_t alignment, size_t mappings);
 /* Unmaps it. */
 void space_give(struct span *span);
 
-/* Whether the process may have so many mappings more for policies; they are then counted. */
+/* Whether the process may have more mappings for policies; they are then counted. */
 bool space_may_map(size_t mappings);
 
-/* So many are gone. */
+/* These are gone. */
 void space_has_unmapped(size_t mappings);
 
 void space_lock(void (*function)(struct lock *));
