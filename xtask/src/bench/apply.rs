@@ -24,7 +24,8 @@ pub fn run(results: &mut Results) -> Result<()> {
     let program = floor::build()?.join("cured");
     let built = workspace::target().join("bench/native");
     let mut make = Command::new("make");
-    make.arg("-s").arg("-C")
+    make.arg("-s")
+        .arg("-C")
         .arg(workspace::root().join("native"))
         .arg(format!("OUT={}", built.display()))
         .arg("CFLAGS=-O2");
