@@ -86,7 +86,9 @@ pub struct Processes {
     seen: HashMap<u32, SeenProgram>,
     chains: CallChains,
     /// The start of programs that were executed lately, and the records of what they have allocated since.
-    recent: HashMap<u32, (u64, Vec<AllocationRecord>)>,
+    recent: HashMap<u32, RecentProgram>,
+    /// Processes of which the news that they execute a program came before that program wrote anything.
+    told: BTreeSet<u32>,
     /// Of which blocks the log has all, and of which a sample.
     pub threshold: LogThreshold,
     /// The tables in which processes note the sites of small blocks.
@@ -105,9 +107,33 @@ pub struct Processes {
     nothing: Nothing,
 }
 
-/// The news that a program is executed comes within this time, in ns; and records that are kept until then.
+/// A program that a process executed, and what it has allocated.
+#[derive(Debug, Default)]
+struct RecentProgram {
+    /// When it began, in ns.
+    began: u64,
+    /// Whether the news that it is executed has come.
+    is_told: bool,
+    records: Vec<AllocationRecord>,
+}
+
+/// The news that a program is executed comes within this time, in ns, or later where the observer is late; and records that are
+/// kept until then.
 const RECENT: u64 = 100_000_000;
-const MAX_RECENT: usize = 1000;
+const MAX_RECENT: usize = 4096;
+
+impl RecentProgram {
+    /// Whether the news may be about this program.
+    fn is_awaited(&self, now: u64) -> bool {
+        !self.is_told || now.saturating_sub(self.began) < RECENT
+    }
+
+    fn keep(&mut self, record: &AllocationRecord) {
+        if self.is_awaited(record.time) && self.records.len() < MAX_RECENT {
+            self.records.push(record.clone());
+        }
+    }
+}
 
 /// The memory of a process that cannot be read.
 #[derive(Debug)]
@@ -157,6 +183,7 @@ impl Processes {
             seen: HashMap::new(),
             chains: CallChains::default(),
             recent: HashMap::new(),
+            told: BTreeSet::new(),
             threshold: LogThreshold::default(),
             sites: HashMap::new(),
             calls: HashMap::new(),
@@ -294,10 +321,13 @@ impl Processes {
         self.pages.forget(pid);
         self.process(pid);
         // The log has what the new program has allocated before this was known.
-        if let Some((began, records)) = self.recent.get(&pid).cloned()
-            && clock::monotonic().saturating_sub(began) < RECENT
-        {
-            records.iter().for_each(|record| self.log(record));
+        match self.recent.get_mut(&pid) {
+            Some(recent) if recent.is_awaited(clock::monotonic()) => {
+                recent.is_told = true;
+                let records = std::mem::take(&mut recent.records);
+                records.iter().for_each(|record| self.log(record));
+            }
+            _ => _ = self.told.insert(pid),
         }
     }
 
@@ -380,6 +410,7 @@ impl Processes {
         self.seen.remove(&pid);
         self.changed.remove(&pid);
         self.recent.remove(&pid);
+        self.told.remove(&pid);
         self.sites.remove(&pid);
         self.chains.forget(pid);
         self.calls.remove(&pid);

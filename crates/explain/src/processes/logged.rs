@@ -1,6 +1,6 @@
 //! What processes did with their memory, by the log of allocations.
 
-use super::{LARGE, MAX_RECENT, Processes, RECENT, root_of};
+use super::{LARGE, Processes, RecentProgram, root_of};
 use crate::process_objects::{AllocationSite, ProcessObjects, PushedCalls};
 use numakit_sys::allocation_log::{AllocationEvent, AllocationRecord};
 
@@ -11,7 +11,9 @@ impl Processes {
         self.order.note(record);
         match record.event {
             AllocationEvent::ProcessBegan { sites, .. } => {
-                self.recent.insert(pid, (record.time, Vec::new()));
+                let is_told = self.told.remove(&pid);
+                let program = RecentProgram { began: record.time, is_told, records: Vec::new() };
+                self.recent.insert(pid, program);
                 match sites {
                     Some(sites) => self.sites.insert(pid, sites),
                     None => self.sites.remove(&pid),
@@ -26,12 +28,7 @@ impl Processes {
                 }
             }
             _ => {
-                if let Some((began, records)) = self.recent.get_mut(&pid)
-                    && record.time < *began + RECENT
-                    && records.len() < MAX_RECENT
-                {
-                    records.push(record.clone());
-                }
+                self.recent.get_mut(&pid).into_iter().for_each(|program| program.keep(record));
                 let bytes = record.event.allocated_bytes();
                 let is_large = bytes >= LARGE;
                 let call = record.call.as_ref().filter(|_| bytes > 0);
