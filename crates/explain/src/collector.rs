@@ -268,6 +268,11 @@ impl Collector {
         }
     }
 
+    /// How many samples each thread had that is not forgotten, by process and thread; also those that were not looked at.
+    pub fn taken(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
+        self.threads.iter().map(|(thread, state)| (*thread, state.taken))
+    }
+
     /// The number of threads that have samples and are not forgotten.
     pub fn threads(&self) -> usize {
         self.threads.len()

@@ -109,26 +109,22 @@ impl Explainer {
         CureProgram { file, threads: CuredThreads { working, cpus, open_mp } }
     }
 
-    /// The numbers of the threads of a process that worked. One that fills memory for others hardly works beside them.
+    /// The numbers of the threads of a process that worked, by the number of their samples: a thread may have ended before its
+    /// account was read. One that fills memory for others hardly works beside them.
     fn working(&self, pid: u32) -> Vec<u32> {
         let numbers = self.processes.order.numbers(pid);
-        let works = self.accounts.working();
-        let ran: Vec<(u32, u64)> = self
-            .accounts
-            .times()
-            .filter(|(thread, _)| thread.0 == pid && works.contains(thread))
-            .map(|((_, tid), times)| (tid, times.user + times.kernel))
-            .collect();
-        let most = ran.iter().map(|(_, ran)| *ran).max().unwrap_or(0);
-        let working = ran.iter().filter(|(_, ran)| *ran >= most / HARDLY);
+        let of_process = self.collector.taken().filter(|(thread, _)| thread.0 == pid);
+        let of_process: Vec<(u32, u64)> = of_process.map(|((_, tid), samples)| (tid, samples)).collect();
+        let most = of_process.iter().map(|(_, samples)| *samples).max().unwrap_or(0);
+        let working = of_process.iter().filter(|(_, samples)| *samples >= most / HARDLY);
         let mut working: Vec<u32> = working.filter_map(|(tid, _)| numbers.get(tid).copied()).collect();
         working.sort_unstable();
         working
     }
 }
 
-/// A thread that ran for less than one in this many parts of the time of another hardly works. On emulated processors, threads that
-/// do the same work ran for a sixth.
+/// A thread with less than one in this many parts of the samples of another hardly works. On emulated processors, threads that do
+/// the same work were seen with a sixth.
 const HARDLY: u64 = 10;
 
 /// Programs of this project that start others.
