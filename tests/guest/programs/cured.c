@@ -4,6 +4,8 @@
  *   rows     rows of malloc, of which each thread of OpenMP uses some
  *   vector   a std::vector, which threads of OpenMP use in parts (cured.cc)
  *
+ * With CURED_TWICE in the environment the array of `heap` is twice as large.
+ *
  * Broken, the first thread touches all of it first; repaired, its users do. What the threads of a
  * node use is at least four times its simulated cache. */
 #define _GNU_SOURCE
@@ -11,10 +13,10 @@
 #include <omp.h>
 #include <pthread.h>
 
-enum { THREADS = 8, WORDS = 1 << 20, PART = WORDS / THREADS, ROWS = 256, IN_ROW = WORDS / ROWS };
+enum { THREADS = 8, WORDS = 1 << 20, ROWS = 256, IN_ROW = WORDS / ROWS };
 
 static double *array, *row[ROWS];
-static int rounds;
+static int rounds, words, part_words;
 
 static void add(double *words, int count)
 {
@@ -35,13 +37,13 @@ static bool users_fill;
 
 static void *use_part(void *number)
 {
-    double *part = array + (intptr_t)number * PART;
+    double *part = array + (intptr_t)number * part_words;
     if (users_fill)
-        fill(part, PART, 1);
+        fill(part, part_words, 1);
     pthread_barrier_wait(&filled);
     pthread_barrier_wait(&begun);
     for (int round = 0; round < rounds; round++)
-        add(part, PART);
+        add(part, part_words);
     pthread_barrier_wait(&done);
     return NULL;
 }
@@ -49,11 +51,13 @@ static void *use_part(void *number)
 static void heap_prepare(int is_repaired)
 {
     users_fill = is_repaired;
-    array = malloc(WORDS * sizeof *array);
+    words = getenv("CURED_TWICE") ? 2 * WORDS : WORDS;
+    part_words = words / THREADS;
+    array = malloc(words * sizeof *array);
     if (!array)
         fail("no memory");
     if (!is_repaired)
-        fill(array, WORDS, 1);
+        fill(array, words, 1);
     pthread_barrier_init(&filled, NULL, THREADS + 1);
     pthread_barrier_init(&begun, NULL, THREADS + 1);
     pthread_barrier_init(&done, NULL, THREADS + 1);
@@ -74,7 +78,7 @@ static void heap_work(int repeats)
 
 static int heap_is_right(void)
 {
-    return array[0] == rounds + 1 && array[WORDS - 1] == rounds + 1;
+    return array[0] == rounds + 1 && array[words - 1] == rounds + 1;
 }
 
 static void rows_prepare(int is_repaired)

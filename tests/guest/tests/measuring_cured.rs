@@ -40,8 +40,23 @@ const PROGRAM: Program = Program {
 };
 const HALF: (&str, &str) = ("half", "OMP_NUM_THREADS=4 numa run -c 4 --policy spread:node");
 const TWO_NODES: (&str, &str) = ("nodes", "numa run --nodes 1,2");
+/// Docker's filter refuses memory policies.
+const FILTER: (&str, &str) = ("filter", "filtered numa run");
+/// A control group without two of the nodes.
+const CPUSET: (&str, &str) = (
+    "cpuset",
+    "group=/sys/fs/cgroup/part; mkdir -p $group && echo 2-5 >$group/cpuset.cpus && echo 1-2 >$group/cpuset.mems && \
+     echo $$ >$group/cgroup.procs || exit 1; numa run",
+);
+const TWICE: (&str, &str) = ("twice", "CURED_TWICE=1 numa run");
 const PROGRAMS: [Program; 12] = [
-    Program { name: "cg", command: "npb cg", repeats: 150, others: &[HALF, TWO_NODES], ..PROGRAM },
+    Program {
+        name: "cg",
+        command: "npb cg",
+        repeats: 150,
+        others: &[HALF, TWO_NODES, CPUSET, FILTER],
+        ..PROGRAM
+    },
     Program { name: "is", command: "npb is", repeats: 80, ..PROGRAM },
     Program { name: "mg", command: "npb_fortran mg", repeats: 40, ..PROGRAM },
     Program { name: "ft", command: "npb_fortran ft", repeats: 20, ..PROGRAM },
@@ -55,7 +70,13 @@ const PROGRAMS: [Program; 12] = [
         before: "echo madvise >/sys/kernel/mm/transparent_hugepage/enabled",
         ..PROGRAM
     },
-    Program { name: "heap", command: "cured heap", before: "unset GOMP_CPU_AFFINITY", ..PROGRAM },
+    Program {
+        name: "heap",
+        command: "cured heap",
+        before: "unset GOMP_CPU_AFFINITY",
+        others: &[TWICE, FILTER],
+        ..PROGRAM
+    },
     Program { name: "rows", command: "cured rows", ..PROGRAM },
     Program {
         name: "llvm",
@@ -108,7 +129,7 @@ fn boot() -> Result<Boot, Failure> {
     ] {
         guest = guest.env(name, value);
     }
-    for name in ["npb", "npb_fortran", "misplaced", "cured"] {
+    for name in ["npb", "npb_fortran", "misplaced", "cured", "filtered"] {
         let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound(name.to_owned()))?;
         guest = guest.program(&program);
     }

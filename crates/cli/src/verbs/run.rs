@@ -111,7 +111,7 @@ struct With {
     slack: Option<u64>,
     /// Give the objects that a cure names their nodes as they come to be: a file of 'numa explain --cure' or --json, or 'last'
     ///
-    /// 'last' is the newest cure of this build of the program that 'numa explain' has kept. The library libnumaapply.so is preloaded.
+    /// 'last' is the newest cure of this build of the program that 'numa explain' has kept, of the same command line if there is one. The library libnumaapply.so is preloaded.
     /// After the run a line on standard error says for each object what was done.
     #[arg(long, value_name = "FILE|last", conflicts_with_all = ["pid", "share"])]
     apply: Option<PathBuf>,
@@ -336,7 +336,7 @@ impl RunArgs {
     }
 
     fn cure(&self, name: &Path, program: &Program) -> anyhow::Result<RunCure> {
-        Ok(RunCure { cure: cure::named(name, program)?, library: Library::Apply.extract()? })
+        Ok(RunCure { cure: cure::named(name, program, &self.command)?, library: Library::Apply.extract()? })
     }
 
     /// Prints warnings and explanations before the program starts.
