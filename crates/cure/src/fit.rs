@@ -22,7 +22,7 @@ pub enum FittedPolicy {
         /// What is divided.
         over: PartsOver,
         /// By fraction.
-        node: [Option<u32>; ALL],
+        node: Box<[Option<u32>; ALL]>,
     },
     /// As the cure says, without threads.
     Same,
@@ -89,7 +89,7 @@ impl Cure {
         for (place, object) in self.objects.iter().enumerate() {
             let policy = match &object.policy {
                 ObjectPolicy::Parts { over, parts } => {
-                    run.nodes_of(parts).map(|node| FittedPolicy::Parts { over: *over, node })
+                    run.nodes_of(parts).map(|node| FittedPolicy::Parts { over: *over, node: Box::new(node) })
                 }
                 _ => Ok(FittedPolicy::Same),
             };
@@ -272,7 +272,7 @@ mod tests {
         let fitted = cure.fit(&threads(1));
         assert_eq!(fitted.objects, [FittedObject { place: 0, policy: FittedPolicy::Same }]);
         cure.objects[0].policy = parts(&[(0, 16, 0)]);
-        let FittedPolicy::Parts { node, .. } = cure.fit(&threads(1)).objects[0].policy else { panic!() };
+        let FittedPolicy::Parts { node, .. } = cure.fit(&threads(1)).objects.remove(0).policy else { panic!() };
         assert_eq!((node[15], node[16]), (Some(0), None));
     }
 }

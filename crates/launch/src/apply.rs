@@ -156,7 +156,7 @@ impl TableBuilder {
             },
         };
         let (over_blocks, node) = match policy {
-            FittedPolicy::Parts { over, node } => (*over == PartsOver::Blocks, *node),
+            FittedPolicy::Parts { over, node } => (*over == PartsOver::Blocks, **node),
             FittedPolicy::Same => (false, [None; TABLE_FRACTIONS]),
         };
         self.objects.push(TableObject {

@@ -244,7 +244,7 @@ mod tests {
         (pages_on[0], pages_on[3], pages_on[63]) = (8, 24, 32);
         let counted = ObjectOutcome { applied: 1, bytes: 8 << 20, pages_on, ..ObjectOutcome::default() };
         let done = AppliedObject { counted: Some(counted), not_loaded: None };
-        let node = std::array::from_fn(|at| Some(at as u32 / 32));
+        let node = Box::new(std::array::from_fn(|at| Some(at as u32 / 32)));
         let fitted = FittedPolicy::Parts { over: PartsOver::Block, node };
         let text = object_done(&object(ObjectPolicy::Unchanged), &fitted, &done);
         assert_eq!(
