@@ -17,6 +17,7 @@ use crate::call_tree::CallTree;
 use crate::file_use::FileUses;
 use crate::first_touch::{FirstTouches, TouchEvidence};
 use crate::identity::{self, FileId};
+use crate::memory_use::MemoryUses;
 use crate::objects::ObjectId;
 use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, SharedLine, Waited};
 use crate::report::{SampledObject, SampledThread};
@@ -103,6 +104,8 @@ pub struct Collector {
     pub thinned: u64,
     /// The use of files. If there is one, the collector counts samples for it and keeps nothing else.
     pub files: Option<FileUses>,
+    /// The use of all memory, in the same way.
+    pub uses: Option<MemoryUses>,
 }
 
 impl Collector {
@@ -139,6 +142,7 @@ impl Collector {
             calls: CallTree::default(),
             thinned: 0,
             files: None,
+            uses: None,
         }
     }
 
@@ -168,6 +172,9 @@ impl Collector {
         if self.files.is_some() {
             return self.take_for_files(sample, user, processes);
         }
+        if self.uses.is_some() {
+            return self.take_for_uses(sample, user, processes);
+        }
         if self.landing == Landing::BlockStart && !processes.has_ended(sample.process) {
             self.look_ahead(sample, user, time, processes);
         }
@@ -186,11 +193,32 @@ impl Collector {
         }
     }
 
-    /// Notes the line that a thread waits for. Where samples do not name that line, notes all lines that the thread is about
-    /// to use: wherever a sample lands, its registers are true.
+    /// Notes the lines of a sample for the use of files.
     fn take_for_files(&mut self, sample: &Sample, user: TrafficUser, processes: &mut dyn ObservedProcesses) {
+        let lines = self.lines_used(sample, processes);
+        if let (true, Some(files)) = (lines.is_empty(), &mut self.files) {
+            files.others += 1;
+        }
+        let lines = lines.into_iter().map(|line| LineAhead { line, object: 0, home: None }).collect();
+        let waiting = self.waiting.entry(sample.process).or_default();
+        waiting.samples.push(LinesAhead { user, time: 0, lines });
+    }
+
+    /// Notes the lines of a sample, with their objects.
+    fn take_for_uses(&mut self, sample: &Sample, user: TrafficUser, processes: &mut dyn ObservedProcesses) {
+        let lines = self.lines_used(sample, processes);
+        let lines = self.with_objects(&lines, sample, processes);
+        let base = sample.registers.thread_base.or_else(|| processes.thread_base(sample));
+        self.uses.iter_mut().for_each(|uses| uses.sampled(user.thread, sample, base));
+        let waiting = self.waiting.entry(sample.process).or_default();
+        waiting.samples.push(LinesAhead { user, time: 0, lines });
+    }
+
+    /// The line that a thread waits for. Where samples do not name that line, all lines that the thread is about to use:
+    /// wherever a sample lands, its registers are true.
+    fn lines_used(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> Vec<u64> {
         let landing = self.landing;
-        let lines: Vec<u64> = match (sample.measured, landing) {
+        match (sample.measured, landing) {
             (Some(measured), _) => vec![measured.address / LINE],
             (None, Landing::BlockStart | Landing::Other) => self.lines_ahead(sample, processes),
             (None, Landing::Behind | Landing::OneFurther) => {
@@ -204,13 +232,7 @@ impl Collector {
                     | Operand::Unknown { .. } => Vec::new(),
                 }
             }
-        };
-        if let (true, Some(files)) = (lines.is_empty(), &mut self.files) {
-            files.others += 1;
         }
-        let lines = lines.into_iter().map(|line| LineAhead { line, object: 0, home: None }).collect();
-        let waiting = self.waiting.entry(sample.process).or_default();
-        waiting.samples.push(LinesAhead { user, time: 0, lines });
     }
 
     /// Asks for the nodes of the pages of new observations. Call it every few milliseconds, before pages move or
@@ -230,6 +252,12 @@ impl Collector {
             if let Some(files) = &mut self.files {
                 for LinesAhead { user, lines, .. } in waiting.samples {
                     files.add(process, user.cpu_node, &lines, &known, processes);
+                }
+                continue;
+            }
+            if let Some(uses) = &mut self.uses {
+                for LinesAhead { user, lines, .. } in waiting.samples {
+                    uses.add((user.thread, user.cpu_node), &lines, &known);
                 }
                 continue;
             }
@@ -281,6 +309,11 @@ impl Collector {
     /// Makes the collector count samples of these files, and keep no sample.
     pub fn for_files(self, files: FileUses) -> Self {
         Self { files: Some(files), ..self.without_lists() }
+    }
+
+    /// Makes the collector count samples of all memory, and keep no sample.
+    pub fn for_uses(self) -> Self {
+        Self { uses: Some(MemoryUses::default()), ..self }
     }
 
     /// Makes the collector list no threads and no objects, as series need none: its memory is then bounded by what runs.
@@ -447,21 +480,37 @@ impl Collector {
         processes: &mut dyn ObservedProcesses,
     ) {
         let lines = self.lines_ahead(sample, processes);
+        let lines = self.with_objects(&lines, sample, processes);
+        let ahead = LinesAhead { user, time, lines };
+        self.waiting.entry(sample.process).or_default().samples.push(ahead);
+    }
+
+    /// The lines with the places of their objects.
+    fn with_objects(
+        &mut self,
+        lines: &[u64],
+        sample: &Sample,
+        processes: &mut dyn ObservedProcesses,
+    ) -> Vec<LineAhead> {
         // Most lines of a page belong to one object, so that it is not searched for again for each of them.
         let mut last = (u64::MAX, 0);
-        let mut ahead = |line: u64| {
+        let ahead = |&line: &u64| {
             if last.0 != line * LINE / PAGE {
                 let found = processes.object(sample, line * LINE).map(|found| found.id);
                 last = (line * LINE / PAGE, self.objects.place(sample.process, found, processes));
             }
             LineAhead { line, object: last.1, home: None }
         };
+<<<<<<< HEAD
         let lines: Vec<LineAhead> = lines.into_iter().map(&mut ahead).collect();
         if self.lists {
             self.ahead.add((user.process, user.thread), sample.time, &lines);
         }
         let ahead = LinesAhead { user, time, lines };
         self.waiting.entry(sample.process).or_default().samples.push(ahead);
+=======
+        lines.iter().map(ahead).collect()
+>>>>>>> 8e7b3175 (explain: the use of memory by thread and page)
     }
 
     /// The lines that a thread is about to use, in order.

@@ -15,11 +15,12 @@ use crate::huge_pages::HugePageShares;
 use crate::java::JavaWatch;
 use crate::kernel_time::KernelTime;
 use crate::memory_policies::MemoryPolicies;
+use crate::memory_use::MemoryUses;
 use crate::pace::SamplePace;
 use crate::processes::Processes;
 use crate::projection::ProjectedMachine;
 use crate::python::watch::PythonWatch;
-use crate::report::UNKNOWN_ARGUMENTS;
+use crate::report::{SampledObject, UNKNOWN_ARGUMENTS};
 use crate::residence::Residence;
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
@@ -166,6 +167,21 @@ impl Explainer {
         let collector = explainer.collector.for_files(files);
         let pace = SamplePace::of_one_cpu(explainer.started);
         Self { collector, pace, ..explainer }
+    }
+
+    /// Makes an observer of which memory threads use, by these processes with those that they start.
+    pub fn for_moves(method: Box<dyn Method>, processes: &[u32], topology: Topology) -> Self {
+        let mut explainer = Self::open(method, Observed::default(), topology);
+        processes.iter().for_each(|process| explainer.processes.mapped(*process));
+        let collector = explainer.collector.for_uses();
+        let pace = SamplePace::of_one_cpu(explainer.started);
+        Self { collector, pace, pause: u64::MAX, keeps_ended: false, ..explainer }
+    }
+
+    /// The use of memory, and the objects by their places; `None` unless [`Self::for_moves`] made this observer.
+    pub fn into_memory_uses(mut self) -> Option<(MemoryUses, Vec<SampledObject>)> {
+        let objects = self.collector.sampled_objects(&mut self.processes);
+        Some((self.collector.uses?, objects))
     }
 
     /// The use of files so far; `None` unless [`Self::for_files`] made this observer.

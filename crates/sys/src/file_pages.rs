@@ -23,12 +23,12 @@ const MOVED: usize = 4096;
 /// `HUGETLBFS_MAGIC` of the kernel.
 const HUGETLBFS: i64 = 0x9584_58f6;
 
-/// Where a page of a file is, or why it was not moved.
+/// Where a page is, or why it was not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageState {
     /// On this node.
     Node(u32),
-    /// Not in the cache, or not mapped here.
+    /// Not in memory, or not mapped here.
     Absent,
     /// Not moved: other processes map it, and this one has no CAP_SYS_NICE.
     Mapped,
@@ -41,7 +41,7 @@ pub enum PageState {
 }
 
 impl PageState {
-    fn of(status: i32) -> Self {
+    pub(crate) fn of(status: i32) -> Self {
         match (u32::try_from(status), -status) {
             (Ok(node), _) => Self::Node(node),
             (_, libc::ENOENT | libc::EFAULT) => Self::Absent,

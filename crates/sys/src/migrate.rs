@@ -1,6 +1,7 @@
 //! Moving pages of running processes between nodes.
 
 use crate::check;
+use crate::file_pages::PageState;
 use numakit_model::CpuSet;
 use std::io;
 
@@ -73,6 +74,21 @@ pub fn move_pages(process: u32, pages: &[(u64, u32)]) -> io::Result<u64> {
     Ok(arrived)
 }
 
+/// Where present pages of a process are.
+pub fn states(process: u32, pages: &[u64]) -> io::Result<Vec<PageState>> {
+    Ok(pages_call(process, pages, None)?.into_iter().map(PageState::of).collect())
+}
+
+/// Moves pages of a process in one call, each to the node beside it in `nodes`. Threads that use a page wait while it is
+/// copied. With `all`, pages that other processes map are moved too, which needs CAP_SYS_NICE. Pages that the kernel gave up
+/// are `Unreached`: some of these may have moved nevertheless, which [`states`] tells.
+pub fn relocate(process: u32, pages: &[u64], nodes: &[u32], all: bool) -> io::Result<Vec<PageState>> {
+    let movable = if all { Movable::All } else { Movable::Own };
+    let nodes: Vec<i32> = pages.iter().zip(nodes).map(|(_, node)| *node as i32).collect();
+    let pages = &pages[..nodes.len()];
+    Ok(pages_call(process, pages, Some((&nodes, movable)))?.into_iter().map(PageState::of).collect())
+}
+
 /// Which pages may be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Movable {
@@ -127,6 +143,9 @@ mod tests {
         assert!(again.moved <= moved.left && again.left <= moved.left, "{again:?} after {moved:?}");
         let page = start.next_multiple_of(crate::sched::page_size());
         assert_eq!(move_pages(std::process::id(), &[(page, 0)]).unwrap(), 1);
+        let own = std::process::id();
+        assert_eq!(relocate(own, &[page, 0], &[0, 0], false).unwrap()[1], PageState::Absent);
+        assert_eq!(states(own, &[page, 0]).unwrap(), [PageState::Node(0), PageState::Absent]);
         assert_eq!(memory[1000], 1);
     }
 
