@@ -15,6 +15,7 @@ mod hardware;
 mod java;
 mod levels;
 mod machine;
+mod moves;
 mod operand;
 mod placement;
 mod pmu;
@@ -85,6 +86,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "unwind_tables", run: elf::unwind_tables },
     Target { name: "java_dump", run: java::dump },
     Target { name: "perf_map", run: java::perf_map },
+    Target { name: "move_record", run: moves::record },
 ];
 
 /// The target with this name.

@@ -135,7 +135,7 @@ verbs! {
         bench::BenchArgs, doctor::DoctorArgs;
     See: stat::StatArgs, live::LiveArgs, file::FileArgs, alloc::AllocArgs, list::ListArgs;
     Record: ctl::CtlArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
-    Place: ps::PsArgs;
+    Place: moves::MoveArgs as "move", ps::PsArgs;
     Setup: help::HelpArgs, capture::CaptureArgs, man::Man, completions::Completions;
     Hidden: overview::OverviewArgs, mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";
 }

@@ -501,16 +501,14 @@ impl Collector {
             }
             LineAhead { line, object: last.1, home: None }
         };
-<<<<<<< HEAD
         let lines: Vec<LineAhead> = lines.into_iter().map(&mut ahead).collect();
         if self.lists {
             self.ahead.add((user.process, user.thread), sample.time, &lines);
         }
         let ahead = LinesAhead { user, time, lines };
         self.waiting.entry(sample.process).or_default().samples.push(ahead);
-=======
+
         lines.iter().map(ahead).collect()
->>>>>>> 8e7b3175 (explain: the use of memory by thread and page)
     }
 
     /// The lines that a thread is about to use, in order.

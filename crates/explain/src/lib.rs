@@ -32,11 +32,8 @@ mod malloc_memory;
 pub mod member_path;
 pub mod members;
 pub mod memory_policies;
-<<<<<<< HEAD
 pub mod module_files;
-=======
 pub mod memory_use;
->>>>>>> 8e7b3175 (explain: the use of memory by thread and page)
 pub mod object_use;
 pub mod objects;
 pub mod observation;

@@ -17,12 +17,19 @@ pub struct UsingThread {
     pub thread: u32,
     /// Its samples: how busy it was.
     pub samples: u64,
-    /// The CPU of its last sample, if the method says so.
-    pub cpu: Option<u32>,
+    /// Its samples by CPU, if the method tells the CPU.
+    pub cpus: BTreeMap<u32, u64>,
     /// The stack pointer at its last sample.
     pub stack: u64,
     /// The base of its thread-local storage, if that is known.
     pub thread_base: Option<u64>,
+}
+
+impl UsingThread {
+    /// The CPU that has most of its samples.
+    pub fn cpu(&self) -> Option<u32> {
+        self.cpus.iter().max_by_key(|(_, count)| **count).map(|(cpu, _)| *cpu)
+    }
 }
 
 /// A page as a thread uses it.
@@ -69,16 +76,11 @@ impl MemoryUses {
     /// Counts a sample of a thread; `thread_base` is where its thread-local storage is.
     pub(crate) fn sampled(&mut self, place: u32, sample: &Sample, thread_base: Option<u64>) {
         let known = self.threads.entry(place).or_default();
-        let (process, thread) = (sample.process, sample.thread);
-        let stack = sample.registers.stack_pointer();
-        *known = UsingThread {
-            process,
-            thread,
-            samples: known.samples + 1,
-            cpu: sample.cpu.or(known.cpu),
-            stack,
-            thread_base: thread_base.or(known.thread_base),
-        };
+        (known.process, known.thread) = (sample.process, sample.thread);
+        known.samples += 1;
+        sample.cpu.into_iter().for_each(|cpu| *known.cpus.entry(cpu).or_default() += 1);
+        known.stack = sample.registers.stack_pointer();
+        known.thread_base = thread_base.or(known.thread_base);
     }
 
     /// Counts each page of the lines of a sample once, with the nodes of pages as far as they are known.
@@ -131,6 +133,8 @@ mod tests {
         uses.sampled(0, &sample(Some(2)), Some(0x7000));
         uses.sampled(0, &sample(None), None);
         let thread = &uses.threads[&0];
-        assert_eq!((thread.samples, thread.cpu, thread.thread_base), (2, Some(2), Some(0x7000)));
+        assert_eq!((thread.samples, thread.thread_base), (2, Some(0x7000)));
+        assert_eq!(thread.cpus, BTreeMap::from([(2, 1)]));
+        assert_eq!(thread.cpu(), Some(2));
     }
 }

@@ -15,6 +15,7 @@ pub mod formulas;
 pub mod holders;
 mod html;
 pub mod list;
+pub mod moves;
 pub mod overview;
 pub mod permissions;
 pub mod plan;

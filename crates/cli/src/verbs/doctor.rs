@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use numakit_launch::isolate;
 use numakit_model::Fix;
+use numakit_mover::MoveRecord;
 use numakit_observation::run_directory;
 use numakit_sensors::checkup::{self, CheckupItem, FindingState, ProcessRights};
 use numakit_sensors::{Probe, Scene};
@@ -63,6 +64,7 @@ impl DoctorArgs {
             findings.extend(placement());
             findings.extend(calibrations::check(self.calibrate));
             findings.extend(left_behind());
+            findings.extend(moved());
             let one_sided = files::one_sided(&root, &topology, None);
             findings.extend(
                 one_sided
@@ -116,6 +118,14 @@ fn left_behind() -> Option<CheckupItem> {
         left.process
     );
     Some(CheckupItem::lacking("kernel.numa_balancing", seen, Fix::command(left.command())))
+}
+
+/// Processes that 'numa move' has moved, with the command that undoes it.
+fn moved() -> impl Iterator<Item = CheckupItem> {
+    MoveRecord::kept().into_iter().map(|kept| {
+        let seen = format!("process {} ({}) was moved; that can be undone", kept.process, kept.command);
+        CheckupItem::note("moved program", seen, Fix::command(kept.undo))
+    })
 }
 
 /// The requirements of 'numa run': the registry, the library that programs load, and for --isolate a control group.

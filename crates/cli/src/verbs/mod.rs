@@ -16,6 +16,7 @@ pub mod live;
 pub mod man;
 pub mod mark;
 pub mod mcp;
+pub mod moves;
 pub mod overview;
 pub mod plan;
 pub mod ps;

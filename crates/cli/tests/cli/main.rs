@@ -44,6 +44,7 @@ mod machines;
 mod man;
 mod mark;
 mod mcp;
+mod moves;
 mod numaplace;
 mod numascope;
 mod odd_files;

@@ -16,6 +16,7 @@ mod launched;
 mod launchers;
 mod limits;
 mod main_thread;
+mod moved;
 mod own_blocks;
 mod placed;
 mod placed_runtimes;
@@ -37,4 +38,5 @@ static PARTS: Parts = Parts::new(&[
     ("policies", policies::guest),
     ("limits", limits::guest),
     ("main_thread", main_thread::guest),
+    ("moved", moved::guest),
 ]);

@@ -1,0 +1,141 @@
+//! `numa move` on this machine: any machine has at least one core, so that threads can be moved.
+
+use crate::run::compiled;
+use crate::runner::Folder;
+use numakit_model::CpuSet;
+use numakit_sys::SysRoot;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::sched::affinity_of;
+use std::process::{Child, Command, Stdio};
+
+/// Two threads that compute in memory of their own, until standard input ends.
+const SPINNING: &str = "#include <pthread.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+    static void *spin(void *none) {\n\
+        volatile long *own = calloc(1 << 16, sizeof *own);\n\
+        for (;;)\n\
+            for (int at = 0; at < 1 << 16; at++)\n\
+                own[at] += at;\n\
+        return none;\n\
+    }\n\
+    int main(void) {\n\
+        pthread_t one, other;\n\
+        pthread_create(&one, 0, spin, 0);\n\
+        pthread_create(&other, 0, spin, 0);\n\
+        char word;\n\
+        return read(0, &word, 1) != 0;\n\
+    }\n";
+
+struct Running(Child);
+
+impl Running {
+    fn start(program: &std::path::Path) -> Self {
+        Self(Command::new(program).stdin(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// The CPU masks of its threads.
+    fn masks(&self) -> Vec<CpuSet> {
+        let threads = TaskDir::of(&SysRoot::host(), self.0.id()).threads().unwrap();
+        threads.into_iter().map(|thread| affinity_of(thread).unwrap()).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The records in a folder.
+fn records(folder: &Folder) -> usize {
+    std::fs::read_dir(folder.path("state/numakit/moved")).map_or(0, |files| files.count())
+}
+
+#[test]
+fn measuring_threads_are_bound_to_cores_of_their_own_and_freed_again() {
+    let folder = Folder::new("move-threads");
+    let Some(program) = compiled(&folder, "spinning", SPINNING, &["-pthread"]) else { return };
+    let running = Running::start(&program);
+    let before = running.masks();
+    let pid = running.0.id();
+    let dry = folder.run(&format!("move --pid {pid} --for 2s --threads --dry-run"));
+    if dry.code == 2 && dry.err.contains("works") {
+        return numakit_skips::PRIVILEGES.skip("running processes may not be observed here");
+    }
+    assert_eq!(dry.code, 0, "{}", dry.err);
+    assert!(dry.out.contains("Nothing was changed"), "{}", dry.out);
+    assert_eq!((running.masks(), records(&folder)), (before.clone(), 0));
+    let done = folder.run(&format!("move --pid {pid} --for 2s --threads --json"));
+    assert_eq!(done.code, 0, "{}", done.err);
+    let report: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let decided = report["threads"].as_array().unwrap();
+    assert_eq!(decided.len(), 2, "{report:#}");
+    for thread in decided.iter().filter(|thread| !thread["cpu"].is_null()) {
+        let number = thread["thread"].as_u64().unwrap() as u32;
+        let cpu = thread["cpu"].as_u64().unwrap() as u32;
+        assert_eq!(affinity_of(number).unwrap(), CpuSet::range(cpu, cpu));
+    }
+    let cpus: std::collections::BTreeSet<_> =
+        decided.iter().filter_map(|thread| thread["cpu"].as_u64()).collect();
+    let bound = decided.iter().filter(|thread| !thread["cpu"].is_null()).count();
+    assert!(bound > 0 && cpus.len() == bound, "each has its own: {report:#}");
+    assert_eq!(records(&folder), 1);
+    let doctor = folder.run("doctor --all");
+    assert!(doctor.out.contains(&format!("numa move --pid {pid} --back")), "{}", doctor.out);
+    let back = folder.run(&format!("move --pid {pid} --back"));
+    assert_eq!(back.code, 0, "{}", back.err);
+    assert_eq!((running.masks(), records(&folder)), (before, 0));
+    let again = folder.run(&format!("move --pid {pid} --back"));
+    assert_eq!(again.code, 2);
+    assert!(again.err.contains("was not moved by this user"), "{}", again.err);
+}
+
+#[test]
+fn a_record_of_a_process_that_has_ended_is_removed_and_a_damaged_one_is_refused() {
+    let folder = Folder::new("move-records");
+    let sleeper = Running(Command::new("sleep").arg("600").spawn().unwrap());
+    let pid = sleeper.0.id();
+    let start = TaskDir::of(&SysRoot::host(), pid).stat().unwrap().start;
+    let moved = folder.path("state/numakit/moved");
+    // As numa creates it: nobody else may write to it.
+    for path in [folder.path("state/numakit"), moved.clone()] {
+        std::fs::create_dir_all(&path).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&path, mode).unwrap();
+    }
+    let record = |process: u32, start: u64| {
+        format!(
+            r#"{{"version":1,"process":{process},"start":{start},"command":"x","moved":0,"threads":[],"pages":[],"forgotten":0}}"#
+        )
+    };
+    let gone = moved.join("4194301-7.json");
+    std::fs::write(&gone, record(4_194_301, 7)).unwrap();
+    std::fs::write(moved.join(format!("{pid}-{start}.json")), record(pid, start)).unwrap();
+    let doctor = folder.run("doctor --all");
+    assert!(doctor.out.contains(&format!("process {pid} (x) was moved")), "{}", doctor.out);
+    assert!(!gone.exists());
+    std::fs::write(moved.join(format!("{pid}-{start}.json")), "{").unwrap();
+    let refused = folder.run(&format!("move --pid {pid} --back"));
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("it is no record") && refused.err.contains("remove it"), "{}", refused.err);
+}
+
+#[test]
+fn bad_requests_are_refused_with_what_to_do() {
+    let folder = Folder::new("move-bad");
+    let sleeper = Running(Command::new("sleep").arg("600").spawn().unwrap());
+    let pid = sleeper.0.id();
+    for (words, expected) in [
+        ("move".to_owned(), "nothing to move is given"),
+        ("move --pid 4194304".to_owned(), "there is no such process"),
+        (format!("move --pid {pid} --rate 0"), "--rate 0"),
+        (format!("move --pid {pid} --back --watch"), "cannot be used with"),
+        (format!("move --pid {pid} --back"), "was not moved by this user"),
+        (format!("move --pid {pid} --nodes 900"), "900"),
+    ] {
+        let done = folder.run(&words);
+        assert_eq!(done.code, 2, "{words}: {} {}", done.out, done.err);
+        assert!(done.err.contains(expected), "{words}: {}", done.err);
+    }
+    assert_eq!(records(&folder), 0);
+}

@@ -1,0 +1,70 @@
+//! Why nothing is moved.
+
+use crate::record::RecordError;
+use numakit_launch::StartError;
+use numakit_observation::samples::SamplesError;
+use std::io;
+use thiserror::Error;
+
+/// Why nothing, or no more, is moved.
+#[derive(Debug, Error)]
+pub enum MoveError {
+    /// There is no such process.
+    #[error("there is no process {0}; 'numa top --once' lists processes")]
+    NoProcess(u32),
+    /// It is stopped.
+    #[error(
+        "process {0} is stopped, so that it uses no memory; continue it with 'kill -CONT {0}', and try again"
+    )]
+    Stopped(u32),
+    /// Another program traces it.
+    #[error(
+        "process {process} is stopped by its debugger, process {tracer}; continue it there, and try again"
+    )]
+    Traced {
+        /// The process.
+        process: u32,
+        /// The debugger.
+        tracer: u32,
+    },
+    /// The process belongs to another user.
+    #[error(
+        "process {process} may not be moved: {error}; run as its user, or as root: sudo numa move --pid {process}"
+    )]
+    Refused {
+        /// The process.
+        process: u32,
+        /// The kernel's error.
+        error: io::Error,
+    },
+    /// No samples can be taken.
+    #[error(transparent)]
+    Samples(#[from] SamplesError),
+    /// No cores can be had.
+    #[error(transparent)]
+    Cores(#[from] StartError),
+    /// The record of what was there before.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A system call failed.
+    #[error("{what}: {error}")]
+    System {
+        /// The action that failed.
+        what: &'static str,
+        /// The error of the system.
+        error: io::Error,
+    },
+}
+
+/// The error for a process that does not exist.
+pub(crate) const ESRCH: i32 = 3;
+
+/// The error of a call about a process.
+pub(crate) fn of_process(process: u32, what: &'static str) -> impl Fn(io::Error) -> MoveError {
+    move |error| match error.kind() {
+        _ if error.raw_os_error() == Some(ESRCH) => MoveError::NoProcess(process),
+        io::ErrorKind::NotFound => MoveError::NoProcess(process),
+        io::ErrorKind::PermissionDenied => MoveError::Refused { process, error },
+        _ => MoveError::System { what, error },
+    }
+}

@@ -1,0 +1,27 @@
+//! Moves what runs: busy threads to cores of their own, and pages to the threads that use them. It observes first, moves pages
+//! in pieces that threads hardly notice, and writes down how to undo everything before it changes anything.
+//!
+//! The program itself is never stopped; the kernel lets a thread wait while a page that it uses is copied.
+
+mod cores;
+mod error;
+mod observed;
+mod pacer;
+mod pages;
+mod parts;
+mod recent;
+mod record;
+mod report;
+mod restore;
+mod session;
+mod threads;
+mod watch;
+
+pub use error::MoveError;
+pub use pacer::Pacer;
+pub use parts::{Part, PartPurpose, SharedRange};
+pub use record::{KeptRecord, MoveRecord, PageRange, RecordError, ThreadMask};
+pub use report::{LeftPages, MoveReport, PartMoved, RemoteSamples, Restored, StoppedBy};
+pub use restore::restore;
+pub use session::{Session, Settings, WatchEnd};
+pub use threads::{BusyThread, Core, ThreadDecision, ThreadReason, plan};

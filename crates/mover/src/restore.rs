@@ -1,0 +1,88 @@
+//! Undoing a move by its record.
+
+use crate::error::{ESRCH, MoveError, of_process};
+use crate::pacer::Pacer;
+use crate::pages::{PageMover, elsewhere, size};
+use crate::record::{MoveRecord, PageRange, RecordError, ThreadMask};
+use crate::report::{Restored, StoppedBy};
+use numakit_model::CpuSet;
+use numakit_sys::SysRoot;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::sched::{affinity_of, set_affinity_of};
+use numakit_sys::signal::{self, Signals};
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+/// Gives the threads of a process their CPU masks again, moves its pages back, at most this many bytes in a second, and removes
+/// the record. If a signal ends it early, the record stays.
+pub fn restore(root: &SysRoot, process: u32, rate: u64) -> Result<Restored, MoveError> {
+    if !TaskDir::of(root, process).exists() {
+        return Err(MoveError::NoProcess(process));
+    }
+    let record = MoveRecord::load(process)?.ok_or(RecordError::None(process))?;
+    let mut restored = Restored { process, forgotten: record.forgotten, ..Restored::default() };
+    threads(root, &record, &mut restored)?;
+    let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
+        .map_err(|error| MoveError::System { what: "cannot receive signals", error })?;
+    let mut by_node: BTreeMap<u32, Vec<&PageRange>> = BTreeMap::new();
+    record.pages.iter().for_each(|pages| by_node.entry(pages.node).or_default().push(pages));
+    let mut pacer = Pacer::new(rate);
+    let mut stopped = None;
+    for (node, ranges) in by_node {
+        let ranges: Vec<_> = ranges.iter().map(|pages| pages.start..pages.end).collect();
+        let pages = elsewhere(process, &ranges, node)?;
+        restored.elsewhere += pages.iter().map(size).sum::<u64>();
+        let mut pause = |time: Duration| !crate::session::is_ended(&signals, time);
+        let mut mover = PageMover::new(process, &mut pacer, &mut pause);
+        (mover.left, mover.stopped) = (restored.left, stopped);
+        restored.moved += mover.go(&pages, node)?.bytes;
+        (restored.left, stopped) = (mover.left, mover.stopped);
+    }
+    restored.longest = pacer.longest();
+    restored.is_complete = stopped != Some(StoppedBy::Signal);
+    if restored.is_complete {
+        record.remove()?;
+    }
+    Ok(restored)
+}
+
+/// Gives threads their masks again, and those that were created meanwhile by bound ones all CPUs of these.
+fn threads(root: &SysRoot, record: &MoveRecord, restored: &mut Restored) -> Result<(), MoveError> {
+    let dir = TaskDir::of(root, record.process);
+    let running = dir.threads().map_err(|_| MoveError::NoProcess(record.process))?;
+    let mut all = CpuSet::new();
+    record.threads.iter().for_each(|thread| all.insert_all(&thread.cpus));
+    let mut known = 0;
+    for thread in running {
+        let Ok(stat) = dir.thread(thread).stat() else { continue };
+        let of = |mask: &&ThreadMask| mask.thread == thread && mask.start == stat.start;
+        let result = match record.threads.iter().find(of) {
+            Some(mask) => {
+                known += 1;
+                set_affinity_of(thread, &mask.cpus).map(|()| restored.threads += 1)
+            }
+            None if is_bound(thread) && !all.is_empty() && is_younger(record, stat.start) => {
+                set_affinity_of(thread, &all).map(|()| restored.inherited += 1)
+            }
+            None => Ok(()),
+        };
+        match result {
+            Err(error) if error.raw_os_error() == Some(ESRCH) => {}
+            // A mask whose CPUs are all gone or outside of the cpuset: the thread stays as it is.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+            other => other.map_err(of_process(record.process, "a thread cannot be bound"))?,
+        }
+    }
+    restored.ended = record.threads.len() as u64 - known;
+    Ok(())
+}
+
+fn is_bound(thread: u32) -> bool {
+    affinity_of(thread).is_ok_and(|cpus| cpus.len() == 1)
+}
+
+/// Whether a thread is at least as young as all that were bound: only such a thread can have inherited a mask.
+fn is_younger(record: &MoveRecord, start: u64) -> bool {
+    record.threads.iter().all(|thread| thread.start <= start)
+}

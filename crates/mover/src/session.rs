@@ -1,0 +1,410 @@
+//! One move: observe, decide, write down what is there, bind threads, move pages, observe again.
+
+use crate::cores::{CoreChoice, Decided};
+use crate::error::{ESRCH, MoveError, of_process};
+use crate::observed::{Observed, observe};
+use crate::pacer::Pacer;
+use crate::pages::{PageMover, elsewhere, hot_first, size};
+use crate::parts::parts;
+use crate::recent::{PAUSE, Recent};
+use crate::record::{MoveRecord, PageRange, ThreadMask};
+use crate::report::{MoveReport, PartMoved, RemoteSamples};
+use crate::threads::{BusyThread, Core, ThreadDecision, ThreadReason, plan};
+use numakit_model::{CpuSet, Topology};
+use numakit_placement::PlacementRequest;
+use numakit_processes::ChosenProcesses;
+use numakit_sys::balancing::BalancingFiles;
+use numakit_sys::proc::{TaskDir, tree};
+use numakit_sys::sched::{page_size, set_affinity_of};
+use numakit_sys::signal::{self, Signals};
+use numakit_sys::{SysRoot, clock, poll};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// One in this many parts of a node's memory stays free.
+const RESERVE: u64 = 32;
+
+/// What is wanted.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Threads go to cores.
+    pub threads: bool,
+    /// Pages go to threads.
+    pub pages: bool,
+    /// How long is observed.
+    pub time: Duration,
+    /// Bytes of pages in a second, at most.
+    pub rate: u64,
+    /// Only these nodes, CPUs and so on.
+    pub request: PlacementRequest,
+    /// Decide, and change nothing.
+    pub dry_run: bool,
+}
+
+/// What ended watching.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchEnd {
+    /// A signal.
+    Signal,
+    /// The processes have ended.
+    Ended,
+}
+
+/// Moves processes, once or again and again.
+#[derive(Debug)]
+pub struct Session<'a> {
+    pub(crate) root: &'a SysRoot,
+    pub(crate) chosen: &'a ChosenProcesses,
+    pub(crate) settings: Settings,
+    pub(crate) topology: Topology,
+    pub(crate) signals: Signals,
+    pub(crate) records: BTreeMap<u32, MoveRecord>,
+    recent: Recent,
+}
+
+/// What was decided and is to be done.
+pub(crate) struct Decisions {
+    threads: Vec<(ThreadDecision, CpuSet)>,
+    cores: Decided,
+    /// The pages of each part, with its process.
+    pages: Vec<(u32, Vec<PageRange>)>,
+}
+
+impl<'a> Session<'a> {
+    /// Prepares moving these processes. Must be called before other threads exist.
+    pub fn new(
+        root: &'a SysRoot,
+        chosen: &'a ChosenProcesses,
+        settings: Settings,
+    ) -> Result<Self, MoveError> {
+        let system = |what| move |error| MoveError::System { what, error };
+        let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
+            .map_err(system("cannot receive signals"))?;
+        let mut session = Self {
+            root,
+            chosen,
+            settings,
+            topology: Topology::default(),
+            signals,
+            records: BTreeMap::new(),
+            recent: Recent::default(),
+        };
+        session.check()?;
+        session.read_machine()?;
+        if session.settings.threads {
+            // What cannot be had is said before the user waits for an observation.
+            session.choose_cores(true, |_| Vec::new())?;
+        }
+        Ok(session)
+    }
+
+    /// Moves once.
+    pub fn once(&mut self) -> Result<MoveReport, MoveError> {
+        let observed = observe(self.chosen, &self.topology, self.settings.time)?;
+        let (threads, pages) = (self.settings.threads, self.settings.pages);
+        self.act(&observed, (threads, pages), self.settings.time)
+    }
+
+    /// Decides by an observation, and does it. Afterwards observes for this time.
+    pub(crate) fn act(
+        &mut self,
+        observed: &Observed,
+        (threads, pages): (bool, bool),
+        time: Duration,
+    ) -> Result<MoveReport, MoveError> {
+        self.read_machine()?;
+        let mut report = self.report(observed);
+        if report.too_few || observed.interrupted {
+            return Ok(report);
+        }
+        self.load_records()?;
+        let pages = pages && report.nodes > 1;
+        let decisions = self.decide(observed, threads, pages, &mut report)?;
+        if self.settings.dry_run || !report.changes() {
+            return Ok(report);
+        }
+        self.write_down(&decisions)?;
+        self.bind(&decisions, &mut report)?;
+        if let Some(reservation) = decisions.cores.reservation {
+            reservation.release();
+        }
+        self.move_parts(&decisions.pages, &mut report)?;
+        report.forgotten = self.records.values().map(|record| record.forgotten).sum();
+        if report.stopped.is_none() {
+            let after = observe(self.chosen, &self.topology, time)?;
+            report.after = after.is_enough().then(|| remote(&after));
+        }
+        Ok(report)
+    }
+
+    /// An error if nothing can be observed.
+    fn check(&self) -> Result<(), MoveError> {
+        for &process in self.chosen.numbers() {
+            let dir = TaskDir::of(self.root, process);
+            let stat = dir.stat().map_err(|_| MoveError::NoProcess(process))?;
+            if stat.stopped {
+                let tracer = dir.status().ok().and_then(|status| status.field("TracerPid")?.parse().ok());
+                return Err(match tracer.filter(|tracer| *tracer != 0) {
+                    Some(tracer) => MoveError::Traced { process, tracer },
+                    None => MoveError::Stopped(process),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn read_machine(&mut self) -> Result<(), MoveError> {
+        let read = numakit_topology::read_for_placement(self.root, false);
+        let failed = |error: String| MoveError::System {
+            what: "cannot read the topology",
+            error: io::Error::other(error),
+        };
+        self.topology = read.map_err(|error| failed(error.to_string()))?;
+        self.recent.look(clock::monotonic());
+        Ok(())
+    }
+
+    fn report(&self, observed: &Observed) -> MoveReport {
+        let has_memory = |node: &&numakit_model::topology::Node| node.memory_kb != Some(0);
+        MoveReport {
+            dry_run: self.settings.dry_run,
+            processes: self.processes(),
+            nodes: self.topology.nodes.iter().filter(has_memory).count(),
+            samples: observed.samples(),
+            too_few: !observed.is_enough(),
+            observed: self.settings.time,
+            before: remote(observed),
+            files: observed.remote_files(self.root),
+            balancing: BalancingFiles::default().is_on() == Some(true),
+            ..MoveReport::default()
+        }
+    }
+
+    /// The chosen processes with those that descend from them.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        tree::families(self.root, self.chosen.numbers())
+    }
+
+    /// Loads the records of earlier moves.
+    fn load_records(&mut self) -> Result<(), MoveError> {
+        for process in self.processes() {
+            if self.records.contains_key(&process) {
+                continue;
+            }
+            if let Some(record) = MoveRecord::load(process)? {
+                if clock::monotonic() < record.moved.saturating_add(PAUSE) {
+                    let ranges = record.pages.iter().map(|pages| pages.start..pages.end);
+                    ranges.for_each(|range| self.recent.moved_at(process, &range, record.moved));
+                }
+                self.records.insert(process, record);
+            }
+        }
+        Ok(())
+    }
+
+    fn decide(
+        &self,
+        observed: &Observed,
+        threads: bool,
+        pages: bool,
+        report: &mut MoveReport,
+    ) -> Result<Decisions, MoveError> {
+        let (busy, places) = observed.busy_threads(self.root, &self.topology, &self.records);
+        let mut cores = Decided::default();
+        let mut decided: Vec<ThreadDecision> = busy.iter().map(left_where_it_is).collect();
+        if threads {
+            cores = self.choose_cores(self.settings.dry_run, |free| plan(&busy, free, pages))?;
+            decided = std::mem::take(&mut cores.threads);
+            report.warnings = std::mem::take(&mut cores.warnings);
+            report.threads.clone_from(&decided);
+        }
+        let mut of_parts = Vec::new();
+        if pages {
+            let input = observed.part_input(self.root, &decided, &places)?;
+            let (found, shared) = parts(&input, page_size(), &self.recent);
+            report.shared = shared;
+            for part in found {
+                let pages = hot_first(elsewhere(part.process, &part.ranges, part.node)?, &part.hot);
+                let elsewhere = pages.iter().map(size).sum();
+                if elsewhere > 0 {
+                    of_parts.push((part.process, pages));
+                    report.parts.push(PartMoved { part, elsewhere, moved: 0 });
+                }
+            }
+        }
+        let masks = busy.into_iter().map(|thread| thread.mask);
+        let decisions =
+            Decisions { threads: decided.into_iter().zip(masks).collect(), cores, pages: of_parts };
+        self.keep_reserves(&decisions, report);
+        Ok(decisions)
+    }
+
+    fn choose_cores(
+        &self,
+        dry_run: bool,
+        decide: impl Fn(&[Core]) -> Vec<ThreadDecision>,
+    ) -> Result<Decided, MoveError> {
+        let processes = self.processes();
+        let (root, topology, request) = (self.root, &self.topology, &self.settings.request);
+        CoreChoice { root, topology, request, processes: &processes }.decide(dry_run, decide)
+    }
+
+    /// Counts what would leave a node too little free memory, or is outside of a cpuset.
+    fn keep_reserves(&self, decisions: &Decisions, report: &mut MoveReport) {
+        let mut room = self.room();
+        for (moved, (_, pages)) in report.parts.iter().zip(&decisions.pages) {
+            let bytes: u64 = pages.iter().map(size).sum();
+            match self.allows(moved.part.process, moved.part.node) {
+                false => report.left.cpuset += bytes,
+                true => {
+                    let room = room.entry(moved.part.node).or_default();
+                    report.left.reserve += bytes.saturating_sub(*room);
+                    *room = room.saturating_sub(bytes);
+                }
+            }
+        }
+    }
+
+    /// Whether the cpuset of a process has a node.
+    fn allows(&self, process: u32, node: u32) -> bool {
+        let status = TaskDir::of(self.root, process).status().ok();
+        status.and_then(|status| status.allowed_nodes()).is_none_or(|nodes| nodes.contains(node))
+    }
+
+    /// Bytes that may move to each node.
+    fn room(&self) -> BTreeMap<u32, u64> {
+        let room = |node: &numakit_model::topology::Node| {
+            let free = node.free_kb.unwrap_or(0).saturating_sub(node.memory_kb.unwrap_or(0) / RESERVE);
+            (node.os_index, free * 1024)
+        };
+        self.topology.nodes.iter().map(room).collect()
+    }
+
+    /// Writes the records, before anything changes.
+    fn write_down(&mut self, decisions: &Decisions) -> Result<(), MoveError> {
+        let now = clock::monotonic();
+        for process in self.processes() {
+            let changed: Vec<&(ThreadDecision, CpuSet)> =
+                decisions.threads.iter().filter(|(of, _)| of.process == process && of.changes).collect();
+            let pages: Vec<PageRange> = decisions.of_process(process).copied().collect();
+            if changed.is_empty() && pages.is_empty() {
+                continue;
+            }
+            let known = self.records.remove(&process);
+            let Some(mut record) = known.or_else(|| MoveRecord::of(process)) else { continue };
+            for (decision, mask) in changed {
+                let stat = TaskDir::of(self.root, process).thread(decision.thread).stat();
+                if let Ok(stat) = stat {
+                    let (thread, cpus) = (decision.thread, mask.clone());
+                    record.add_thread(ThreadMask { thread, start: stat.start, cpus });
+                }
+            }
+            record.add_pages(pages);
+            record.moved = now;
+            record.store()?;
+            self.records.insert(process, record);
+        }
+        Ok(())
+    }
+
+    fn bind(&self, decisions: &Decisions, report: &mut MoveReport) -> Result<(), MoveError> {
+        for (decision, _) in decisions.threads.iter().filter(|(decision, _)| decision.changes) {
+            let Some(cpu) = decision.cpu else { continue };
+            match set_affinity_of(decision.thread, &CpuSet::range(cpu, cpu)) {
+                Ok(()) => {}
+                // It has ended meanwhile.
+                Err(error) if error.raw_os_error() == Some(ESRCH) => {}
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(of_process(decision.process, "threads cannot be bound")(error));
+                }
+                Err(error) => report
+                    .warnings
+                    .push(format!("thread {} cannot run on CPU {cpu}: {error}", decision.thread)),
+            }
+        }
+        Ok(())
+    }
+
+    fn move_parts(
+        &mut self,
+        pages: &[(u32, Vec<PageRange>)],
+        report: &mut MoveReport,
+    ) -> Result<(), MoveError> {
+        let mut pacer = Pacer::new(self.settings.rate);
+        let mut room = self.room();
+        let start = Instant::now();
+        // What was counted before as staying is counted again by what happens.
+        let cpuset = std::mem::take(&mut report.left).cpuset;
+        report.left.cpuset = cpuset;
+        let mut parts = std::mem::take(&mut report.parts);
+        for (moved, (_, pages)) in parts.iter_mut().zip(pages) {
+            let part = &moved.part;
+            if !self.allows(part.process, part.node) {
+                continue;
+            }
+            let room = room.entry(part.node).or_default();
+            let mut fitting = 0;
+            for page in pages {
+                match room.checked_sub(size(page)) {
+                    Some(rest) => *room = rest,
+                    None => break,
+                }
+                fitting += 1;
+            }
+            let (pages, beyond) = pages.split_at(fitting);
+            report.left.reserve += beyond.iter().map(size).sum::<u64>();
+            let signals = &self.signals;
+            let mut pause = |time: Duration| !is_ended(signals, time);
+            let mut mover = PageMover::new(part.process, &mut pacer, &mut pause);
+            mover.left = report.left;
+            mover.stopped = report.stopped;
+            let found = mover.go(pages, part.node)?;
+            (report.left, report.stopped) = (mover.left, mover.stopped);
+            moved.moved = found.bytes;
+            report.moved_bytes += found.bytes;
+            report.moved_pages += found.pages;
+            report.huge += found.huge;
+            report.split += found.split;
+            part.ranges.iter().for_each(|range| self.recent.moved(part.process, range));
+        }
+        report.parts = parts;
+        (report.took, report.longest) = (start.elapsed(), pacer.longest());
+        Ok(())
+    }
+}
+
+impl Decisions {
+    fn of_process(&self, process: u32) -> impl Iterator<Item = &PageRange> {
+        self.pages.iter().filter(move |(of, _)| *of == process).flat_map(|(_, pages)| pages)
+    }
+}
+
+/// Waits for this time; true if a signal asks for the end.
+pub(crate) fn is_ended(signals: &Signals, time: Duration) -> bool {
+    // An error of the wait is no reason to end: the next pause waits again.
+    let _ = poll::readable(&[signals.as_fd()], Some(time));
+    signals.next().is_some()
+}
+
+pub(crate) fn remote(observed: &Observed) -> RemoteSamples {
+    let (all, remote) = observed.uses.remote();
+    RemoteSamples { all, remote }
+}
+
+/// The decision for a thread where none is moved.
+fn left_where_it_is(thread: &BusyThread) -> ThreadDecision {
+    ThreadDecision {
+        process: thread.process,
+        thread: thread.thread,
+        name: thread.name.clone(),
+        from_cpu: thread.cpu,
+        from_node: thread.node,
+        cpu: None,
+        node: thread.node,
+        reason: ThreadReason::Stays,
+        changes: false,
+        samples: thread.samples,
+    }
+}
