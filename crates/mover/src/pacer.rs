@@ -1,14 +1,16 @@
 //! How large the next piece of pages is, and how long to pause after it.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// What a piece should take.
 const AIM: Duration = Duration::from_millis(1);
-/// Moving takes one in this many parts of the time at most.
-const SHARE: u32 = 4;
-/// Bytes of the first piece, and the most of any.
-const FIRST: u64 = 64 << 10;
-const MAX: u64 = 4 << 20;
+/// After a piece, a pause is at least one in this many parts of its time: moving takes at most four fifths of the time.
+const PAUSE: u32 = 4;
+/// A pause for the piece's time alone is at most this long: what takes longer is no copying.
+const MAX_PAUSE: Duration = Duration::from_millis(5);
+/// Bytes of a piece. Each call waits for all CPUs first, in which threads go on; smaller pieces would only wait more often.
+const BYTES: RangeInclusive<u64> = 256 << 10..=4 << 20;
 
 /// Sizes pieces by how long those before took.
 #[derive(Debug, Clone)]
@@ -22,7 +24,7 @@ pub struct Pacer {
 impl Pacer {
     /// A pacer for at most this many bytes in a second.
     pub fn new(rate: u64) -> Self {
-        Self { rate: rate.max(1), bytes: FIRST, longest: Duration::ZERO }
+        Self { rate: rate.max(1), bytes: *BYTES.start(), longest: Duration::ZERO }
     }
 
     /// Bytes of the next piece. A page that is larger is a piece of its own.
@@ -39,12 +41,13 @@ impl Pacer {
     pub fn took(&mut self, bytes: u64, time: Duration) -> Duration {
         self.longest = self.longest.max(time);
         let nanos = time.as_nanos().max(1);
-        let fitting = (u128::from(bytes) * AIM.as_nanos() / nanos).min(u128::from(MAX)) as u64;
+        let fitting = u128::from(bytes) * AIM.as_nanos() / nanos;
+        let fitting = u64::try_from(fitting).unwrap_or(u64::MAX);
         // Pieces grow step by step, since one that was quick may have had pages that were in caches; they shrink at once.
-        self.bytes = fitting.min(self.bytes.saturating_mul(2)).max(numakit_sys::sched::page_size());
+        self.bytes = fitting.min(self.bytes.saturating_mul(2)).clamp(*BYTES.start(), *BYTES.end());
         let by_rate =
             Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / u128::from(self.rate)) as u64);
-        by_rate.saturating_sub(time).max(time * (SHARE - 1))
+        by_rate.saturating_sub(time).max((time / PAUSE).min(MAX_PAUSE))
     }
 }
 
@@ -56,22 +59,23 @@ mod tests {
     #[test]
     fn pieces_grow_to_what_takes_a_millisecond_and_shrink_at_once() {
         let mut pacer = Pacer::new(u64::MAX);
-        // 1 GiB/s: a millisecond has 1 MiB.
+        // 1 GB/s: a millisecond has 1 MB.
         for _ in 0..10 {
             let bytes = pacer.piece();
             pacer.took(bytes, Duration::from_nanos(bytes));
         }
         assert_eq!(pacer.piece(), 1_000_000);
-        pacer.took(1_000_000, Duration::from_millis(20));
-        assert_eq!((pacer.piece(), pacer.longest()), (50_000, Duration::from_millis(20)));
-        pacer.took(50_000, Duration::from_secs(5));
-        assert_eq!(pacer.piece(), numakit_sys::sched::page_size());
+        pacer.took(1_000_000, Duration::from_millis(2));
+        assert_eq!((pacer.piece(), pacer.longest()), (500_000, Duration::from_millis(2)));
+        pacer.took(500_000, Duration::from_secs(5));
+        assert_eq!(pacer.piece(), *BYTES.start(), "smaller pieces would not be faster");
     }
 
     #[test]
-    fn three_quarters_of_the_time_are_pauses_and_the_rate_is_kept() {
+    fn pauses_are_a_fifth_of_the_time_and_the_rate_is_kept() {
         let mut pacer = Pacer::new(1 << 20);
-        assert_eq!(pacer.took(1024, Duration::from_millis(2)), Duration::from_millis(6));
+        assert_eq!(pacer.took(64, Duration::from_millis(2)), Duration::from_micros(500));
+        assert_eq!(pacer.took(64, Duration::from_secs(2)), MAX_PAUSE);
         let pause = pacer.took(1 << 20, Duration::from_millis(100));
         assert_eq!(pause, Duration::from_millis(900));
     }
@@ -84,8 +88,8 @@ mod tests {
             let mut pacer = Pacer::new(rate);
             for (bytes, nanos) in pieces {
                 let time = Duration::from_nanos(nanos);
-                prop_assert!(pacer.took(bytes, time) >= time * 3);
-                prop_assert!((numakit_sys::sched::page_size()..=MAX).contains(&pacer.piece()));
+                prop_assert!(pacer.took(bytes, time) >= (time / PAUSE).min(MAX_PAUSE));
+                prop_assert!(BYTES.contains(&pacer.piece()));
             }
         }
     }

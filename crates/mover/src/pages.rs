@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a huge page on machines with small pages of 4 KiB.
 const HUGE: u64 = 2 << 20;
+/// How often pages of a piece are tried that the kernel did not reach.
+const MAX_TRIES: usize = 4;
 /// So many pieces in a row of which no page moved end it.
 const MAX_FUTILE: u32 = 16;
 
@@ -132,22 +134,24 @@ impl<'a> PageMover<'a> {
     }
 
     /// Moves the pages of a piece. Returns where they are, or why those are not where they should be. What the kernel gave up
-    /// when one page stayed is tried again page by page.
+    /// when one page stayed is tried again, as long as that moves something.
     fn call(&mut self, piece: &[PageRange], node: u32) -> io::Result<Vec<PageState>> {
         let addresses: Vec<u64> = piece.iter().map(|page| page.start).collect();
-        let mut states = self.relocate(&addresses, node)?;
-        let now = migrate::states(self.process, &addresses)?;
-        for ((address, state), now) in addresses.iter().zip(&mut states).zip(now) {
-            let is_open = matches!(state, PageState::Unreached) && now != PageState::Node(node);
-            *state = match (is_open, now) {
-                (true, PageState::Node(_)) => {
-                    let again = self.relocate(&[*address], node)?;
-                    again.first().copied().unwrap_or(PageState::Busy)
-                }
-                (_, PageState::Node(there)) if there == node => now,
-                (_, PageState::Absent) => now,
-                _ => *state,
-            };
+        let mut states = vec![PageState::Unreached; addresses.len()];
+        let mut open: Vec<usize> = (0..addresses.len()).collect();
+        for _ in 0..MAX_TRIES {
+            let wanted: Vec<u64> = open.iter().map(|at| addresses[*at]).collect();
+            let moved = self.relocate(&wanted, node)?;
+            let now = migrate::states(self.process, &wanted)?;
+            for ((at, moved), now) in open.iter().zip(moved).zip(now) {
+                let is_told = now == PageState::Node(node) || now == PageState::Absent;
+                states[*at] = if is_told { now } else { moved };
+            }
+            let before = open.len();
+            open.retain(|at| states[*at] == PageState::Unreached);
+            if open.is_empty() || open.len() == before {
+                break;
+            }
         }
         Ok(states)
     }

@@ -5,7 +5,7 @@ use crate::error::{ESRCH, MoveError, of_process};
 use crate::observed::{Observed, observe};
 use crate::pacer::Pacer;
 use crate::pages::{PageMover, elsewhere, hot_first, size};
-use crate::parts::parts;
+use crate::parts::{PartPurpose, parts};
 use crate::recent::{PAUSE, Recent};
 use crate::record::{MoveRecord, PageRange, ThreadMask};
 use crate::report::{MoveReport, PartMoved, RemoteSamples};
@@ -18,13 +18,16 @@ use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::sched::{page_size, set_affinity_of};
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::{SysRoot, clock, poll};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// One in this many parts of a node's memory stays free.
 const RESERVE: u64 = 32;
+
+/// Files are named that have this part of the remote samples.
+const FILES: f64 = 0.1;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -167,6 +170,9 @@ impl<'a> Session<'a> {
     }
 
     fn report(&self, observed: &Observed) -> MoveReport {
+        let before = remote(observed);
+        let mut files = observed.remote_files(self.root);
+        files.retain(|(_, samples)| *samples as f64 >= FILES * before.remote as f64);
         let has_memory = |node: &&numakit_model::topology::Node| node.memory_kb != Some(0);
         MoveReport {
             dry_run: self.settings.dry_run,
@@ -175,8 +181,8 @@ impl<'a> Session<'a> {
             samples: observed.samples(),
             too_few: !observed.is_enough(),
             observed: self.settings.time,
-            before: remote(observed),
-            files: observed.remote_files(self.root),
+            before,
+            files,
             balancing: BalancingFiles::default().is_on() == Some(true),
             ..MoveReport::default()
         }
@@ -225,8 +231,15 @@ impl<'a> Session<'a> {
             let input = observed.part_input(self.root, &decided, &places)?;
             let (found, shared) = parts(&input, page_size(), &self.recent);
             report.shared = shared;
+            // Pages of stacks may also be in parts that samples tell.
+            let mut own = HashSet::new();
             for part in found {
-                let pages = hot_first(elsewhere(part.process, &part.ranges, part.node)?, &part.hot);
+                let mut pages = elsewhere(part.process, &part.ranges, part.node)?;
+                pages.retain(|page| !own.contains(&(part.process, page.start)));
+                if matches!(part.purpose, PartPurpose::OwnOf(_)) {
+                    own.extend(pages.iter().map(|page| (part.process, page.start)));
+                }
+                let pages = hot_first(pages, &part.hot);
                 let elsewhere = pages.iter().map(size).sum();
                 if elsewhere > 0 {
                     of_parts.push((part.process, pages));

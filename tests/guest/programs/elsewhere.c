@@ -113,11 +113,11 @@ static void serve(const cpu_set_t *before)
         for (uint32_t at = 0; at < WORDS; at += PAGE / sizeof *words)
             words[at] = answer_of(at);
         free_from_cpu(before);
+        printf("process %d\n", getpid());
+        fflush(stdout);
         answer(sockets[1]);
     }
     close(sockets[1]);
-    printf("process %d\n", child);
-    fflush(stdout);
     long asked = 0, failed = 0;
     for (uint32_t at = 1; !is_stopped(); at = (at * 1664525u + 1013904223u) % WORDS, asked++) {
         uint64_t reply[2];

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// The program is observed as 'numa explain' does it. Then each busy thread gets a core of its own, the busiest first, as 'numa run'
 /// chooses them: near its pages if all threads that use these fit on their node, else where it is. Then pages go to the node
 /// whose threads use them: stacks and thread-local storage, and parts of arrays of which one node has at least 80 % of the
-/// samples, those with most remote samples first. Pages move in pieces of about a millisecond, for at most a quarter of the time. What
+/// samples, those with most remote samples first. Pages move in pieces of about a millisecond. What
 /// threads of several nodes use stays.
 ///
 /// Before anything changes, a file is written that says how it was: --back undoes the move, also after numa was killed, and 'numa
