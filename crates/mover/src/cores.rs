@@ -1,7 +1,7 @@
 //! Taking cores in the registry for threads that run already.
 
 use crate::error::MoveError;
-use crate::threads::{Core, ThreadDecision};
+use crate::threads::{FreeCore, ThreadDecision};
 use numakit_launch::limits::CoreLimits;
 use numakit_launch::{CoreSelector, ExplainedPlan, StartError};
 use numakit_model::{CpuSet, Topology};
@@ -41,7 +41,7 @@ impl CoreChoice<'_> {
     pub fn decide(
         &self,
         dry_run: bool,
-        decide: impl Fn(&[Core]) -> Vec<ThreadDecision>,
+        decide: impl Fn(&[FreeCore]) -> Vec<ThreadDecision>,
     ) -> Result<Decided, MoveError> {
         let view = inspect().map_err(|error| StartError::from(RegistryError::from(error)))?;
         let is_own = |pid: Option<u32>| pid.is_some_and(|pid| self.processes.contains(&pid));
@@ -99,11 +99,11 @@ impl CoreChoice<'_> {
     }
 
     /// The cores of a plan.
-    fn cores(&self, selected: &ExplainedPlan) -> Vec<Core> {
+    fn cores(&self, selected: &ExplainedPlan) -> Vec<FreeCore> {
         let core = |step: &numakit_model::plan::Step| {
             let one = CpuSet::range(step.cpu, step.cpu);
             let all = self.topology.cores.iter().find(|core| core.cpus.contains(step.cpu));
-            Core { cpu: step.cpu, cpus: all.map_or(one, |core| core.cpus.clone()), node: step.node }
+            FreeCore { cpu: step.cpu, cpus: all.map_or(one, |core| core.cpus.clone()), node: step.node }
         };
         selected.plan.steps.iter().map(core).collect()
     }

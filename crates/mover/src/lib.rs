@@ -19,9 +19,9 @@ mod watch;
 
 pub use error::MoveError;
 pub use pacer::Pacer;
-pub use parts::{Part, PartPurpose, SharedRange};
-pub use record::{KeptRecord, MoveRecord, PageRange, RecordError, ThreadMask};
+pub use parts::{MovablePart, PartPurpose, SharedRange};
+pub use record::{KeptRecord, MalformedRecord, MoveRecord, PageRange, RecordError, ThreadMask};
 pub use report::{LeftPages, MoveReport, PartMoved, RemoteSamples, Restored, StoppedBy};
 pub use restore::restore;
-pub use session::{Session, Settings, WatchEnd};
-pub use threads::{BusyThread, Core, ThreadDecision, ThreadReason, plan};
+pub use session::{MoveSession, MoveSettings, WatchEnd};
+pub use threads::{BusyThread, FreeCore, ThreadDecision, ThreadReason, plan};

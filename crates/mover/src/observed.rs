@@ -26,7 +26,7 @@ const MAX_SHARERS: usize = 8;
 
 /// What was observed.
 #[derive(Debug)]
-pub struct Observed {
+pub struct MoveObservation {
     /// The uses of memory.
     pub uses: MemoryUses,
     /// The names of objects, by their places.
@@ -36,7 +36,11 @@ pub struct Observed {
 }
 
 /// Observes processes for a time.
-pub fn observe(chosen: &ChosenProcesses, topology: &Topology, time: Duration) -> Result<Observed, MoveError> {
+pub fn observe(
+    chosen: &ChosenProcesses,
+    topology: &Topology,
+    time: Duration,
+) -> Result<MoveObservation, MoveError> {
     let settings = SampleSettings::default();
     let request =
         SampleRequest { chosen: Some(chosen), command: &[], method: None, settings, names: false, log: None };
@@ -45,10 +49,10 @@ pub fn observe(chosen: &ChosenProcesses, topology: &Topology, time: Duration) ->
     let end = run.observe(&mut explainer, Some(time), |_| Ok::<(), SamplesError>(()))?;
     let (uses, objects) = explainer.into_memory_uses().unwrap_or_default();
     let names = objects.into_iter().map(|object| object.name).collect();
-    Ok(Observed { uses, names, interrupted: end.signal.is_some() })
+    Ok(MoveObservation { uses, names, interrupted: end.signal.is_some() })
 }
 
-impl Observed {
+impl MoveObservation {
     /// Samples of all threads.
     pub fn samples(&self) -> u64 {
         self.uses.threads.values().map(|thread| thread.samples).sum()

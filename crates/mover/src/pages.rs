@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const HUGE: u64 = 2 << 20;
 /// How often pages of a piece are tried that the kernel did not reach.
 const MAX_TRIES: usize = 4;
-/// So many pieces in a row of which no page moved end it.
+/// Number of pieces in a row of which no page moved that end it.
 const MAX_FUTILE: u32 = 16;
 
 /// The present pages of these ranges that are on other nodes than `node`, each with its node. A huge page belongs to the range

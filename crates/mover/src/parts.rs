@@ -68,7 +68,7 @@ pub enum PartPurpose {
 
 /// A part of memory that goes to one node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Part {
+pub struct MovablePart {
     /// Its process.
     pub process: u32,
     /// Its addresses; several ranges for a stack with thread-local storage elsewhere.
@@ -116,8 +116,9 @@ pub struct PartInput {
 
 /// What moves, the part with most remote samples first after the memory of threads, and what stays since several nodes use it.
 /// `page` is the size of a page. Parts that moved too recently are left out.
-pub fn parts(input: &PartInput, page: u64, recent: &Recent) -> (Vec<Part>, Vec<SharedRange>) {
-    let mut own: Vec<Part> = input.own.iter().filter_map(|own| own_memory(own, &input.mappings)).collect();
+pub fn parts(input: &PartInput, page: u64, recent: &Recent) -> (Vec<MovablePart>, Vec<SharedRange>) {
+    let mut own: Vec<MovablePart> =
+        input.own.iter().filter_map(|own| own_memory(own, &input.mappings)).collect();
     let (mut found, mut shared) = (Vec::new(), BTreeMap::new());
     for mapping in &input.mappings {
         let is_in = |used: &&UsedPage| used.process == mapping.process && mapping.range.contains(&used.page);
@@ -126,7 +127,7 @@ pub fn parts(input: &PartInput, page: u64, recent: &Recent) -> (Vec<Part>, Vec<S
             of_mapping(mapping, &used, input, page, &mut found, &mut shared);
         }
     }
-    let remote = |part: &Part| part.samples - part.homes.get(&part.node).copied().unwrap_or(0);
+    let remote = |part: &MovablePart| part.samples - part.homes.get(&part.node).copied().unwrap_or(0);
     found.sort_by_key(|part| std::cmp::Reverse(remote(part)));
     own.append(&mut found);
     own.retain(|part| part.ranges.iter().all(|range| recent.may_move(part.process, range)));
@@ -136,7 +137,7 @@ pub fn parts(input: &PartInput, page: u64, recent: &Recent) -> (Vec<Part>, Vec<S
 }
 
 /// The stack and the thread-local storage of a thread.
-fn own_memory(own: &OwnMemory, mappings: &[MappedRange]) -> Option<Part> {
+fn own_memory(own: &OwnMemory, mappings: &[MappedRange]) -> Option<MovablePart> {
     let around = |address: u64, below: u64, above: u64| {
         let of = |mapping: &&MappedRange| mapping.process == own.process && mapping.range.contains(&address);
         let mapping = &mappings.iter().find(of)?.range;
@@ -150,7 +151,7 @@ fn own_memory(own: &OwnMemory, mappings: &[MappedRange]) -> Option<Part> {
         }
         (stack, locals) => stack.into_iter().chain(locals).collect(),
     };
-    (!ranges.is_empty()).then(|| Part {
+    (!ranges.is_empty()).then(|| MovablePart {
         process: own.process,
         ranges,
         node: own.node,
@@ -169,7 +170,7 @@ fn of_mapping(
     used: &[&UsedPage],
     input: &PartInput,
     page: u64,
-    found: &mut Vec<Part>,
+    found: &mut Vec<MovablePart>,
     shared: &mut BTreeMap<u32, SharedRange>,
 ) {
     let start = mapping.range.start;
@@ -216,7 +217,7 @@ fn part(
     near: u64,
     name: String,
     used: &[&UsedPage],
-) -> Option<Part> {
+) -> Option<MovablePart> {
     let (mut homes, mut pages): (BTreeMap<u32, u64>, BTreeMap<u64, u64>) = Default::default();
     for used in used {
         used.home.into_iter().for_each(|home| *homes.entry(home).or_default() += used.samples);
@@ -231,7 +232,7 @@ fn part(
     hot.sort_by_key(|page| (std::cmp::Reverse(pages[page]), *page));
     let samples = used.iter().map(|used| used.samples).sum();
     let purpose = PartPurpose::UsedByNode;
-    Some(Part { process, ranges: vec![range], node, name, purpose, homes, samples, near, hot })
+    Some(MovablePart { process, ranges: vec![range], node, name, purpose, homes, samples, near, hot })
 }
 
 /// What has most samples.

@@ -53,6 +53,31 @@ pub enum RecordError {
     },
 }
 
+/// What is wrong with the content of a record.
+#[derive(Debug, Error)]
+pub enum MalformedRecord {
+    /// It has another form.
+    #[error("it is no record: {0}")]
+    Form(#[from] serde_json::Error),
+    /// Another program wrote it.
+    #[error("it has version {0}, and this program reads {VERSION}")]
+    Version(u32),
+    /// It is too large.
+    #[error("it has {ranges} ranges and {threads} threads, which is too many")]
+    TooMany {
+        /// The number of ranges.
+        ranges: usize,
+        /// The number of threads.
+        threads: usize,
+    },
+    /// A thread cannot be restored.
+    #[error("a thread has no number or no CPUs")]
+    Thread,
+    /// Pages cannot be.
+    #[error("the pages {:#x}-{:#x} of node {} are out of order or range", .0.start, .0.end, .0.node)]
+    Pages(PageRange),
+}
+
 /// A thread before it was moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadMask {
@@ -116,27 +141,24 @@ impl MoveRecord {
     }
 
     /// Parses the content of a file, and checks all that is used of it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut record: Self =
-            serde_json::from_str(text).map_err(|error| format!("it is no record: {error}"))?;
+    pub fn parse(text: &str) -> Result<Self, MalformedRecord> {
+        let mut record: Self = serde_json::from_str(text)?;
         if record.version != VERSION {
-            return Err(format!("it has version {}, and this program reads {VERSION}", record.version));
+            return Err(MalformedRecord::Version(record.version));
         }
-        if record.pages.len() > MAX_RANGES || record.threads.len() > MAX_THREADS {
-            let (ranges, threads) = (record.pages.len(), record.threads.len());
-            return Err(format!("it has {ranges} ranges and {threads} threads, which is too many"));
+        let (ranges, threads) = (record.pages.len(), record.threads.len());
+        if ranges > MAX_RANGES || threads > MAX_THREADS {
+            return Err(MalformedRecord::TooMany { ranges, threads });
         }
         if record.threads.iter().any(|thread| thread.thread == 0 || thread.cpus.is_empty()) {
-            return Err("a thread has no number or no CPUs".to_owned());
+            return Err(MalformedRecord::Thread);
         }
         let page = sched::page_size();
         let mut last = 0;
-        for PageRange { start, end, node } in &record.pages {
+        for pages @ PageRange { start, end, node } in &record.pages {
             let is_right = *start >= last && start < end && *end <= MAX_ADDRESS && *node < MAX_NODES;
             if !is_right || start % page != 0 || end % page != 0 {
-                return Err(format!(
-                    "the pages {start:#x}-{end:#x} of node {node} are out of order or range"
-                ));
+                return Err(MalformedRecord::Pages(*pages));
             }
             last = *end;
         }
@@ -164,7 +186,8 @@ impl MoveRecord {
         if !user::is_trusted(folder).map_err(file)? {
             return Err(damaged("other users may write to its folder"));
         }
-        Self::parse(&named_text(path, MAX_FILE).map_err(file)?).map_err(|problem| damaged(&problem))
+        Self::parse(&named_text(path, MAX_FILE).map_err(file)?)
+            .map_err(|problem| damaged(&problem.to_string()))
     }
 
     /// Writes it. A reader sees the old content or the new one.
@@ -309,7 +332,7 @@ mod tests {
             format!("{},{}", range(page, 2 * page, 0), range(0, page, 0)),
         ] {
             assert!(
-                MoveRecord::parse(&with(&pages, "")).unwrap_err().contains("out of order or range"),
+                matches!(MoveRecord::parse(&with(&pages, "")), Err(MalformedRecord::Pages(_))),
                 "{pages}"
             );
         }
@@ -331,7 +354,7 @@ mod tests {
                 record.add_pages(add.into_iter().map(|(start, count, node)| pages(start, count, node)).collect());
             }
             let text = serde_json::to_string(&record).unwrap();
-            prop_assert_eq!(MoveRecord::parse(&text), Ok(record));
+            prop_assert_eq!(MoveRecord::parse(&text).unwrap(), record);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What was moved, as values.
 
-use crate::parts::{Part, SharedRange};
+use crate::parts::{MovablePart, SharedRange};
 use crate::threads::ThreadDecision;
 use serde::Serialize;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub enum StoppedBy {
 pub struct PartMoved {
     /// The part.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: MovablePart,
     /// Its bytes that were on other nodes.
     pub elsewhere: u64,
     /// The bytes of these that moved.

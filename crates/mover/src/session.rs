@@ -2,14 +2,14 @@
 
 use crate::cores::{CoreChoice, Decided};
 use crate::error::{ESRCH, MoveError, of_process};
-use crate::observed::{Observed, observe};
+use crate::observed::{MoveObservation, observe};
 use crate::pacer::Pacer;
 use crate::pages::{PageMover, elsewhere, hot_first, size};
 use crate::parts::{PartPurpose, parts};
 use crate::recent::{PAUSE, Recent};
 use crate::record::{MoveRecord, PageRange, ThreadMask};
 use crate::report::{MoveReport, PartMoved, RemoteSamples};
-use crate::threads::{BusyThread, Core, ThreadDecision, ThreadReason, plan};
+use crate::threads::{BusyThread, FreeCore, ThreadDecision, ThreadReason, plan};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::PlacementRequest;
 use numakit_processes::ChosenProcesses;
@@ -31,7 +31,7 @@ const FILES: f64 = 0.1;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct MoveSettings {
     /// Threads go to cores.
     pub threads: bool,
     /// Pages go to threads.
@@ -57,10 +57,10 @@ pub enum WatchEnd {
 
 /// Moves processes, once or again and again.
 #[derive(Debug)]
-pub struct Session<'a> {
+pub struct MoveSession<'a> {
     pub(crate) root: &'a SysRoot,
     pub(crate) chosen: &'a ChosenProcesses,
-    pub(crate) settings: Settings,
+    pub(crate) settings: MoveSettings,
     pub(crate) topology: Topology,
     pub(crate) signals: Signals,
     pub(crate) records: BTreeMap<u32, MoveRecord>,
@@ -75,12 +75,12 @@ pub(crate) struct Decisions {
     pages: Vec<(u32, Vec<PageRange>)>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> MoveSession<'a> {
     /// Prepares moving these processes. Must be called before other threads exist.
     pub fn new(
         root: &'a SysRoot,
         chosen: &'a ChosenProcesses,
-        settings: Settings,
+        settings: MoveSettings,
     ) -> Result<Self, MoveError> {
         let system = |what| move |error| MoveError::System { what, error };
         let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
@@ -113,7 +113,7 @@ impl<'a> Session<'a> {
     /// Decides by an observation, and does it. Afterwards observes for this time.
     pub(crate) fn act(
         &mut self,
-        observed: &Observed,
+        observed: &MoveObservation,
         (threads, pages): (bool, bool),
         time: Duration,
     ) -> Result<MoveReport, MoveError> {
@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn report(&self, observed: &Observed) -> MoveReport {
+    fn report(&self, observed: &MoveObservation) -> MoveReport {
         let before = remote(observed);
         let mut files = observed.remote_files(self.root);
         files.retain(|(_, samples)| *samples as f64 >= FILES * before.remote as f64);
@@ -212,7 +212,7 @@ impl<'a> Session<'a> {
 
     fn decide(
         &self,
-        observed: &Observed,
+        observed: &MoveObservation,
         threads: bool,
         pages: bool,
         report: &mut MoveReport,
@@ -257,7 +257,7 @@ impl<'a> Session<'a> {
     fn choose_cores(
         &self,
         dry_run: bool,
-        decide: impl Fn(&[Core]) -> Vec<ThreadDecision>,
+        decide: impl Fn(&[FreeCore]) -> Vec<ThreadDecision>,
     ) -> Result<Decided, MoveError> {
         let processes = self.processes();
         let (root, topology, request) = (self.root, &self.topology, &self.settings.request);
@@ -401,7 +401,7 @@ pub(crate) fn is_ended(signals: &Signals, time: Duration) -> bool {
     signals.next().is_some()
 }
 
-pub(crate) fn remote(observed: &Observed) -> RemoteSamples {
+pub(crate) fn remote(observed: &MoveObservation) -> RemoteSamples {
     let (all, remote) = observed.uses.remote();
     RemoteSamples { all, remote }
 }

@@ -36,7 +36,7 @@ pub struct BusyThread {
 
 /// A core that may have a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Core {
+pub struct FreeCore {
     /// The CPU that a thread gets.
     pub cpu: u32,
     /// All CPUs of the core.
@@ -89,7 +89,7 @@ pub struct ThreadDecision {
 /// Gives each thread a core, the busiest first, or leaves the thread as it is. No core gets two threads, and no thread a CPU
 /// outside of its mask. If `pages_follow`, pages of a node whose cores are too few for their users go to the threads instead.
 /// One decision for each thread, in their order.
-pub fn plan(threads: &[BusyThread], cores: &[Core], pages_follow: bool) -> Vec<ThreadDecision> {
+pub fn plan(threads: &[BusyThread], cores: &[FreeCore], pages_follow: bool) -> Vec<ThreadDecision> {
     let mut planner = Planner {
         threads,
         cores,
@@ -129,7 +129,7 @@ fn node_of_pages(thread: &BusyThread) -> Option<u32> {
 
 struct Planner<'a> {
     threads: &'a [BusyThread],
-    cores: &'a [Core],
+    cores: &'a [FreeCore],
     /// The node to which each thread should go for its pages.
     wanted: Vec<Option<u32>>,
     given: Vec<Option<(usize, ThreadReason)>>,
@@ -207,7 +207,7 @@ impl Planner<'_> {
             thread.shared.iter().filter(|(other, _)| is_there(other)).map(|(_, count)| *count).sum()
         };
         let score = |core: &usize| {
-            let Core { node, cpus, .. } = &self.cores[*core];
+            let FreeCore { node, cpus, .. } = &self.cores[*core];
             let own = thread.cpu.is_some_and(|cpu| cpus.contains(cpu));
             (
                 self.wanted[at] == Some(*node),

@@ -1,9 +1,9 @@
 //! Staying with processes: what wanders or becomes remote is repaired.
 
 use crate::error::MoveError;
-use crate::observed::{Observed, observe};
+use crate::observed::{MoveObservation, observe};
 use crate::report::{MoveReport, RemoteSamples};
-use crate::session::{Session, WatchEnd, is_ended, remote};
+use crate::session::{MoveSession, WatchEnd, is_ended, remote};
 use numakit_model::CpuSet;
 use numakit_sys::proc::TaskDir;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_secs(2);
 
-impl Session<'_> {
+impl MoveSession<'_> {
     /// Looks again every 10 s until a signal comes or the processes have ended, after a first move that found this. Calls `each`
     /// after each repair. What moves is bounded: see [`crate::recent`].
     pub fn watch<E: From<MoveError>>(
@@ -56,7 +56,7 @@ impl Session<'_> {
     }
 
     /// Whether a busy thread is not bound to one CPU: it is new, or something has freed it.
-    fn has_wandered(&self, observed: &Observed) -> bool {
+    fn has_wandered(&self, observed: &MoveObservation) -> bool {
         let (threads, _) = observed.busy_threads(self.root, &self.topology, &self.records);
         let mut taken = CpuSet::new();
         threads.iter().any(|thread| {

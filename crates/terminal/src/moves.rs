@@ -262,7 +262,7 @@ pub fn restored(restored: &Restored) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_mover::{Part, SharedRange};
+    use numakit_mover::{MovablePart, SharedRange};
     use std::time::Duration;
 
     fn report() -> MoveReport {
@@ -278,7 +278,7 @@ mod tests {
             changes: cpu.is_some(),
             samples: 900,
         };
-        let part = Part {
+        let part = MovablePart {
             process: 40,
             ranges: std::iter::once(0x7000..0x9000).collect(),
             node: 1,

@@ -7,7 +7,7 @@ use crate::{Examples, GlobalArgs};
 use anyhow::bail;
 use clap::Args;
 use numakit_launch::options;
-use numakit_mover::{MoveError, MoveReport, RecordError, Restored, Session, Settings, WatchEnd};
+use numakit_mover::{MoveError, MoveReport, MoveSession, MoveSettings, RecordError, Restored, WatchEnd};
 use numakit_observation::interval;
 use numakit_placement::{NumberList, PlacementRequest};
 use numakit_processes::ChosenProcesses;
@@ -92,7 +92,7 @@ impl MoveArgs {
 
     fn go(&self, root: &SysRoot, chosen: &ChosenProcesses) -> anyhow::Result<ExitCode> {
         let both = self.threads == self.pages;
-        let settings = Settings {
+        let settings = MoveSettings {
             threads: self.threads || both,
             pages: self.pages || both,
             time: self.duration,
@@ -101,7 +101,7 @@ impl MoveArgs {
             dry_run: self.dry_run,
         };
         let explained = |error| explained(error, chosen);
-        let mut session = Session::new(root, chosen, settings).map_err(explained)?;
+        let mut session = MoveSession::new(root, chosen, settings).map_err(explained)?;
         let report = session.once().map_err(explained)?;
         self.show(&report)?;
         if self.watch && report.stopped.is_none() {

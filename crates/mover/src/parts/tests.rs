@@ -15,8 +15,8 @@ fn input(used: Vec<UsedPage>) -> PartInput {
     PartInput { mappings: vec![mapping(4000)], used, own: Vec::new(), names: vec!["a".to_owned()] }
 }
 
-fn shown(parts: &[Part]) -> Vec<(u64, u64, u32)> {
-    let range = |part: &Part| (part.ranges[0].start - START, part.ranges[0].end - START);
+fn shown(parts: &[MovablePart]) -> Vec<(u64, u64, u32)> {
+    let range = |part: &MovablePart| (part.ranges[0].start - START, part.ranges[0].end - START);
     let mut shown: Vec<_> =
         parts.iter().map(|part| (range(part).0 / PAGE, range(part).1 / PAGE, part.node)).collect();
     shown.sort_unstable();

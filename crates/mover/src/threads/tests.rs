@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 
 /// Four nodes of two cores.
-fn cores() -> Vec<Core> {
-    (0..8).map(|cpu| Core { cpu, cpus: CpuSet::range(cpu, cpu), node: cpu / 2 }).collect()
+fn cores() -> Vec<FreeCore> {
+    (0..8).map(|cpu| FreeCore { cpu, cpus: CpuSet::range(cpu, cpu), node: cpu / 2 }).collect()
 }
 
 fn thread(number: u32, cpu: u32, homes: &[(u32, u64)]) -> BusyThread {
@@ -96,7 +96,7 @@ proptest! {
             homes,
             ..thread(number, cpu, &[])
         }).collect();
-        let free: Vec<Core> = cores().into_iter().filter(|core| cpus_of(free).contains(core.cpu)).collect();
+        let free: Vec<FreeCore> = cores().into_iter().filter(|core| cpus_of(free).contains(core.cpu)).collect();
         let decisions = plan(&threads, &free, pages_follow);
         prop_assert_eq!(decisions.len(), threads.len());
         let mut seen = CpuSet::new();

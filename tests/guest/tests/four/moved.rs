@@ -18,7 +18,17 @@ fn around(program: &str, commands: &str) -> String {
     )
 }
 
+/// Somebody frees the thread that was bound, and it is bound again; a signal ends watching; a second watcher is killed, and what it
+/// leaves can be undone.
+const WATCHED: &str = "watch() { numa move --pid $P --for 3s --watch >watch & W=$!; \
+    until grep -q -e undo -e Nothing watch; do sleep 0.2; done; }; \
+    watch; T=$(ls /proc/$P/task | tail -n 1); taskset -p ff $T >freed; \
+    until grep -qx 'Cpus_allowed_list:.[67]' /proc/$P/task/$T/status; do sleep 0.2; done; maps after; \
+    kill -INT $W; wait $W; echo code $?; \
+    watch; kill -KILL $W; wait $W; echo killed $?; numa doctor --all | grep -- --back; ls /tmp/state/numakit/moved | wc -l";
+
 pub fn guest() -> Result<Guest, Failure> {
+    let taskset = programs::of_host("taskset").ok_or_else(|| Failure::NotFound("taskset".to_owned()))?;
     let move_it = "numa move --pid $P --for 5s";
     let back = "numa move --pid $P --back; echo code $?; maps back";
     let moved = |options: &str| format!("{move_it} {options}; echo code $?; maps after");
@@ -26,6 +36,7 @@ pub fn guest() -> Result<Guest, Failure> {
         .timeout(Duration::from_secs(600))
         .program(&programs::numa()?)
         .program(&programs::compiled("elsewhere")?.unwrap())
+        .program(&taskset)
         .step("quiet", &["sh", "-c", "echo 0 > /proc/sys/kernel/numa_balancing"])
         .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
         .step(
@@ -37,7 +48,11 @@ pub fn guest() -> Result<Guest, Failure> {
             ],
         )
         .step("few", &["sh", "-c", &around("few 3", &format!("{}; {back}", moved("")))])
-        .step("serve", &["sh", "-c", &around("serve 2", &format!("{}; {back}", moved("--nodes 1")))]))
+        .step("serve", &["sh", "-c", &around("serve 2", &format!("{}; {back}", moved("--nodes 1")))])
+        .step("watched", &["sh", "-c", &around("few 3", &format!("{WATCHED}; {back}"))])
+        .step("large", &["sh", "-c", "echo always > /sys/kernel/mm/transparent_hugepage/enabled"])
+        .step("huge", &["sh", "-c", &around("few 3", &format!("{}; {back}", moved("--nodes 1")))])
+        .step("after", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]))
 }
 
 fn part() -> Option<Part> {
@@ -120,4 +135,30 @@ fn a_server_answers_while_it_moves_to_a_node_and_back() {
     let figures = ["wrong", "failed"].map(|name| figure(&text, name));
     assert_eq!((codes(&text), figures), (vec!["0", "0"], [Some(0.0); 2]));
     assert!(figure(&text, "asked").unwrap() > 100.0);
+}
+
+#[test]
+fn what_wanders_is_bound_again_and_what_a_killed_watcher_leaves_is_undone() {
+    let Some(part) = part() else { return };
+    let text = part["watched"].succeeded();
+    println!("{text}");
+    let (before, masks) = at(&text, "before");
+    assert!(at(&text, "after").1.iter().any(|mask| mask == "6" || mask == "7"), "{text}");
+    assert!(text.contains("killed 137") && text.contains("--back\n1\n"), "{text}");
+    assert_eq!(at(&text, "back"), (before, masks));
+    assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["0", "0"], Some(0.0)));
+}
+
+#[test]
+fn huge_pages_move_whole() {
+    let Some(part) = part() else { return };
+    let text = part["huge"].succeeded();
+    println!("{text}");
+    let (before, masks) = at(&text, "before");
+    let (after, _) = at(&text, "after");
+    assert_eq!(after.values().sum::<u64>(), before.values().sum::<u64>());
+    assert!(after.get(&1).copied().unwrap_or(0) > PAGES * 9 / 10, "{after:?}");
+    assert!(text.contains("huge pages moved whole; 0 were split"), "{text}");
+    assert_eq!(at(&text, "back"), (before, masks));
+    assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["0", "0"], Some(0.0)));
 }
