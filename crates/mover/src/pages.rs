@@ -238,9 +238,10 @@ mod tests {
         let run = PageRun { start: HUGE, end: 3 * HUGE, huge: Some(true) };
         let border = 2 * HUGE + HUGE / 4;
         let (first, second) = (HUGE..border, border..3 * HUGE);
-        assert_eq!(pages_of(&run, &first), [HUGE..2 * HUGE]);
+        let (one, other) = (HUGE..2 * HUGE, 2 * HUGE..3 * HUGE);
+        assert_eq!(pages_of(&run, &first), std::slice::from_ref(&one));
         let clipped = PageRun { start: border, ..run };
-        assert_eq!(pages_of(&clipped, &second), [2 * HUGE..3 * HUGE]);
+        assert_eq!(pages_of(&clipped, &second), std::slice::from_ref(&other));
         let small = PageRun { start: HUGE, end: HUGE + 3 * page_size(), huge: None };
         assert_eq!(pages_of(&small, &first).len(), 3);
     }

@@ -145,9 +145,9 @@ fn own_memory(own: &OwnMemory, mappings: &[MappedRange]) -> Option<MovablePart> 
     };
     let stack = around(own.stack, STACK.start, STACK.end);
     let locals = own.base.and_then(|base| around(base, LOCALS, LOCALS));
-    let ranges = match (stack, locals) {
+    let ranges: Vec<Range<u64>> = match (stack, locals) {
         (Some(stack), Some(locals)) if locals.start <= stack.end && stack.start <= locals.end => {
-            vec![stack.start.min(locals.start)..stack.end.max(locals.end)]
+            std::iter::once(stack.start.min(locals.start)..stack.end.max(locals.end)).collect()
         }
         (stack, locals) => stack.into_iter().chain(locals).collect(),
     };

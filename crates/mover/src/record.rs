@@ -8,7 +8,7 @@ use numakit_sys::proc::TaskDir;
 use numakit_sys::{SysRoot, sched, user};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// The version of the form.
@@ -178,10 +178,10 @@ impl MoveRecord {
         }
     }
 
-    fn read(path: &PathBuf) -> Result<Self, RecordError> {
-        let file = |error| RecordError::File { path: path.clone(), error };
+    fn read(path: &Path) -> Result<Self, RecordError> {
+        let file = |error| RecordError::File { path: path.to_path_buf(), error };
         let damaged =
-            |problem: &str| RecordError::Damaged { path: path.clone(), problem: problem.to_owned() };
+            |problem: &str| RecordError::Damaged { path: path.to_path_buf(), problem: problem.to_owned() };
         let folder = path.parent().ok_or(RecordError::NoFolder)?;
         if !user::is_trusted(folder).map_err(file)? {
             return Err(damaged("other users may write to its folder"));

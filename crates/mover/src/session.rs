@@ -26,7 +26,8 @@ use std::time::{Duration, Instant};
 /// One in this many parts of a node's memory stays free.
 const RESERVE: u64 = 32;
 
-/// Files are named that have this part of the remote samples.
+/// Files are named that have this number and this part of the remote samples.
+const MIN_FILE: u64 = 20;
 const FILES: f64 = 0.1;
 
 /// What is wanted.
@@ -110,7 +111,7 @@ impl<'a> MoveSession<'a> {
         self.act(&observed, (threads, pages), self.settings.time)
     }
 
-    /// Decides by an observation, and does it. Afterwards observes for this time.
+    /// Decides by an observation of this length, and does it. Afterwards observes as long again.
     pub(crate) fn act(
         &mut self,
         observed: &MoveObservation,
@@ -118,7 +119,7 @@ impl<'a> MoveSession<'a> {
         time: Duration,
     ) -> Result<MoveReport, MoveError> {
         self.read_machine()?;
-        let mut report = self.report(observed);
+        let mut report = self.report(observed, time);
         if report.too_few || observed.interrupted {
             return Ok(report);
         }
@@ -169,10 +170,10 @@ impl<'a> MoveSession<'a> {
         Ok(())
     }
 
-    fn report(&self, observed: &MoveObservation) -> MoveReport {
+    fn report(&self, observed: &MoveObservation, time: Duration) -> MoveReport {
         let before = remote(observed);
         let mut files = observed.remote_files(self.root);
-        files.retain(|(_, samples)| *samples as f64 >= FILES * before.remote as f64);
+        files.retain(|(_, samples)| *samples >= MIN_FILE && *samples as f64 >= FILES * before.remote as f64);
         let has_memory = |node: &&numakit_model::topology::Node| node.memory_kb != Some(0);
         MoveReport {
             dry_run: self.settings.dry_run,
@@ -180,7 +181,7 @@ impl<'a> MoveSession<'a> {
             nodes: self.topology.nodes.iter().filter(has_memory).count(),
             samples: observed.samples(),
             too_few: !observed.is_enough(),
-            observed: self.settings.time,
+            observed: time,
             before,
             files,
             balancing: BalancingFiles::default().is_on() == Some(true),

@@ -69,11 +69,12 @@ fn a_thread_has_its_stack_and_its_local_storage() {
     let with = |base| PartInput { own: vec![OwnMemory { base, ..own.clone() }], ..input(Vec::new()) };
     let ranges = |base| parts(&with(base), PAGE, &Recent::default()).0[0].ranges.clone();
     let stack = own.stack - (16 << 10)..own.stack + (256 << 10);
-    assert_eq!(ranges(None), [stack.clone()]);
-    assert_eq!(ranges(Some(own.stack + 8192)), [stack.clone()]);
+    let alone = std::slice::from_ref(&stack);
+    assert_eq!(ranges(None), alone);
+    assert_eq!(ranges(Some(own.stack + 8192)), alone);
     let base = START + 100 * PAGE;
     assert_eq!(ranges(Some(base)), [stack.clone(), base - (16 << 10)..base + (16 << 10)]);
-    assert_eq!(ranges(Some(7)), [stack]);
+    assert_eq!(ranges(Some(7)), alone);
     let elsewhere = PartInput { own: vec![OwnMemory { stack: 7, ..own }], ..input(Vec::new()) };
     assert!(parts(&elsewhere, PAGE, &Recent::default()).0.is_empty());
 }

@@ -24,7 +24,7 @@ const WATCHED: &str = "watch() { numa move --pid $P --for 3s --watch >watch & W=
     until grep -q -e undo -e Nothing watch; do sleep 0.2; done; }; \
     watch; T=$(ls /proc/$P/task | tail -n 1); taskset -p ff $T >freed; \
     until grep -qx 'Cpus_allowed_list:.[67]' /proc/$P/task/$T/status; do sleep 0.2; done; maps after; \
-    kill -INT $W; wait $W; echo code $?; \
+    kill -TERM $W; wait $W; echo code $?; \
     watch; kill -KILL $W; wait $W; echo killed $?; numa doctor --all | grep -- --back; ls /tmp/state/numakit/moved | wc -l";
 
 pub fn guest() -> Result<Guest, Failure> {
