@@ -6,6 +6,7 @@ use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::sched::affinity_of;
+use numakit_testing::until;
 use std::process::{Child, Command, Stdio};
 
 /// Two threads that compute in memory of their own, until standard input ends.
@@ -56,6 +57,7 @@ fn measuring_threads_are_bound_to_cores_of_their_own_and_freed_again() {
     let folder = Folder::new("move-threads");
     let Some(program) = compiled(&folder, "spinning", SPINNING, &["-pthread"]) else { return };
     let running = Running::start(&program);
+    until!(running.masks().len() == 3);
     let before = running.masks();
     let pid = running.0.id();
     let dry = folder.run(&format!("move --pid {pid} --for 2s --threads --dry-run"));
