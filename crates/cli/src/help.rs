@@ -141,9 +141,9 @@ mod tests {
     use crate::{Verb, command, programs};
 
     /// First words of a verb's help.
-    const IMPERATIVES: [&str; 14] = [
-        "Analyse", "Answer", "Check", "Control", "Convert", "List", "Mark", "Measure", "Print", "Record",
-        "Repair", "Run", "Save", "Show",
+    const IMPERATIVES: [&str; 15] = [
+        "Analyse", "Answer", "Check", "Control", "Convert", "List", "Mark", "Measure", "Move", "Print",
+        "Record", "Repair", "Run", "Save", "Show",
     ];
 
     #[test]
