@@ -8,7 +8,7 @@ use crate::pages::{PageMover, elsewhere, hot_first, size};
 use crate::parts::{PartPurpose, parts};
 use crate::recent::{PAUSE, Recent};
 use crate::record::{MoveRecord, PageRange, ThreadMask};
-use crate::report::{MoveReport, PartMoved, RemoteSamples};
+use crate::report::{MoveReport, PartMoved, RemoteSamples, StoppedBy};
 use crate::threads::{BusyThread, FreeCore, ThreadDecision, ThreadReason, plan};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::PlacementRequest;
@@ -120,6 +120,7 @@ impl<'a> MoveSession<'a> {
     ) -> Result<MoveReport, MoveError> {
         self.read_machine()?;
         let mut report = self.report(observed, time);
+        report.stopped = observed.interrupted.then_some(StoppedBy::Signal);
         if report.too_few || observed.interrupted {
             return Ok(report);
         }
@@ -139,6 +140,7 @@ impl<'a> MoveSession<'a> {
         if report.stopped.is_none() {
             let after = observe(self.chosen, &self.topology, time)?;
             report.after = after.is_enough().then(|| remote(&after));
+            report.stopped = after.interrupted.then_some(StoppedBy::Signal);
         }
         Ok(report)
     }

@@ -2,7 +2,7 @@
 
 use crate::error::MoveError;
 use crate::observed::{MoveObservation, observe};
-use crate::report::{MoveReport, RemoteSamples};
+use crate::report::{MoveReport, RemoteSamples, StoppedBy};
 use crate::session::{MoveSession, WatchEnd, is_ended, remote};
 use numakit_model::CpuSet;
 use numakit_sys::proc::TaskDir;
@@ -45,6 +45,10 @@ impl MoveSession<'_> {
             last = known(&report);
             if report.changes() {
                 each(&report)?;
+            }
+            // It may have come while pages moved, or while the result was observed.
+            if report.stopped == Some(StoppedBy::Signal) {
+                return Ok(WatchEnd::Signal);
             }
         }
     }

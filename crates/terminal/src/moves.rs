@@ -155,7 +155,8 @@ fn remarks(report: &MoveReport, text: &mut String) {
 /// The last lines: before and after, and what did not move.
 fn summary(report: &MoveReport, undo: &str, text: &mut String) {
     if !report.changes() {
-        line(text, "Nothing is to be moved.");
+        let ended = report.stopped == Some(StoppedBy::Signal);
+        line(text, if ended { "A signal ended it; nothing was changed." } else { "Nothing is to be moved." });
         return;
     }
     left(&report.left, text);
