@@ -1,8 +1,9 @@
-/* elsewhere parts|few|serve NODE STOP
+/* elsewhere parts|few|huge|serve NODE STOP
  *
  * Memory that was touched on NODE by a main thread that is not bound afterwards, until the file STOP is there.
  *   parts    four threads use a quarter each of one array
  *   few      one thread uses all of it
+ *   huge     the same, on huge pages
  *   serve    a child answers questions about the array; its parent asks, and checks the answers
  *
  * Prints `process PID` of what uses the memory; at the end whether every word has the value that its user
@@ -16,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define USAGE "usage: elsewhere parts|few|serve NODE STOP"
+#define USAGE "usage: elsewhere parts|few|huge|serve NODE STOP"
 
-enum { MOST = 4, BYTES = 16 << 20, WORDS = BYTES / sizeof(uint64_t) };
+enum { MOST = 4, HUGE = 2 << 20, BYTES = 16 << 20, WORDS = BYTES / sizeof(uint64_t) };
 
 static uint64_t *words;
 static const char *stop;
@@ -130,6 +131,15 @@ static void serve(const cpu_set_t *before)
     printf("asked %ld\nfailed %ld\n", asked, failed);
 }
 
+static void *huge_memory(void)
+{
+    char *memory = fresh_memory(BYTES + HUGE);
+    memory = (char *)(((uintptr_t)memory + HUGE - 1) / HUGE * HUGE);
+    if (madvise(memory, BYTES, MADV_HUGEPAGE))
+        fail("no huge pages: %s", strerror(errno));
+    return memory;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4)
@@ -139,7 +149,7 @@ int main(int argc, char **argv)
         fail("cannot ask for the allowed CPUs: %s", strerror(errno));
     bind_to_cpu(first_cpu_of_node(number("NODE", argv[2], 0, MAX_NODES - 1)));
     stop = argv[3];
-    words = fresh_memory(BYTES);
+    words = strcmp(argv[1], "huge") == 0 ? huge_memory() : fresh_memory(BYTES);
     for (int at = 0; at < WORDS; at++)
         words[at] = 1;
     if (strcmp(argv[1], "serve") == 0) {
@@ -149,7 +159,7 @@ int main(int argc, char **argv)
     free_from_cpu(&before);
     if (strcmp(argv[1], "parts") == 0)
         use_parts(MOST);
-    else if (strcmp(argv[1], "few") == 0)
+    else if (strcmp(argv[1], "few") == 0 || strcmp(argv[1], "huge") == 0)
         use_parts(1);
     else
         bad_arguments(USAGE);

@@ -11,8 +11,8 @@ const PAGES: u64 = (16 << 20) / 4096;
 /// Starts a program, and runs commands while it runs: `$P` is its process, and `maps NAME` prints where its memory is.
 fn around(program: &str, commands: &str) -> String {
     format!(
-        "rm -f stop; export XDG_STATE_HOME=/tmp/state; elsewhere {program} stop >printed & \
-         until grep -q process printed; do sleep 0.1; done; P=$(sed -n 's/process //p' printed); \
+        "rm -f stop printed; export XDG_STATE_HOME=/tmp/state; elsewhere {program} stop >printed & \
+         until grep -qs process printed; do sleep 0.1; done; P=$(sed -n 's/process //p' printed); \
          maps() {{ echo \"maps $1\"; cat /proc/$P/numa_maps; for t in /proc/$P/task/*; do grep Cpus_allowed_list $t/status; done; }}; \
          maps before; {commands}; touch stop; wait; cat printed"
     )
@@ -51,7 +51,7 @@ pub fn guest() -> Result<Guest, Failure> {
         .step("serve", &["sh", "-c", &around("serve 2", &format!("{}; {back}", moved("--nodes 1")))])
         .step("watched", &["sh", "-c", &around("few 3", &format!("{WATCHED}; {back}"))])
         .step("large", &["sh", "-c", "echo always > /sys/kernel/mm/transparent_hugepage/enabled"])
-        .step("huge", &["sh", "-c", &around("few 3", &format!("{}; {back}", moved("--nodes 1")))])
+        .step("huge", &["sh", "-c", &around("huge 3", &format!("{}; {back}", moved("--nodes 1")))])
         .step("after", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]))
 }
 
