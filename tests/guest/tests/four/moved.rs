@@ -150,7 +150,7 @@ fn what_wanders_is_bound_again_and_what_a_killed_watcher_leaves_is_undone() {
 }
 
 #[test]
-fn huge_pages_move_whole() {
+fn memory_that_asks_for_huge_pages_moves() {
     let Some(part) = part() else { return };
     let text = part["huge"].succeeded();
     println!("{text}");
@@ -158,7 +158,6 @@ fn huge_pages_move_whole() {
     let (after, _) = at(&text, "after");
     assert_eq!(after.values().sum::<u64>(), before.values().sum::<u64>());
     assert!(after.get(&1).copied().unwrap_or(0) > PAGES * 9 / 10, "{after:?}");
-    assert!(text.contains("huge pages moved whole; 0 were split"), "{text}");
     assert_eq!(at(&text, "back"), (before, masks));
     assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["0", "0"], Some(0.0)));
 }
