@@ -120,7 +120,11 @@ impl<'a> Run<'a> {
         let first = observed.first().copied().unwrap_or(0);
         // A program with one thread for each CPU asks for their number; others have theirs from their source or arguments.
         let is_by_cpus = observed.len() > 1 && observed.len() == cured.cpus as usize;
+        // Where some threads had no part, it is not known who has one among others.
+        let idle = cured.count.saturating_sub(observed.len() as u32);
+        let is_team = idle == 0 || idle == 1 && first == 1;
         let now = match threads.told {
+            _ if !is_team => observed.len(),
             Some(told) => told as usize,
             None if is_by_cpus => threads.nodes.len(),
             None => observed.len(),
@@ -252,6 +256,14 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_some_threads_of_a_team_stay_theirs() {
+        let mut some_of = cure(&[(0, 32, 2), (32, 64, 3)]);
+        (some_of.threads.count, some_of.threads.open_mp) = (8, true);
+        let eight = RunThreads { told: Some(8), ..threads(8) };
+        assert_eq!(nodes(&some_of, &eight), some(&[1]));
+    }
+
+    #[test]
     fn the_core_of_an_idle_first_thread_is_the_last_worker_s() {
         let mut idle = eight(1);
         idle.threads.cpus = 64;
@@ -272,7 +284,9 @@ mod tests {
         let fitted = cure.fit(&threads(1));
         assert_eq!(fitted.objects, [FittedObject { place: 0, policy: FittedPolicy::Same }]);
         cure.objects[0].policy = parts(&[(0, 16, 0)]);
-        let FittedPolicy::Parts { node, .. } = cure.fit(&threads(1)).objects.remove(0).policy else { panic!() };
+        let FittedPolicy::Parts { node, .. } = cure.fit(&threads(1)).objects.remove(0).policy else {
+            panic!()
+        };
         assert_eq!((node[15], node[16]), (Some(0), None));
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn cure(all: &[(u32, u32, u32)]) -> Cure {
         version: Cure::VERSION,
         command: "./app".to_owned(),
         threads: CuredThreads {
+            count: working.last().map_or(0, |last| last + 1),
             cpus: working.len() as u32,
             working: working.into_iter().collect(),
             open_mp: false,

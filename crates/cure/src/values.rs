@@ -47,6 +47,8 @@ pub struct ProgramFile {
 pub struct CuredThreads {
     /// The numbers of those that worked, in ascending order.
     pub working: Vec<u32>,
+    /// How many threads the process has created, with the first one.
+    pub count: u32,
     /// The CPUs that the program might use. A program with as many working threads asks the system for their number.
     pub cpus: u32,
     /// Whether OpenMP makes them: OMP_NUM_THREADS then says how many.

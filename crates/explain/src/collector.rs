@@ -481,6 +481,9 @@ impl Collector {
     ) {
         let lines = self.lines_ahead(sample, processes);
         let lines = self.with_objects(&lines, sample, processes);
+        if self.lists {
+            self.ahead.add((user.process, user.thread), sample.time, &lines);
+        }
         let ahead = LinesAhead { user, time, lines };
         self.waiting.entry(sample.process).or_default().samples.push(ahead);
     }
@@ -501,13 +504,6 @@ impl Collector {
             }
             LineAhead { line, object: last.1, home: None }
         };
-        let lines: Vec<LineAhead> = lines.into_iter().map(&mut ahead).collect();
-        if self.lists {
-            self.ahead.add((user.process, user.thread), sample.time, &lines);
-        }
-        let ahead = LinesAhead { user, time, lines };
-        self.waiting.entry(sample.process).or_default().samples.push(ahead);
-
         lines.iter().map(ahead).collect()
     }
 

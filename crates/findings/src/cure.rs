@@ -7,8 +7,11 @@ mod policy;
 mod tests;
 
 use crate::explained::JudgedObject;
-use crate::finding::Finding;
-use numakit_cure::{Cure, CuredIdentity, CuredObject, LeftObject, ObjectPart, ObjectPolicy, SetVariable};
+use crate::finding::{Finding, RuleName};
+use crate::objects::remote;
+use numakit_cure::{
+    Cure, CuredIdentity, CuredObject, LeftObject, ObjectPart, ObjectPolicy, PartsOver, SetVariable,
+};
 use numakit_explain::objects::ObjectKind;
 use numakit_explain::{CureProgram, Unidentified};
 use policy::Treatment;
@@ -32,9 +35,22 @@ pub(crate) fn of(objects: &[JudgedObject], program: CureProgram, command: &str) 
     cure
 }
 
-/// Adds the objects that are cured beside others.
+/// Makes parts equal where samples agree with that, and adds the objects that are cured beside others.
 fn add_beside(cure: &mut Cure, objects: &[JudgedObject]) {
-    let divisions = beside::divisions(&cure.objects);
+    for judged in objects {
+        let name = judged.distinct_name(objects);
+        let facts = judged.object.facts.cure.as_ref();
+        let threads = &cure.threads.working;
+        for cured in cure.objects.iter_mut().filter(|cured| cured.name == name) {
+            if let (ObjectPolicy::Parts { over: PartsOver::Block, parts }, Some(facts)) =
+                (&mut cured.policy, facts)
+                && let Some(equal) = beside::equal_instead(facts, parts, threads)
+            {
+                *parts = equal;
+            }
+        }
+    }
+    let divisions = beside::divisions(cure);
     for judged in objects {
         let name = judged.distinct_name(objects);
         // What all share gets its parts where those of others show them.
@@ -150,6 +166,28 @@ pub(crate) fn advise(objects: &mut [JudgedObject], cure: &Cure, command: &str) {
         };
         finding.remedy.commands = vec![command.to_owned()];
         finding.remedy.expect = Some(format!("{does}{others}").into());
+    }
+}
+
+/// The rules about memory that may follow its threads, or threads that may follow their memory.
+const MOVABLE: [RuleName; 5] = [
+    remote::THREAD_LOCAL.name,
+    remote::THREAD_MOVED.name,
+    remote::OTHER_NODE.name,
+    remote::FIRST_TOUCH.name,
+    remote::SPREAD.name,
+];
+
+/// Puts the command that moves running processes in place of those that start them again.
+pub(crate) fn advise_moving(objects: &mut [JudgedObject], processes: &str) {
+    for finding in objects.iter_mut().filter_map(|judged| judged.finding.as_mut()) {
+        if MOVABLE.contains(&finding.rule) {
+            finding.remedy.commands = vec![format!("numa move {processes}")];
+            finding.remedy.expect = Some(
+                "brings its threads and their pages together while it runs; the same with --back undoes it"
+                    .into(),
+            );
+        }
     }
 }
 

@@ -255,7 +255,9 @@ pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
     let cure = cured.map(|program| cure::of(&objects, program, &command));
     // What is kept here is not there for programs in a container.
     let word = again.cure.as_ref().filter(|_| !again.is_contained);
-    if let Some((cure, word)) = cure.as_ref().zip(word) {
+    if again.is_running {
+        cure::advise_moving(&mut objects, &again.target);
+    } else if let Some((cure, word)) = cure.as_ref().zip(word) {
         cure::advise(&mut objects, cure, &format!("numa run --apply {word} {command}"));
     }
     let projected = projected.map(|ProjectedFacts { projection, objects, costs }| {

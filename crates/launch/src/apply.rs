@@ -254,7 +254,7 @@ mod tests {
         Cure {
             version: 1,
             program: app.clone(),
-            threads: CuredThreads { working: vec![0, 1], cpus: 2, open_mp },
+            threads: CuredThreads { working: vec![0, 1], count: 2, cpus: 2, open_mp },
             objects: vec![
                 object(CuredIdentity::Variable { module: app, address: 0x40, bytes: 4 }, parts),
                 object(blocks, ObjectPolicy::Near),

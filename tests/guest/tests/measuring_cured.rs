@@ -45,7 +45,7 @@ const FILTER: (&str, &str) = ("filter", "filtered numa run");
 /// A control group without two of the nodes.
 const CPUSET: (&str, &str) = (
     "cpuset",
-    "group=/sys/fs/cgroup/part; mkdir -p $group && echo 2-5 >$group/cpuset.cpus && echo 1-2 >$group/cpuset.mems && \
+    "cd /sys/fs/cgroup; group=/sys/fs/cgroup/part; echo +cpuset >cgroup.subtree_control; mkdir -p $group && echo 2-5 >$group/cpuset.cpus && echo 1-2 >$group/cpuset.mems && \
      echo $$ >$group/cgroup.procs || exit 1; numa run",
 );
 const TWICE: (&str, &str) = ("twice", "CURED_TWICE=1 numa run");

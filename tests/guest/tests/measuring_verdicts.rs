@@ -21,7 +21,7 @@ const KERNELS: [Kernel; 8] = [
         broken: "npb cg broken",
         repaired: "npb cg repaired",
         objects: &[("element", FIRST_TOUCH)],
-        tried: Some(SPREAD),
+        tried: Some(NEAR),
         ..KERNEL
     },
     Kernel {
@@ -30,7 +30,7 @@ const KERNELS: [Kernel; 8] = [
         repaired: "npb is repaired",
         objects: &[("keys", FIRST_TOUCH)],
         tolerance: 12.0,
-        tried: Some(SPREAD),
+        tried: Some(NEAR),
         ..KERNEL
     },
     Kernel {
@@ -54,7 +54,7 @@ const KERNELS: [Kernel; 8] = [
         broken: "npb_fortran mg broken",
         repaired: "npb_fortran mg repaired",
         objects: &[("__grids_MOD_u", FIRST_TOUCH)],
-        tried: Some(SPREAD),
+        tried: Some(NEAR),
         ..KERNEL
     },
     Kernel {
@@ -63,7 +63,7 @@ const KERNELS: [Kernel; 8] = [
         repaired: "npb_fortran ft repaired",
         objects: &[("__transforms_MOD_field", FIRST_TOUCH)],
         tolerance: 12.0,
-        tried: Some(SPREAD),
+        tried: Some(NEAR),
         ..KERNEL
     },
     Kernel {

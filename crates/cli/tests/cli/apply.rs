@@ -79,7 +79,7 @@ fn cured(name: &str) -> Option<Cured> {
         format!(r#"{{"from": {from}, "to": {to}, "thread": {thread}, "samples": 9, "sure": 1}}"#)
     };
     let text = format!(
-        r#"{{"cure": 1, "command": "./app", "program": {module}, "threads": {{"working": [0, 1], "cpus": 2}},
+        r#"{{"cure": 1, "command": "./app", "program": {module}, "threads": {{"working": [0, 1], "count": 2, "cpus": 2}},
             "environment": [{{"name": "PYTHONMALLOC", "value": "malloc", "reason": "a test"}}],
             "objects": [
               {{"name": "variable", "verdict": "first-touch", "reason": "",
@@ -90,7 +90,7 @@ fn cured(name: &str) -> Option<Cured> {
                   "count": 1, "smallest": 4194304, "largest": 4194304}},
                 "policy": "interleave"}}]}}"#,
         part(0, 32, 0),
-        part(32, 64, 0)
+        part(32, 64, 1)
     );
     std::fs::write(folder.path("c"), text).unwrap();
     let (program, cure) =

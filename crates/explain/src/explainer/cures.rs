@@ -106,7 +106,8 @@ impl Explainer {
         });
         let working = most.and_then(|pid| working.remove(&pid)).unwrap_or_default();
         let open_mp = most.is_some_and(|pid| self.processes.runtime(pid) == ProgramRuntime::OpenMp);
-        CureProgram { file, threads: CuredThreads { working, cpus, open_mp } }
+        let count = most.map_or(0, |pid| self.processes.order.numbers(pid).len() as u32);
+        CureProgram { file, threads: CuredThreads { working, count, cpus, open_mp } }
     }
 
     /// The numbers of the threads of a process that worked, by the number of their samples: a thread may have ended before its

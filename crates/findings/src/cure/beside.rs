@@ -5,23 +5,55 @@
 
 use super::parts::{FoundParts, are_of};
 use crate::explained::JudgedObject;
-use numakit_cure::{CuredObject, ObjectPart, ObjectPolicy, PageSize, PartsOver};
+use numakit_cure::{Cure, CuredObject, FRACTIONS, ObjectPart, ObjectPolicy, PageSize, PartsOver};
 use numakit_explain::CureFacts;
 use numakit_explain::objects::ObjectKind;
 use numakit_model::thresholds::{MIN_POINTS, REMOTE};
 
 /// The verdict of these objects.
 pub(super) const NO_VERDICT: &str = "-";
+/// What differs less is as sure: a sample or two at a border.
+const AS_SURE: f64 = 0.02;
 /// With fewer samples, agreement with the parts of another object may be chance.
 const MIN_AGREEING: u64 = 8;
 
-/// Divisions that other objects have.
-pub(super) fn divisions(cured: &[CuredObject]) -> Vec<Vec<ObjectPart>> {
+/// The divisions that an object may have: equal parts for the threads that work, as loops with a static schedule make them, and
+/// those of other objects.
+pub(super) fn divisions(cure: &Cure) -> Vec<Vec<ObjectPart>> {
     let of = |object: &CuredObject| match &object.policy {
         ObjectPolicy::Parts { over: PartsOver::Block, parts } if parts.len() > 1 => Some(parts.clone()),
         _ => None,
     };
-    cured.iter().filter_map(of).collect()
+    let equal = Some(equal(&cure.threads.working)).filter(|parts| parts.len() > 1);
+    equal.into_iter().chain(cure.objects.iter().filter_map(of)).collect()
+}
+
+/// Equal parts for these threads, if each gets a fraction at least.
+fn equal(threads: &[u32]) -> Vec<ObjectPart> {
+    let count = threads.len() as u32;
+    if count > FRACTIONS {
+        return Vec::new();
+    }
+    let begin = |place: u32| place * FRACTIONS / count;
+    let part = |(place, thread): (u32, &u32)| ObjectPart {
+        from: begin(place),
+        to: begin(place + 1),
+        thread: *thread,
+        samples: 0,
+        sure: 0.0,
+    };
+    (0..).zip(threads).map(part).collect()
+}
+
+/// Equal parts in place of those that the samples of an object show with holes, if the samples agree with them as well.
+pub(super) fn equal_instead(
+    facts: &CureFacts,
+    shown: &[ObjectPart],
+    threads: &[u32],
+) -> Option<Vec<ObjectPart>> {
+    let equal = are_of(&facts.each, &equal(threads));
+    let is_as_sure = equal.sure + AS_SURE >= are_of(&facts.each, shown).sure;
+    (shown.len() > 1 && is_as_sure && equal.are_sure()).then_some(equal.parts)
 }
 
 /// What an object gets beside others, if threads use remote parts of it.

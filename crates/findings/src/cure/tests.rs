@@ -86,8 +86,10 @@ fn judged(rule: RuleName, cure: CureFacts) -> JudgedObject {
 
 fn cure(objects: &[JudgedObject]) -> Cure {
     let file = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
-    let program =
-        CureProgram { file, threads: CuredThreads { working: vec![0, 1], cpus: 8, open_mp: false } };
+    let program = CureProgram {
+        file,
+        threads: CuredThreads { working: vec![0, 1], count: 8, cpus: 8, open_mp: false },
+    };
     of(objects, program, "./app")
 }
 
@@ -300,4 +302,37 @@ fn what_few_samples_would_spread_gets_the_parts_of_others() {
     let both = cure(&[judged(remote::FIRST_TOUCH.name, facts(used(5, eighths))), few]);
     assert_eq!(both.objects.len(), 2);
     assert!(both.objects.iter().all(|cured| matches!(cured.policy, ObjectPolicy::Parts { .. })), "{both:?}");
+}
+
+#[test]
+fn equal_parts_close_the_holes_between_few_samples() {
+    // Half of the fractions were seen, and the last two threads too rarely to be told apart.
+    let sparse = |at: u32| if at.is_multiple_of(2) || at > 52 { Vec::new() } else { eighths(at) };
+    let each = PartUse(
+        (0..FRACTIONS).map(|at| sparse(at).into_iter().map(|thread| (thread, 4)).collect()).collect(),
+    );
+    let file = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
+    let threads = CuredThreads { working: (0..8).collect(), count: 8, cpus: 8, open_mp: true };
+    let program = CureProgram { file, threads };
+    let cured = of(&[judged(remote::FIRST_TOUCH.name, facts(each))], program.clone(), "./app");
+    let ObjectPolicy::Parts { parts, .. } = &cured.objects[0].policy else { panic!("{cured:?}") };
+    let ranges: Vec<(u32, u32, u32)> = parts.iter().map(|part| (part.from, part.to, part.thread)).collect();
+    assert_eq!(ranges, (0..8).map(|thread| (thread * 8, thread * 8 + 8, thread)).collect::<Vec<_>>());
+    // What is divided otherwise stays as it was seen.
+    let other = used(5, |at| vec![if at < 4 { 0 } else { 1 + (at - 4) / 10 }]);
+    let cured = of(&[judged(remote::FIRST_TOUCH.name, facts(other))], program, "./app");
+    let ObjectPolicy::Parts { parts, .. } = &cured.objects[0].policy else { panic!("{cured:?}") };
+    assert_eq!((parts[0].to, parts[1].thread), (4, 1));
+}
+
+#[test]
+fn what_runs_is_moved_and_not_started_again() {
+    let mut objects = [
+        judged(remote::FIRST_TOUCH.name, facts(used(5, eighths))),
+        judged(remote::SHARED_BY_ALL.name, facts(used(5, eighths))),
+    ];
+    advise_moving(&mut objects, "--pid 7");
+    let command = |judged: &JudgedObject| judged.finding.as_ref().unwrap().remedy.commands.clone();
+    assert_eq!(command(&objects[0]), ["numa move --pid 7"]);
+    assert_eq!(command(&objects[1]), ["numa run --memory interleave ./app"]);
 }

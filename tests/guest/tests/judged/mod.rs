@@ -53,10 +53,13 @@ pub const KERNEL: Kernel = Kernel {
 };
 
 /// Runs the first command that a result suggests, without what bound the threads before: `try RESULT PROGRAM`. Of a process
-/// that runs already, the result names no program.
+/// that runs already, the result names no program; what is to be moved is gone, and is cured by the result instead.
 const TRY: &str = r#"line=$(sed -n 's/.*"try": *"\([^"]*\)".*/\1/p' $1 | head -n 1)
 [ -n "$line" ] || { echo "no command is suggested" >&2; exit 1; }
-line="${line%CMD}$2"
+case $line in
+    'numa move '*) line="numa run --apply $1 $2" ;;
+    *) line="${line%CMD}$2" ;;
+esac
 echo "$line"
 unset GOMP_CPU_AFFINITY
 exec taskset ff sh -c "$line"
