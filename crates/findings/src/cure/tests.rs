@@ -306,7 +306,7 @@ fn what_few_samples_would_spread_gets_the_parts_of_others() {
 
 #[test]
 fn equal_parts_close_the_holes_between_few_samples() {
-    // Half of the fractions were seen, and the last two threads too rarely to be told apart.
+    // Half of the fractions were seen, and the last two threads too rarely to be distinguished.
     let sparse = |at: u32| if at.is_multiple_of(2) || at > 52 { Vec::new() } else { eighths(at) };
     let each = PartUse(
         (0..FRACTIONS).map(|at| sparse(at).into_iter().map(|thread| (thread, 4)).collect()).collect(),
