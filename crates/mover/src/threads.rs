@@ -59,6 +59,8 @@ pub enum ThreadReason {
     CoreNotFree,
     /// There is no free core among those that it may run on; it is left as it is.
     NoCore,
+    /// More threads are busy than there are cores for them: one that had a core alone would leave the others with fewer.
+    MoreThreads,
 }
 
 /// What becomes of a thread.
@@ -86,7 +88,7 @@ pub struct ThreadDecision {
     pub samples: u64,
 }
 
-/// Gives each thread a core, the busiest first, or leaves the thread as it is. No core gets two threads, and no thread a CPU
+/// Gives each thread a core, the busiest first, or leaves the thread as it is; all of them, if they are more than the cores. No core gets two threads, and no thread a CPU
 /// outside of its mask. If `pages_follow`, pages of a node whose cores are too few for their users go to the threads instead.
 /// One decision for each thread, in their order.
 pub fn plan(threads: &[BusyThread], cores: &[FreeCore], pages_follow: bool) -> Vec<ThreadDecision> {
@@ -97,6 +99,9 @@ pub fn plan(threads: &[BusyThread], cores: &[FreeCore], pages_follow: bool) -> V
         given: vec![None; threads.len()],
         taken: BTreeSet::new(),
     };
+    if threads.len() > cores.len() {
+        return (0..threads.len()).map(|at| planner.decision(at)).collect();
+    }
     let mut order: Vec<usize> = (0..threads.len()).collect();
     order.sort_by_key(|at| (std::cmp::Reverse(threads[*at].samples), *at));
     let holders = planner.holders(&order);
@@ -241,6 +246,7 @@ impl Planner<'_> {
         let thread = &self.threads[at];
         let (core, reason) = match self.given[at] {
             Some((core, reason)) => (Some(&self.cores[core]), reason),
+            None if self.threads.len() > self.cores.len() => (None, ThreadReason::MoreThreads),
             None => (None, ThreadReason::NoCore),
         };
         // A thread that stays keeps its CPU, which may be another one of its core.

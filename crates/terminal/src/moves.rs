@@ -78,6 +78,7 @@ fn thread_row(thread: &ThreadDecision) -> Vec<String> {
         ThreadReason::CoreNotFree => {
             "its core is not for it: held by others, or on another node than asked for"
         }
+        ThreadReason::MoreThreads => "more threads are busy than cores are free: left as it is",
         ThreadReason::NoCore => "no core is free among those that it may use: left as it is",
     };
     let to = thread.cpu.map_or_else(|| ABSENT.to_owned(), |cpu| place(Some(cpu), thread.node));

@@ -11,6 +11,7 @@ fn line(verb: &str) -> (&'static str, bool) {
         "bench" => ("bench latency --cpus 0 --size 1M --time 1ms", true),
         "plan" => ("plan", true),
         "run" => ("run --dry-run -c 1 --busy off -- true", true),
+        "move" => ("move --dry-run --for 10ms --pid 1", true),
         "ps" => ("ps", true),
         "capture" => ("capture -o c.tar.zst --force", true),
         "doctor" => ("doctor", true),

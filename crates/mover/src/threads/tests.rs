@@ -80,6 +80,14 @@ fn without_a_free_core_a_thread_is_left() {
     assert_eq!(cpus(&plan(&[thread(1, 3, &[])], &[], true)), [None]);
 }
 
+#[test]
+fn more_threads_than_cores_are_left_to_the_scheduler() {
+    let threads: Vec<BusyThread> = (0..3).map(|at| thread(at, 3, &[(0, 80)])).collect();
+    let decisions = plan(&threads, &cores()[..2], true);
+    assert_eq!(cpus(&decisions), [None; 3]);
+    assert!(decisions.iter().all(|of| of.reason == ThreadReason::MoreThreads && !of.changes), "{decisions:?}");
+}
+
 proptest! {
     #[test]
     fn no_core_twice_and_none_outside_of_masks(
