@@ -85,7 +85,10 @@ fn more_threads_than_cores_are_left_to_the_scheduler() {
     let threads: Vec<BusyThread> = (0..3).map(|at| thread(at, 3, &[(0, 80)])).collect();
     let decisions = plan(&threads, &cores()[..2], true);
     assert_eq!(cpus(&decisions), [None; 3]);
-    assert!(decisions.iter().all(|of| of.reason == ThreadReason::MoreThreads && !of.changes), "{decisions:?}");
+    assert!(
+        decisions.iter().all(|of| of.reason == ThreadReason::MoreThreads && !of.changes),
+        "{decisions:?}"
+    );
 }
 
 proptest! {
