@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::Command;
 
 const LOG_RECORDS: usize = 1 << 12;
-/// The threads of `parts.c`.
+/// The threads of `divided.c`.
 const THREADS: u32 = 4;
 
 fn log() -> AllocationLog {
@@ -80,7 +80,7 @@ fn of_threads(used: &PartUse, count: u32) -> f64 {
 #[test]
 fn measuring_parts_of_arrays_belong_to_the_threads_that_use_them() {
     let folder = Folder::new("parts");
-    let Some(program) = program(&folder, "cc", "parts.c") else { return };
+    let Some(program) = program(&folder, "cc", "divided.c") else { return };
     let Some(explained) = explained(&program, &["1"]) else { return };
     for name in ["table", "malloc in make_first", "malloc in make_second"] {
         let facts = facts(&explained, name);
@@ -94,7 +94,7 @@ fn measuring_parts_of_arrays_belong_to_the_threads_that_use_them() {
     assert!(own.blocks.samples() > 10 && of_threads(&own.blocks, THREADS) > 0.9, "{own:?}");
     let cured = explained.cured.as_ref().unwrap();
     assert_eq!(cured.threads.working, (0..THREADS).collect::<Vec<_>>());
-    assert_eq!(cured.file.file, "parts");
+    assert_eq!(cured.file.file, "divided");
 }
 
 /// The addresses of the functions and variables of a program.
