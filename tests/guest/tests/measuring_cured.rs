@@ -135,7 +135,10 @@ fn guest() -> Result<Guest, Failure> {
         let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound(name.to_owned()))?;
         guest = guest.program(&program);
     }
-    Ok(guest.step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]))
+    // The kernel's balancing would move pages to their users meanwhile.
+    let small =
+        "echo never >/sys/kernel/mm/transparent_hugepage/enabled; echo 0 >/proc/sys/kernel/numa_balancing";
+    Ok(guest.step("small", &["sh", "-c", small]))
 }
 
 /// Observes all of them. Nothing is counted: the simulator slows an observer down so much that it sees little.
