@@ -10,7 +10,7 @@ use crate::explained::JudgedObject;
 use crate::finding::{Finding, RuleName};
 use crate::objects::remote;
 use numakit_cure::{
-    Cure, CuredIdentity, CuredObject, LeftObject, ObjectPart, ObjectPolicy, PartsOver, SetVariable,
+    Cure, CuredIdentity, CuredObject, LeftObject, ObjectPart, ObjectPolicy, PageSize, PartsOver, SetVariable,
 };
 use numakit_explain::objects::ObjectKind;
 use numakit_explain::{CureProgram, Unidentified};
@@ -62,10 +62,11 @@ fn add_beside(cure: &mut Cure, objects: &[JudgedObject]) {
             continue;
         };
         let Some((policy, pages)) = beside::of(judged, &divisions) else { continue };
-        cure.objects.retain(|cured| cured.name != name);
-        if cure.objects.len() + all.len() > MAX_OBJECTS {
+        let others = cure.objects.iter().filter(|cured| cured.name != name).count();
+        if others + all.len() > MAX_OBJECTS {
             return;
         }
+        cure.objects.retain(|cured| cured.name != name);
         let (verdict, reason) = match &judged.finding {
             Some(finding) => (finding.rule.to_owned(), finding.says.clone()),
             None => {
@@ -74,15 +75,25 @@ fn add_beside(cure: &mut Cure, objects: &[JudgedObject]) {
             }
         };
         cure.left.retain(|left| left.name != name);
-        cure.objects.extend(all.iter().map(|identity| CuredObject {
-            name: name.clone(),
-            verdict: verdict.clone(),
-            reason: reason.clone(),
-            identity: identity.clone(),
-            policy: policy.clone(),
-            pages,
-        }));
+        cure.objects.extend(entries(all, [&name, &verdict, &reason], &policy, pages));
     }
+}
+
+/// An object of a cure for each of its identities, with its name, verdict and reason.
+fn entries(
+    identities: &[CuredIdentity],
+    [name, verdict, reason]: [&str; 3],
+    policy: &ObjectPolicy,
+    pages: PageSize,
+) -> impl Iterator<Item = CuredObject> {
+    identities.iter().map(move |identity| CuredObject {
+        name: name.to_owned(),
+        verdict: verdict.to_owned(),
+        reason: reason.to_owned(),
+        identity: identity.clone(),
+        policy: policy.clone(),
+        pages,
+    })
 }
 
 fn add(cure: &mut Cure, judged: &JudgedObject, finding: &Finding, name: String) {
@@ -117,15 +128,7 @@ fn add(cure: &mut Cure, judged: &JudgedObject, finding: &Finding, name: String) 
             leave(format!("a cure has at most {MAX_OBJECTS} objects, and those before it wait longer"));
         }
         (Treatment::Apply(policy, pages), Some(Ok(all))) => {
-            let cured = |identity: &CuredIdentity| CuredObject {
-                name: name.clone(),
-                verdict: verdict.clone(),
-                reason: reason.clone(),
-                identity: identity.clone(),
-                policy: policy.clone(),
-                pages,
-            };
-            cure.objects.extend(all.iter().map(cured));
+            cure.objects.extend(entries(all, [&name, &verdict, &reason], &policy, pages));
         }
     }
 }
