@@ -40,6 +40,8 @@ pub struct ObjectUse {
     pub pairs: Vec<NodeTime>,
     /// The part of it that is at other nodes.
     pub remote: Option<ShareEstimate>,
+    /// The part of its pages in caches that is at other nodes; `None` if no such page was seen, and where samples tell time.
+    pub cached_remote: Option<ShareEstimate>,
     /// The nodes of its pages, of those that samples saw.
     pub home: Vec<NodeShare>,
     /// The part of its pages that were on several nodes in turn; `None` if too few pages were seen twice.
@@ -101,6 +103,10 @@ fn of_pages(object: u32, pages: &ObjectPages) -> ObjectUse {
         samples: pages.samples,
         pairs: pages.cells.iter().map(pair).collect(),
         remote: (all > 0.0).then(|| ShareEstimate::of_samples(far / all, pages.samples as f64)),
+        cached_remote: (pages.cached.all > 0).then(|| {
+            let all = pages.cached.all as f64;
+            ShareEstimate::of_samples(pages.cached.remote as f64 / all, all)
+        }),
         home: shares(nodes),
         moved: (again.all >= MIN_PAGES as u64).then(|| again.moved as f64 / again.all as f64),
         wandered: of_far.was_near as f64 / of_far.all.max(1) as f64,

@@ -135,6 +135,17 @@ pub struct ObjectPages {
     pub seen_again: PagesSeenAgain,
     /// Pages at other nodes, summed over windows; among them those of memory that their thread used near before.
     pub far: FarPages,
+    /// Its pages that do stay in caches.
+    pub cached: CachedPages,
+}
+
+/// Pages that stay in caches, once for each thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CachedPages {
+    /// All of them.
+    pub all: u64,
+    /// Those at other nodes than their threads.
+    pub remote: u64,
 }
 
 /// Pages that several samples saw.
@@ -258,8 +269,17 @@ impl TrafficCounter {
             let of_others = together.get(&(key.process, key.page));
             let stays =
                 used.stays(cache, lines) || of_others.is_some_and(|page| page.used.stays(cache, all_lines));
-            match key.cpu_node.zip(key.home) {
-                _ if stays => traffic.cached += pages,
+            let pair = key.cpu_node.zip(key.home);
+            match pair {
+                _ if stays => {
+                    traffic.cached += pages;
+                    if let Some((cpu_node, memory_node)) = pair {
+                        let of_object = traffic.objects.entry(used.object).or_default();
+                        of_object.process = key.process;
+                        of_object.cached.all += 1;
+                        of_object.cached.remote += u64::from(cpu_node != memory_node);
+                    }
+                }
                 Some(pair) => {
                     traffic.objects.entry(used.object).or_default().add(key, used, pair);
                     let of_thread = by_thread.entry(key.thread).or_default();
@@ -280,7 +300,9 @@ impl TrafficCounter {
             *pairs.entry(pair).or_default() += pages;
             let of_object = traffic.objects.entry(object).or_default();
             of_object.cells.push(TrafficCell::new(pair, pages));
-            of_object.samples = self.samples.get(&object).copied().unwrap_or(0);
+        }
+        for (object, of_object) in &mut traffic.objects {
+            of_object.samples = self.samples.get(object).copied().unwrap_or(0);
         }
         traffic.pages = pairs.into_iter().map(|(pair, pages)| TrafficCell::new(pair, pages)).collect();
         traffic

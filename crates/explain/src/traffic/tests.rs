@@ -53,6 +53,8 @@ fn what_a_cache_keeps_is_no_traffic() {
         let traffic = counter.traffic(CACHES);
         let far = traffic.remote_share().unwrap();
         assert!(traffic.cached > 0 && (far - if is_far { 0.5 } else { 0.0 }).abs() < 0.03, "{far}");
+        let (own, other) = (traffic.objects[&0].cached, traffic.objects[&1].cached);
+        assert!(own.remote == 0 && other.all > 0 && other.remote == other.all, "{own:?} {other:?}");
     }
 }
 

@@ -56,10 +56,12 @@ pub(super) fn equal_instead(
     (shown.len() > 1 && is_as_sure && equal.are_sure()).then_some(equal.parts)
 }
 
-/// What an object gets beside others, if threads use remote parts of it.
+/// What an object gets beside others, if threads use remote parts of it. Those that stay in caches count: others write to them, and
+/// they are fetched again.
 pub(super) fn of(judged: &JudgedObject, divisions: &[Vec<ObjectPart>]) -> Option<(ObjectPolicy, PageSize)> {
     let object = &judged.object;
-    let is_remote = object.remote.is_some_and(|remote| remote.low > REMOTE);
+    let shares = [object.remote, object.facts.used.cached_remote];
+    let is_remote = shares.iter().flatten().any(|remote| remote.low > REMOTE);
     let is_placed = matches!(
         object.object.kind,
         ObjectKind::File | ObjectKind::Stack | ObjectKind::ThreadLocal | ObjectKind::SharedMemory

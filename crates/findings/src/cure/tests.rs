@@ -283,6 +283,9 @@ fn what_is_too_small_for_a_finding_is_cured_beside_others() {
     let alone = |object: JudgedObject| cure(&[large(), object]).objects.len() == 1;
     assert!(alone(small("q", &nine[..7], 0.7)), "seven samples may agree by chance");
     assert!(alone(small("q", &nine, 0.1)), "most of it is local");
+    let mut cached = small("q", &nine, 0.7);
+    cached.object.facts.used.cached_remote = cached.object.remote.take();
+    assert!(!alone(cached), "what stays in caches is fetched again when others have written to it");
     assert_eq!(cure(&[small("q", &nine, 0.7)]).objects.len(), 0, "there is nothing beside it");
     let all: Vec<u32> = (0..FRACTIONS).collect();
     assert_eq!(cure(&[small("q", &all, 0.7)]).objects.len(), 1, "its own samples tell its parts");
