@@ -12,11 +12,16 @@ _Static_assert(sizeof(struct allocation) + 8 == SLOT_BYTES && offsetof(struct al
                "the reader has the same layout");
 
 enum { DEFAULT_LEAST = 64 << 10, SMALLEST_LEAST = 256, DEFAULT_PERIOD = 512 << 10, OFF_PERIOD = 1 << 20, PAGE = 4096 };
+/* Blocks below the threshold that are all written. */
+enum { FIRST_BLOCKS = 4096 };
 
 __thread struct own_log own_log;
 size_t log_least = SIZE_MAX;
 static struct shared_ring shared;
 static uint64_t period;
+/* At first the threshold is a page: the rows of an array are below it later, and mostly allocated at the start. */
+static size_t usual_least;
+static atomic_uint first_blocks;
 static atomic_bool is_on, piece_is_refused;
 
 bool log_begin(char **environment)
@@ -33,7 +38,8 @@ bool log_begin(char **environment)
     uint64_t sites = period ? (uint64_t)(uintptr_t)sites_begin() : 0;
     own_log.left = 0;
     log_write(PROCESS_BEGAN, BY_NONE, sites, 0, (uint64_t)os_parent(), NULL);
-    log_least = least < SMALLEST_LEAST ? SMALLEST_LEAST : least;
+    usual_least = least < SMALLEST_LEAST ? SMALLEST_LEAST : least;
+    log_least = least == DEFAULT_LEAST ? PAGE : usual_least;
     return true;
 }
 
@@ -241,6 +247,12 @@ static bool is_sample(void)
     return true;
 }
 
+void log_count(size_t size)
+{
+    if (size < usual_least && log_is_attached() && atomic_fetch_add(&first_blocks, 1) >= FIRST_BLOCKS)
+        log_least = usual_least;
+}
+
 void log_block(enum function function, void *block, size_t size, size_t alignment, const void *frame)
 {
     bool is_small = size < log_least;
@@ -251,6 +263,8 @@ void log_block(enum function function, void *block, size_t size, size_t alignmen
     /* Nobody would see its end; the reader replaces it when the address comes again. */
     if (!blocks_add(block))
         atomic_fetch_add(&shared.ring->without_end, 1);
+    if (!is_small)
+        log_count(size);
     log_write(is_small ? BLOCK_SAMPLED : BLOCK_ALLOCATED, function, (uint64_t)(uintptr_t)block, size, alignment, frame);
 }
 

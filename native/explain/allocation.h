@@ -62,7 +62,7 @@ struct own_log {
 };
 extern __thread struct own_log own_log __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Blocks of this size and more are written; SIZE_MAX without a log. */
+/* Blocks of this size and more are written; SIZE_MAX without a log. It is lower for the first blocks. */
 extern size_t log_least __attribute__((visibility("hidden")));
 
 /* Attaches to the log that the environment names. */
@@ -81,6 +81,8 @@ void log_thread_ended(void);
 void log_write(enum kind kind, enum function function, uint64_t address, uint64_t size, uint64_t other,
                const void *frame);
 
+/* A block or mapping of this size is written. */
+void log_count(size_t size);
 /* Decides about a block that reached the threshold or the thread's countdown. */
 void log_block(enum function function, void *block, size_t size, size_t alignment, const void *frame);
 /* The block, which may be in the log, will be freed. True if it is. */

@@ -38,6 +38,7 @@ static void note_mapped(enum function function, void *address, size_t bytes, int
 {
     uint64_t other = (uint32_t)protection | (uint64_t)(uint32_t)flags << 32;
     note_bounds(address, bytes);
+    log_count(bytes);
     log_write(MAPPED, function, (uint64_t)(uintptr_t)address, bytes, other, frame);
 }
 

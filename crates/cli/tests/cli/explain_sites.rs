@@ -53,3 +53,17 @@ fn measuring_samples_at_small_blocks_belong_to_the_sites_that_allocated_them() {
     let list = objects.iter().find(|object| object["name"].as_str().unwrap().contains(SITES[0].0)).unwrap();
     assert_eq!(list["verdict"]["rule"], "chain", "{list}");
 }
+
+#[test]
+fn measuring_rows_of_an_array_are_an_object_whose_blocks_are_all_known() {
+    let folder = Folder::new("rows");
+    let Some(program) = program(&folder, "cc", "rows.c") else { return };
+    let Some(result) = explained_with(&folder, "", &program.display().to_string()) else { return };
+    let objects = result["objects"].as_array().unwrap();
+    let rows =
+        objects.iter().find(|object| object["name"].as_str().unwrap().starts_with("malloc in make_rows"));
+    let rows = rows.unwrap_or_else(|| panic!("{objects:#?}"));
+    assert_eq!((&rows["pieces"], &rows["size"]), (&300.into(), &(300 * 32768).into()), "{rows}");
+    let user = rows["used_by"][0]["function"].as_str().unwrap();
+    assert!(user.starts_with("read_rows"), "{rows}");
+}
