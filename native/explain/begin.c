@@ -19,7 +19,8 @@ void library_prepare(char **environment)
     /* Some are called in handlers, and in children that share their parent's memory. */
     MALLOC_FAMILY(NEXT_LOOK_UP)
     FUNCTIONS(NEXT_LOOK_UP)
-    bool is_logged = log_begin(environment), is_sampled = ring_attach(environment);
+    /* The log says when the program began: behind the time of the ring, which says that it was executed. */
+    bool is_sampled = ring_attach(environment), is_logged = log_begin(environment);
     if (is_logged || is_sampled)
         processes_begin();
     int number = is_sampled ? signals_begin() : 0;

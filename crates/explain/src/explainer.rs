@@ -405,10 +405,10 @@ fn take_news(
             let node = touch.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
             residence.touched.add_touch(touch.process, touch.address, touch.thread, node);
         }
-        MethodEvent::Executed { process } => {
+        MethodEvent::Executed { process, time } => {
             collector.forget(process, processes);
             residence.touched.forget(process);
-            processes.executed(process);
+            processes.executed(process, time);
         }
         MethodEvent::Mapped { process } => processes.mapped(process),
         MethodEvent::Ended { process, thread } => {

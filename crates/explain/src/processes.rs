@@ -7,6 +7,7 @@ mod logged;
 mod scripts;
 mod types;
 
+use self::logged::RecentProgram;
 use crate::code::{CodeName, CodeNames};
 use crate::collector::{FoundAs, FoundObject, ObservedProcesses};
 use crate::fields::AddressedObject;
@@ -33,7 +34,7 @@ use numakit_sampling::operand::AddressSpace;
 use numakit_sampling::pages::{PageNodes, PagePlace};
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
 use numakit_sampling::{Sample, StackPiece};
-use numakit_sys::allocation_log::{AllocationRecord, BlockSites, LogThreshold};
+use numakit_sys::allocation_log::{BlockSites, LogThreshold};
 use numakit_sys::file::{text_named_by_program, text_of_process};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::syscall::BlockedPlace;
@@ -87,8 +88,8 @@ pub struct Processes {
     chains: CallChains,
     /// The start of programs that were executed lately, and the records of what they have allocated since.
     recent: HashMap<u32, RecentProgram>,
-    /// Processes of which the news that they execute a program came before that program wrote anything.
-    told: BTreeSet<u32>,
+    /// When processes executed their programs, by the latest news, in ns.
+    news: HashMap<u32, u64>,
     /// Of which blocks the log has all, and of which a sample.
     pub threshold: LogThreshold,
     /// The tables in which processes note the sites of small blocks.
@@ -105,34 +106,6 @@ pub struct Processes {
     /// The number of looks at large blocks.
     large_looks: u64,
     nothing: Nothing,
-}
-
-/// A program that a process executed, and what it has allocated.
-#[derive(Debug, Default)]
-struct RecentProgram {
-    /// When it began, in ns.
-    began: u64,
-    /// Whether the news that it is executed has come.
-    is_told: bool,
-    records: Vec<AllocationRecord>,
-}
-
-/// The news that a program is executed comes within this time, in ns, or later where the observer is late; and records that are
-/// kept until then.
-const RECENT: u64 = 100_000_000;
-const MAX_RECENT: usize = 4096;
-
-impl RecentProgram {
-    /// Whether the news may be about this program.
-    fn is_awaited(&self, now: u64) -> bool {
-        !self.is_told || now.saturating_sub(self.began) < RECENT
-    }
-
-    fn keep(&mut self, record: &AllocationRecord) {
-        if self.is_awaited(record.time) && self.records.len() < MAX_RECENT {
-            self.records.push(record.clone());
-        }
-    }
 }
 
 /// The memory of a process that cannot be read.
@@ -183,7 +156,7 @@ impl Processes {
             seen: HashMap::new(),
             chains: CallChains::default(),
             recent: HashMap::new(),
-            told: BTreeSet::new(),
+            news: HashMap::new(),
             threshold: LogThreshold::default(),
             sites: HashMap::new(),
             calls: HashMap::new(),
@@ -308,8 +281,14 @@ impl Processes {
         }
     }
 
-    /// Notes that a process executed a different program: its mappings and objects are new.
-    pub fn executed(&mut self, pid: u32) {
+    /// Notes that a process executed a different program at a time, in ns: its mappings and objects are new.
+    pub fn executed(&mut self, pid: u32, time: u64) {
+        // News come from several CPUs.
+        let latest = self.news.entry(pid).or_default();
+        if time < *latest {
+            return;
+        }
+        *latest = time;
         self.open.remove(&pid);
         self.code.remove(&pid);
         self.objects.remove(&pid);
@@ -321,13 +300,10 @@ impl Processes {
         self.pages.forget(pid);
         self.process(pid);
         // The log has what the new program has allocated before this was known.
-        match self.recent.get_mut(&pid) {
-            Some(recent) if recent.is_awaited(clock::monotonic()) => {
-                recent.is_told = true;
-                let records = std::mem::take(&mut recent.records);
-                records.iter().for_each(|record| self.log(record));
-            }
-            _ => _ = self.told.insert(pid),
+        if let Some(recent) = self.recent.get_mut(&pid).filter(|recent| recent.began > time) {
+            recent.hear(time);
+            let records = std::mem::take(&mut recent.records);
+            records.iter().for_each(|record| self.log(record));
         }
     }
 
@@ -410,7 +386,7 @@ impl Processes {
         self.seen.remove(&pid);
         self.changed.remove(&pid);
         self.recent.remove(&pid);
-        self.told.remove(&pid);
+        self.news.remove(&pid);
         self.sites.remove(&pid);
         self.chains.forget(pid);
         self.calls.remove(&pid);

@@ -59,7 +59,9 @@ impl InProcessMethod {
             let process = entry.process;
             match self.processes.insert(process, entry.since) {
                 None => take(MethodEvent::Started { process, thread: process }),
-                Some(since) if since != entry.since => take(MethodEvent::Executed { process }),
+                Some(since) if since != entry.since => {
+                    take(MethodEvent::Executed { process, time: entry.since });
+                }
                 Some(_) => {}
             }
             if entry.is_ended {

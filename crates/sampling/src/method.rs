@@ -62,6 +62,8 @@ pub enum MethodEvent<'a> {
     Executed {
         /// The process.
         process: u32,
+        /// When, monotonic ns; before the program begins.
+        time: u64,
     },
     /// A process mapped code.
     Mapped {

@@ -254,8 +254,8 @@ impl Method for PerfMethod {
                     attached.iter_mut().for_each(|attached| _ = attached.threads.remove(thread));
                     take(MethodEvent::Ended { process: *process, thread: *thread });
                 }
-                PerfRecord::Named { process, executed: true, .. } => {
-                    take(MethodEvent::Executed { process: *process });
+                PerfRecord::Named { process, executed: true, time, .. } => {
+                    take(MethodEvent::Executed { process: *process, time: *time });
                 }
                 PerfRecord::Mapped { process, .. } => take(MethodEvent::Mapped { process: *process }),
                 other => count_loss(other, losses),

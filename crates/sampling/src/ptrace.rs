@@ -48,7 +48,7 @@ struct Queue {
 enum Noted {
     Sample(Box<Sample>),
     Started { process: u32, thread: u32 },
-    Executed { process: u32 },
+    Executed { process: u32, time: u64 },
     Ended { process: u32, thread: u32 },
 }
 
@@ -153,7 +153,7 @@ impl Method for PtraceMethod {
                 Noted::Started { process, thread } => {
                     MethodEvent::Started { process: *process, thread: *thread }
                 }
-                Noted::Executed { process } => MethodEvent::Executed { process: *process },
+                Noted::Executed { process, time } => MethodEvent::Executed { process: *process, time: *time },
                 Noted::Ended { process, thread } => MethodEvent::Ended { process: *process, thread: *thread },
             });
         }
@@ -191,7 +191,7 @@ mod tests {
         for _ in 0..ROOM + 3 {
             shared.note(Noted::Sample(Box::default()));
         }
-        shared.note(Noted::Executed { process: 1 });
+        shared.note(Noted::Executed { process: 1, time: 2 });
         let queue = lock(&shared.queue);
         assert_eq!((queue.noted.len(), queue.losses.overflowed), (ROOM, 3));
     }

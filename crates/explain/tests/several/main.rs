@@ -79,9 +79,9 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
         method
             .drain(&mut |event| match event {
                 MethodEvent::Sample(sample) if !sample.in_kernel => collector.take(sample, &mut processes),
-                MethodEvent::Executed { process } => {
+                MethodEvent::Executed { process, time } => {
                     collector.forget(process, &mut processes);
-                    processes.executed(process);
+                    processes.executed(process, time);
                 }
                 MethodEvent::Mapped { process } => processes.mapped(process),
                 _ => {}

@@ -149,7 +149,7 @@ impl Tracing {
             }
             Stop::Executed(former) => {
                 self.threads.executed(&self.root, thread, former);
-                shared.note(Noted::Executed { process: thread });
+                shared.note(Noted::Executed { process: thread, time: clock::monotonic() });
                 _ = self.tracer.resume(thread, 0);
             }
             Stop::Ended(status) => {

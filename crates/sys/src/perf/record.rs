@@ -84,6 +84,8 @@ pub enum PerfRecord<'a> {
         thread: u32,
         /// Whether it executed a program.
         executed: bool,
+        /// When, on the clock of the event.
+        time: u64,
     },
     /// A thread started.
     Forked {
@@ -172,6 +174,7 @@ fn parse(kind: u32, misc: u16, mut body: Fields<'_>, layout: SampleLayout) -> Op
         kernel::PERF_RECORD_LOST_SAMPLES => PerfRecord::Lost(body.word()?),
         kernel::PERF_RECORD_THROTTLE => PerfRecord::Throttled,
         kernel::PERF_RECORD_COMM => PerfRecord::Named {
+            time: body.written(layout)?,
             process: body.half()?,
             thread: body.half()?,
             executed: u32::from(misc) & kernel::PERF_RECORD_MISC_COMM_EXEC != 0,
@@ -254,6 +257,14 @@ impl<'a> Fields<'a> {
         let (half, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u32::from_ne_bytes(*half))
+    }
+
+    /// When a record that is no sample was written: some fields of samples are at its end.
+    fn written(&self, layout: SampleLayout) -> Option<u64> {
+        let behind = [kernel::PERF_SAMPLE_CPU, kernel::PERF_SAMPLE_IDENTIFIER];
+        let words = 1 + behind.into_iter().filter(|field| layout.has(*field)).count();
+        let at = self.0.len().checked_sub(words * size_of::<u64>())?;
+        layout.has(kernel::PERF_SAMPLE_TIME).then(|| Fields(&self.0[at..]).word())?
     }
 
     /// The registers of a sample. The inner `None` means that the sample has no registers, as its ABI says.

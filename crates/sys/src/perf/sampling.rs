@@ -337,6 +337,7 @@ impl Setup {
         attr.set_comm(tells);
         attr.set_comm_exec(tells);
         attr.set_mmap(tells);
+        attr.set_sample_id_all(1);
         attr.set_mmap2(tells);
         attr
     }

@@ -79,7 +79,7 @@ fn other_records_say_what_happened() {
     bytes.extend(record(kernel::PERF_RECORD_THROTTLE, 0, &[1, 77, 77]));
     bytes.extend(record(kernel::PERF_RECORD_FORK, 0, &[pair(5, 4), pair(7, 4), 9]));
     bytes.extend(record(kernel::PERF_RECORD_EXIT, 0, &[pair(5, 4), pair(7, 4), 9]));
-    bytes.extend(record(kernel::PERF_RECORD_COMM, executed, &[pair(5, 5), 0x6873]));
+    bytes.extend(record(kernel::PERF_RECORD_COMM, executed, &[pair(5, 5), 0x6873, pair(5, 5), 400, 3, 77]));
     bytes.extend(record(kernel::PERF_RECORD_MMAP2, 2, &[pair(5, 5), 0x1000, 0x2000, 0, 0, 0, 0, 0, 0]));
     bytes.extend(record(kernel::PERF_RECORD_AUX, 0, &[]));
     let expected = [
@@ -88,7 +88,7 @@ fn other_records_say_what_happened() {
         PerfRecord::Throttled,
         PerfRecord::Forked { process: 5, thread: 7, parent: 4 },
         PerfRecord::Exited { process: 5, thread: 7 },
-        PerfRecord::Named { process: 5, thread: 5, executed: true },
+        PerfRecord::Named { process: 5, thread: 5, executed: true, time: 400 },
         PerfRecord::Mapped { process: 5, start: 0x1000, length: 0x2000 },
         PerfRecord::Other(kernel::PERF_RECORD_AUX),
     ];
