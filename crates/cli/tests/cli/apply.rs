@@ -171,3 +171,26 @@ fn what_is_no_cure_is_refused_before_the_program_runs() {
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.contains("--apply last: no cure of this build of true is kept in "), "{}", done.err);
 }
+
+#[test]
+fn the_last_cure_of_what_a_launcher_starts_is_found() {
+    let Some(cured) = cured("apply-launched") else { return };
+    let text = std::fs::read_to_string(&cured.cure).unwrap();
+    let kept = cured.folder.path("state/numakit/explained");
+    std::fs::create_dir_all(&kept).unwrap();
+    let keep = |command: &str| {
+        std::fs::write(kept.join("env-1.json"), text.replace("./app", command)).unwrap();
+    };
+    let last = |program: &str| {
+        run(&cured.folder, &["-c", "1", "--busy", "off", "--apply", "last", program, &cured.program])
+    };
+    keep("env app 5");
+    let done = last("env");
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains("variable: 1 variable, 4.00 MiB: parts"), "{}", done.err);
+    assert_eq!(last("nice").code, 2, "another launcher may start another program");
+    keep(&format!("nice {}", cured.program));
+    let done = last("nice");
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains("variable: 1 variable, 4.00 MiB: parts"), "{}", done.err);
+}
