@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
-#include "begin.h"
 #include "base/allocator.h"
 #include "base/begin.h"
+#include "base/calls.h"
 #include "base/newer.h"
 #include "functions.h"
 #include "large.h"
@@ -18,8 +18,6 @@
 #include "stack.h"
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 FUNCTIONS(NEXT_DEFINE)
 
@@ -70,6 +68,7 @@ void library_prepare(char **environment)
 {
     MALLOC_FAMILY(NEXT_LOOK_UP)
     FUNCTIONS(NEXT_LOOK_UP)
+    CALLS(NEXT_LOOK_UP)
     stack_begin();
     /* What was not found is no error of the program. */
     if (NEXT(dlerror))
@@ -95,13 +94,13 @@ void library_prepare(char **environment)
     modules_look();
 }
 
-void filters_change(void)
+void library_is_filtered(void)
 {
     if (cure.table && !atomic_exchange(&cure.is_filtered, true))
         count_up(&cure.table->header.stepped_aside, 1);
 }
 
-static void end(void)
+void library_end(void)
 {
     /* Not in a child by vfork, which ends before its parent goes on. */
     if (!cure.table || !library_is_of_process() || atomic_exchange(&has_ended, true))
@@ -116,21 +115,4 @@ static void end(void)
         mapping_sample(object);
         pages_ask(object);
     }
-}
-
-__attribute__((destructor)) static void unloaded(void)
-{
-    end();
-}
-
-PUBLIC void _exit(int status)
-{
-    end();
-    for (;;)
-        NEXT(_exit)(status);
-}
-
-PUBLIC void _Exit(int status)
-{
-    _exit(status);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "mapping.h"
+#include "base/calls.h"
 #include "functions.h"
 #include "modules.h"
 #include "pages.h"
@@ -9,7 +10,6 @@
 #include "sites.h"
 #include "space.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 
 #define FRAME __builtin_frame_address(0)
@@ -143,11 +143,8 @@ static void note_mapped(void *address, size_t bytes, int protection, int flags, 
 
 PUBLIC void *mmap64(void *where, size_t bytes, int protection, int flags, int file, off64_t offset)
 {
-    if (!NEXT(mmap64)) {
-        errno = ENOSYS;
-        return MAP_FAILED;
-    }
-    void *result = NEXT(mmap64)(where, bytes, protection, flags, file, offset);
+    NEXT_OR(MAP_FAILED, mmap64);
+    void *result = next(where, bytes, protection, flags, file, offset);
     if (result == MAP_FAILED || is_sanitized())
         return result;
     if (flags & MAP_FIXED)
@@ -162,33 +159,22 @@ PUBLIC void *mmap(void *where, size_t bytes, int protection, int flags, int file
 
 PUBLIC int munmap(void *address, size_t bytes)
 {
-    if (!NEXT(munmap)) {
-        errno = ENOSYS;
-        return -1;
-    }
+    NEXT_OR(-1, munmap);
     struct mapping mapping = mapping_at((uintptr_t)address, bytes);
     if (RARELY(mapping.object))
         pages_sample_freed(mapping.object, mapping.from, mapping.bytes);
-    int result = NEXT(munmap)(address, bytes);
+    int result = next(address, bytes);
     if (RARELY(result == 0 && mapping.object))
         forget((uintptr_t)address, bytes);
     return result;
 }
 
-/* The kernel keeps the policies of what was there; parts are those of the whole, so they are set anew. The C library's function takes the
- * address only with MREMAP_FIXED or MREMAP_DONTUNMAP; it does no harm else. */
-PUBLIC void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
+/* The kernel keeps the policies of what was there; parts are those of the whole, so they are set anew. */
+void *library_remap(remap *next, void *old, size_t old_bytes, size_t bytes, int flags, void *where, const void *frame)
 {
-    va_list rest;
-    va_start(rest, flags);
-    void *where = va_arg(rest, void *);
-    va_end(rest);
-    if (!NEXT(mremap)) {
-        errno = ENOSYS;
-        return MAP_FAILED;
-    }
+    (void)frame;
     struct mapping mapping = mapping_at((uintptr_t)old, old_bytes);
-    void *result = NEXT(mremap)(old, old_bytes, bytes, flags, where);
+    void *result = next(old, old_bytes, bytes, flags, where);
     if (result == MAP_FAILED || !mapping.object)
         return result;
     int before = errno;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What the program says itself of memory whose policy the cure has. Inline system calls escape. */
 #define _GNU_SOURCE
-#include "begin.h"
+#include "base/calls.h"
 #include "functions.h"
 #include "mapping.h"
-#include <errno.h>
 #include <linux/mempolicy.h>
-#include <linux/seccomp.h>
-#include <stdarg.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,37 +48,12 @@ PUBLIC int madvise(void *from, size_t bytes, int advice)
 {
     if (is_advice_left_out((uintptr_t)from, bytes, advice))
         return 0;
-    if (NEXT(madvise))
-        return NEXT(madvise)(from, bytes, advice);
-    errno = ENOSYS;
-    return -1;
+    NEXT_OR(-1, madvise);
+    return next(from, bytes, advice);
 }
 
-/* Neither function minds arguments that the caller did not give. */
-PUBLIC int prctl(int option, ...)
+bool library_leaves_out(long number, long a, long b, long c)
 {
-    va_list rest;
-    va_start(rest, option);
-    unsigned long a = va_arg(rest, unsigned long), b = va_arg(rest, unsigned long);
-    unsigned long c = va_arg(rest, unsigned long), d = va_arg(rest, unsigned long);
-    va_end(rest);
-    if (option == PR_SET_SECCOMP)
-        filters_change();
-    return NEXT(prctl)(option, a, b, c, d);
-}
-
-PUBLIC long syscall(long number, ...)
-{
-    va_list rest;
-    va_start(rest, number);
-    long a = va_arg(rest, long), b = va_arg(rest, long), c = va_arg(rest, long);
-    long d = va_arg(rest, long), e = va_arg(rest, long), f = va_arg(rest, long);
-    va_end(rest);
-    if (number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER))
-        filters_change();
-    if (number == SYS_mbind && is_policy_left_out((uintptr_t)a, (size_t)b))
-        return 0;
-    if (number == SYS_madvise && is_advice_left_out((uintptr_t)a, (size_t)b, (int)c))
-        return 0;
-    return NEXT(syscall)(number, a, b, c, d, e, f);
+    return (number == SYS_mbind && is_policy_left_out((uintptr_t)a, (size_t)b)) ||
+           (number == SYS_madvise && is_advice_left_out((uintptr_t)a, (size_t)b, (int)c));
 }

@@ -3,7 +3,6 @@
 #include "begin.h"
 #include "next.h"
 #include "os.h"
-#include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -58,11 +57,8 @@ bool library_is_of_process(void)
 /* Does not call handlers of fork. */
 PUBLIC pid_t _Fork(void)
 {
-    if (!NEXT(_Fork)) {
-        errno = ENOSYS;
-        return -1;
-    }
-    pid_t child = NEXT(_Fork)();
+    NEXT_OR(-1, _Fork);
+    pid_t child = next();
     if (child == 0 && atomic_load(&in_child))
         begin_child();
     return child;

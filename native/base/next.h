@@ -3,6 +3,7 @@
 #ifndef NEXT_H
 #define NEXT_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -21,6 +22,12 @@ struct next {
 
 /* NULL if there is none. */
 #define NEXT(name) ((__typeof__(&name))next_function(&next_##name))
+
+/* The same as `next`; where there is none, the function fails. */
+#define NEXT_OR(otherwise, name)                                                                                       \
+    __typeof__(&name) next = NEXT(name);                                                                               \
+    if (!next)                                                                                                         \
+    return errno = ENOSYS, otherwise
 
 void *next_function(struct next *next);
 

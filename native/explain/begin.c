@@ -3,6 +3,7 @@
 #include "allocation.h"
 #include "base/allocator.h"
 #include "base/begin.h"
+#include "base/calls.h"
 #include "chain.h"
 #include "create.h"
 #include "functions.h"
@@ -19,6 +20,7 @@ void library_prepare(char **environment)
     /* Some are called in handlers, and in children that share their parent's memory. */
     MALLOC_FAMILY(NEXT_LOOK_UP)
     FUNCTIONS(NEXT_LOOK_UP)
+    CALLS(NEXT_LOOK_UP)
     /* The log says when the program began: behind the time of the ring, which says that it was executed. */
     bool is_sampled = ring_attach(environment), is_logged = log_begin(environment);
     if (is_logged || is_sampled)
@@ -34,9 +36,4 @@ void library_prepare(char **environment)
     create_first_thread();
     if (number)
         chain_begin(environment);
-}
-
-__attribute__((destructor)) static void unloaded(void)
-{
-    processes_end();
 }

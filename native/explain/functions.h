@@ -6,10 +6,10 @@
 #include "base/next.h"
 
 #define FUNCTIONS(DO)                                                                                                  \
-    DO(mmap64) DO(munmap) DO(mremap)                                                                                   \
+    DO(mmap64) DO(munmap)                                                                                              \
     DO(pthread_create) DO(thrd_create) DO(sigaction) DO(signal) DO(bsd_signal) DO(ssignal) DO(sysv_signal)             \
     DO(__sysv_signal) DO(sigset) DO(sigignore) DO(siginterrupt) DO(sigtimedwait) DO(sigwaitinfo) DO(sigwait)           \
-    DO(signalfd) DO(sigpending) DO(_exit) DO(syscall) DO(prctl)
+    DO(signalfd) DO(sigpending)
 FUNCTIONS(NEXT_DECLARE)
 
 #endif

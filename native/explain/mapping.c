@@ -3,9 +3,8 @@
  * one of the malloc family is called. */
 #define _GNU_SOURCE
 #include "allocation.h"
+#include "base/calls.h"
 #include "functions.h"
-#include <errno.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 
 #define FRAME __builtin_frame_address(0)
@@ -44,11 +43,8 @@ static void note_mapped(enum function function, void *address, size_t bytes, int
 
 PUBLIC void *mmap64(void *where, size_t bytes, int protection, int flags, int file, off64_t offset)
 {
-    if (!NEXT(mmap64)) {
-        errno = ENOSYS;
-        return MAP_FAILED;
-    }
-    void *result = NEXT(mmap64)(where, bytes, protection, flags, file, offset);
+    NEXT_OR(MAP_FAILED, mmap64);
+    void *result = next(where, bytes, protection, flags, file, offset);
     bool replaces = (flags & MAP_FIXED) && may_be_logged(where, bytes);
     if (result != MAP_FAILED && (bytes >= log_least || replaces) && !is_inside(FRAME))
         note_mapped(BY_MMAP, result, bytes, protection, flags, FRAME);
@@ -60,37 +56,25 @@ PUBLIC void *mmap(void *where, size_t bytes, int protection, int flags, int file
 
 PUBLIC int munmap(void *address, size_t bytes)
 {
-    if (!NEXT(munmap)) {
-        errno = ENOSYS;
-        return -1;
-    }
+    NEXT_OR(-1, munmap);
     bool is_logged = may_be_logged(address, bytes) && !is_inside(FRAME);
     if (is_logged)
         log_write(UNMAPPED, BY_MUNMAP, (uint64_t)(uintptr_t)address, bytes, 0, FRAME);
-    int result = NEXT(munmap)(address, bytes);
+    int result = next(address, bytes);
     if (is_logged && result)
         log_write(UNMAPPED_NOT, BY_MUNMAP, (uint64_t)(uintptr_t)address, bytes, 0, FRAME);
     return result;
 }
 
-/* The C library's function takes the address only with MREMAP_FIXED or MREMAP_DONTUNMAP; it does no harm else. */
-PUBLIC void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
+void *library_remap(remap *next, void *old, size_t old_bytes, size_t bytes, int flags, void *where, const void *frame)
 {
-    va_list rest;
-    va_start(rest, flags);
-    void *where = va_arg(rest, void *);
-    va_end(rest);
-    if (!NEXT(mremap)) {
-        errno = ENOSYS;
-        return MAP_FAILED;
-    }
-    bool is_outside = !is_inside(FRAME), was_logged = is_outside && may_be_logged(old, old_bytes);
+    bool is_outside = !is_inside(frame), was_logged = is_outside && may_be_logged(old, old_bytes);
     if (was_logged)
-        log_write(UNMAPPED, BY_MREMAP, (uint64_t)(uintptr_t)old, old_bytes, 0, FRAME);
-    void *result = NEXT(mremap)(old, old_bytes, bytes, flags, where);
+        log_write(UNMAPPED, BY_MREMAP, (uint64_t)(uintptr_t)old, old_bytes, 0, frame);
+    void *result = next(old, old_bytes, bytes, flags, where);
     if (was_logged && result == MAP_FAILED)
-        log_write(UNMAPPED_NOT, BY_MREMAP, (uint64_t)(uintptr_t)old, old_bytes, 0, FRAME);
+        log_write(UNMAPPED_NOT, BY_MREMAP, (uint64_t)(uintptr_t)old, old_bytes, 0, frame);
     if (result != MAP_FAILED && is_outside && (was_logged || bytes >= log_least))
-        note_mapped(BY_MREMAP, result, bytes, 0, flags, FRAME);
+        note_mapped(BY_MREMAP, result, bytes, 0, flags, frame);
     return result;
 }
