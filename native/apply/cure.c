@@ -104,15 +104,17 @@ static void take_nodes(const struct apply_table *table)
     }
 }
 
-static void take_modules(const struct apply_table *table)
+static void take_modules(struct apply_table *table)
 {
     for (size_t i = 0; i < cure.module_count; i++) {
+        struct module *module = &cure.module[i];
         struct apply_module copy;
         memcpy(&copy, &table->module[i], sizeof copy);
+        module->told = &table->module[i];
         if (!is_module_right(&copy))
             continue;
-        memcpy(cure.module[i].build_id, copy.build_id, copy.build_id_bytes);
-        cure.module[i].build_id_bytes = copy.build_id_bytes;
+        memcpy(module->build_id, copy.build_id, copy.build_id_bytes);
+        module->build_id_bytes = copy.build_id_bytes;
     }
 }
 
@@ -134,8 +136,7 @@ static void take_objects(struct apply_table *table, size_t count)
 static bool has_more_filters(struct apply_header *header)
 {
     uint64_t own = os_seccomp_filters() + 1, first = 0;
-    _Atomic uint64_t *kept = (_Atomic uint64_t *)&header->reserved[0];
-    if (atomic_compare_exchange_strong(kept, &first, own))
+    if (atomic_compare_exchange_strong(&header->filters, &first, own))
         return false;
     return own > first;
 }

@@ -37,6 +37,7 @@ struct object {
 struct module {
     uint8_t build_id[BUILD_ID_BYTES];
     size_t build_id_bytes;
+    struct apply_module *told;
     bool is_loaded;
     uintptr_t bias;               /* what the loader adds to the addresses of its file */
     uintptr_t from, to;           /* the memory in which it can have variables */
@@ -44,13 +45,14 @@ struct module {
 
 struct cure {
     struct apply_table *table;    /* NULL: there is none, or the library steps aside */
-    size_t page_bytes, object_count, module_count, node_count;
+    size_t page_bytes, node_count;
+    size_t object_count, module_count; /* more than in the table where a module is loaded more than once */
     struct nodes used;
     uint16_t used_node[MAX_NODES];
     uint32_t cpu[MAX_NODES];
     size_t used_count;
     bool verbose, is_refused;     /* policies are refused */
-    atomic_bool is_filtered;      /* the program has set a filter of system calls */
+    atomic_bool is_filtered;
     struct object object[MAX_OBJECTS];
     struct module module[MAX_MODULES];
 };
@@ -59,6 +61,13 @@ extern struct cure cure __attribute__((visibility("hidden")));
 
 /* Reads the table that the environment names. False if there is none for this process. */
 bool cure_begin(char **environment);
+
+/* Whether the program has set a filter of system calls: it may end the process for any that the program does not make itself. From then
+ * on nothing is given and nothing is asked of the kernel. */
+static inline bool is_filtered(void)
+{
+    return atomic_load_explicit(&cure.is_filtered, memory_order_relaxed);
+}
 
 /* Whether a block of this size gets the policy. */
 static inline bool object_takes(const struct object *object, size_t size)

@@ -5,6 +5,7 @@
 #include "base/begin.h"
 #include "functions.h"
 #include "modules.h"
+#include "space.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +19,15 @@ static __attribute__((noinline)) void will_change(void)
     modules_will_change(HERE);
 }
 
+/* With RTLD_DEEPBIND the library would find the C library's free before this one's, and end the process with a block of an object. */
+static __attribute__((noinline)) int without_own_scope(int mode)
+{
+    if (!(mode & RTLD_DEEPBIND) || !cure.table || !space_bytes)
+        return mode;
+    count_up(&cure.table->header.deep_bindings, 1);
+    return mode & ~RTLD_DEEPBIND;
+}
+
 static __attribute__((noinline)) void is_back(void)
 {
     int before = errno;
@@ -29,6 +39,7 @@ PUBLIC void *dlopen(const char *file, int mode)
 {
     __typeof__(&dlopen) next = NEXT(dlopen);
     will_change();
+    mode = without_own_scope(mode);
     return next ? next(file, mode) : NULL;
 }
 

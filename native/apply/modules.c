@@ -53,7 +53,7 @@ static bool is_loaded_part(const struct dl_phdr_info *library, const ElfW(Phdr) 
     return false;
 }
 
-static bool is_module(const struct dl_phdr_info *library, const struct module *module)
+static bool has_id(const struct dl_phdr_info *library, const struct module *module)
 {
     for (int i = 0; i < library->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &library->dlpi_phdr[i];
@@ -86,7 +86,63 @@ static void note_module(const struct dl_phdr_info *library, struct search *searc
         module->from = from < module->from ? from : module->from;
         module->to = from + load->p_memsz > module->to ? from + load->p_memsz : module->to;
     }
-    atomic_store(&cure.table->module[number].state, LOADED);
+    atomic_store(&module->told->state, LOADED);
+}
+
+static bool is_of(const struct object *object, size_t number)
+{
+    bool is_it = object->kind == OF_VARIABLE && object->module == number;
+    for (uint32_t i = 0; i < object->chain_count; i++)
+        is_it |= object->chain_module[i] == number;
+    return is_it;
+}
+
+/* A further module with this build ID, with objects as those of the first. Returns its number, or that of the first where there is no room. */
+static size_t copy_module(size_t first)
+{
+    size_t fresh = cure.module_count, objects = cure.object_count, count = objects;
+    for (size_t i = 0; i < objects; i++)
+        count += is_of(&cure.object[i], first);
+    if (fresh == MAX_MODULES || count > MAX_OBJECTS)
+        return first;
+    cure.module[fresh] = cure.module[first];
+    cure.module[fresh].is_loaded = false;
+    for (size_t i = 0, at = objects; i < objects; i++) {
+        if (!is_of(&cure.object[i], first))
+            continue;
+        struct object *object = &cure.object[at++];
+        *object = cure.object[i];
+        object->module = (uint32_t)fresh;
+        for (uint32_t j = 0; j < object->chain_count; j++)
+            if (object->chain_module[j] == first)
+                object->chain_module[j] = (uint32_t)fresh;
+    }
+    cure.module_count = fresh + 1;
+    atomic_thread_fence(memory_order_release);
+    cure.object_count = count;
+    return fresh;
+}
+
+/* A build may be loaded more than once, from copies of its file. Those that were loaded before come first. */
+static void find_module(const struct dl_phdr_info *library, struct search *search)
+{
+    size_t none = cure.module_count, first = none, found = none;
+    for (size_t i = 0; i < none; i++) {
+        const struct module *module = &cure.module[i];
+        if (!module->build_id_bytes || !has_id(library, module))
+            continue;
+        first = first == none ? i : first;
+        bool is_it = module->is_loaded && module->bias == library->dlpi_addr;
+        if (is_it || (found == none && !search->is_seen[i]))
+            found = i;
+        if (is_it)
+            break;
+    }
+    if (first == none)
+        return;
+    found = found == none ? copy_module(first) : found;
+    if (!search->is_seen[found])
+        note_module(library, search, found);
 }
 
 /* The code of a library that calls malloc for others. */
@@ -118,9 +174,7 @@ static int see(struct dl_phdr_info *library, size_t size, void *data)
     adds = library->dlpi_adds;
     removals = library->dlpi_subs;
     note_between(library, search);
-    for (size_t i = 0; i < cure.module_count; i++)
-        if (cure.module[i].build_id_bytes && !search->is_seen[i] && is_module(library, &cure.module[i]))
-            note_module(library, search, i);
+    find_module(library, search);
     return 0;
 }
 

@@ -34,11 +34,14 @@ struct apply_header {
     uint64_t object_count, module_count, node_count;
     uint64_t verbose;                    /* 1: a line on standard error for each object when it gets its policy first */
     _Atomic uint64_t processes;          /* that have attached */
-    _Atomic uint64_t stepped_aside;      /* processes in which the library does nothing: sanitizers, filters */
+    _Atomic uint64_t stepped_aside;      /* processes in which the library does nothing: sanitizers, filters that were there */
     _Atomic uint64_t policies_refused;   /* 1: mbind is refused here, and memory is touched from its nodes instead */
     _Atomic uint64_t mappings_exhausted; /* blocks that got no policy, since the process has nearly as many mappings as allowed */
     _Atomic uint64_t overridden;         /* calls of the program's own policies that were left out */
-    uint64_t reserved[52];
+    _Atomic uint64_t filters;            /* of system calls, that the first process had; one more */
+    _Atomic uint64_t filtered;           /* processes that have set a filter of their own: from then on they get nothing */
+    _Atomic uint64_t deep_bindings;      /* calls of dlopen in which RTLD_DEEPBIND was left out */
+    uint64_t reserved[49];
 };
 
 struct apply_node {
