@@ -97,13 +97,15 @@ void library_prepare(char **environment)
 void library_is_filtered(void)
 {
     if (cure.table && !atomic_exchange(&cure.is_filtered, true))
-        count_up(&cure.table->header.stepped_aside, 1);
+        count_up(&cure.table->header.filtered, 1);
 }
 
 void library_end(void)
 {
-    /* Not in a child by vfork, which ends before its parent goes on. */
-    if (!cure.table || !library_is_of_process() || atomic_exchange(&has_ended, true))
+    if (!cure.table)
+        return;
+    /* Not in a child by vfork, which ends before its parent goes on. A filter may forbid the question. */
+    if ((!cure.is_filtered && !library_is_of_process()) || atomic_exchange(&has_ended, true))
         return;
     for (size_t i = 0; i < cure.object_count; i++) {
         struct object *object = &cure.object[i];

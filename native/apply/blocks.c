@@ -17,9 +17,7 @@ static uint16_t node_here(void)
 {
     if (own_node.left-- == 0) {
         own_node.left = USES_OF_A_NODE;
-        /* A filter may forbid the question. */
-        if (!atomic_load_explicit(&cure.is_filtered, memory_order_relaxed))
-            own_node.node = (uint16_t)os_node();
+        own_node.node = (uint16_t)os_node();
     }
     return own_node.node < cure.node_count ? own_node.node : NO_NODE;
 }
@@ -41,7 +39,7 @@ static inline bool node_of_block(struct object *object, uint16_t *node)
 void *block_new(struct object *object, size_t size, size_t alignment, bool zeroed)
 {
     uint16_t node;
-    if (!space_bytes || !node_of_block(object, &node))
+    if (!space_bytes || is_filtered() || !node_of_block(object, &node))
         return NULL;
     bool has_parts = object->policy == AS_PARTS && object->over == OVER_BLOCK, is_zero = false;
     void *block;

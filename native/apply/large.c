@@ -115,7 +115,7 @@ void *large_new(struct object *object, size_t size, size_t alignment, uint16_t n
 static struct span *evict(struct shelf *shelf)
 {
     size_t limit = shelf->most_used / KEPT_PART > KEPT_BYTES ? shelf->most_used / KEPT_PART : KEPT_BYTES;
-    if (shelf->kept_bytes <= limit)
+    if (shelf->kept_bytes <= limit || is_filtered())
         return NULL;
     for (unsigned i = 1; i <= BUCKETS; i++) {
         struct span **list = &shelf->kept[(shelf->evicted + i) % BUCKETS], *span = *list;

@@ -34,7 +34,7 @@ struct lists *lists_take(void)
     if (lists)
         free_ones = lists->next_free;
     unlock(&lock_of_all);
-    if (!lists && (lists = os_allocate(sizeof *lists, 0))) {
+    if (!lists && !is_filtered() && (lists = os_allocate(sizeof *lists, 0))) {
         lock(&lock_of_all);
         lists->next = all;
         all = lists;

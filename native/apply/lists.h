@@ -25,7 +25,7 @@ extern __thread struct lists *own_lists __attribute__((tls_model("initial-exec")
 
 void lists_begin(void);
 
-/* Lists for the calling thread; NULL without memory. */
+/* Lists for the calling thread; NULL without memory, or where none may be asked for. */
 struct lists *lists_take(void);
 
 /* The thread's list of a pool, or NULL. */

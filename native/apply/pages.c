@@ -13,7 +13,7 @@ static void *page_of(uintptr_t address)
 static void count_nodes(struct object *object, void **pages, size_t count)
 {
     int nodes[FRACTIONS];
-    if (count == 0 || atomic_load_explicit(&cure.is_filtered, memory_order_relaxed) || !os_nodes_of(pages, count, nodes))
+    if (count == 0 || is_filtered() || !os_nodes_of(pages, count, nodes))
         return;
     for (size_t i = 0; i < count; i++)
         if (nodes[i] >= 0)

@@ -54,8 +54,7 @@ size_t policy_mappings(const struct object *object)
 bool policy_can_be_set(const struct object *object)
 {
     enum { MOST_FAILURES = 64 };
-    bool is_filtered = atomic_load_explicit(&cure.is_filtered, memory_order_relaxed);
-    return !(object_has_nodes(object) && is_filtered) && atomic_load(&object->failures) < MOST_FAILURES;
+    return !is_filtered() && atomic_load(&object->failures) < MOST_FAILURES;
 }
 
 /* Preferred, never bound: a full node must not end the program. */

@@ -11,7 +11,7 @@ void policy_begin(void);
 /* How many mappings the memory of a block of this object needs. */
 size_t policy_mappings(const struct object *object);
 
-/* False behind a filter of system calls, where nothing is asked of the kernel but memory, and where it was refused again and again. */
+/* False behind a filter of system calls, and where it was refused again and again. */
 bool policy_can_be_set(const struct object *object);
 
 /* Gives memory the policy of an object: that of all of it, or that of `node` where it is for one node only. `again` if the memory was in

@@ -213,7 +213,7 @@ void *pool_new(struct object *object, size_t size, size_t alignment, uint16_t no
 static bool is_over(const struct pool *pool, const struct span *span)
 {
     size_t limit = pool->all_bytes / 8 > KEPT_BYTES ? pool->all_bytes / 8 : KEPT_BYTES;
-    return span->free_count == span->carved && pool->free_bytes > limit;
+    return span->free_count == span->carved && pool->free_bytes > limit && !is_filtered();
 }
 
 /* Gives a batch of a list back to the spans. */
@@ -251,11 +251,11 @@ static __attribute__((noinline)) void empty(struct pool *pool, struct list *list
 
 void pool_free_slowly(struct span *span, void *block)
 {
-    struct list *list = list_of(span->number);
-    /* Without memory for a list the block is lost. */
-    if (!list)
-        return;
-    list->most = (uint16_t)(2 * span->pool->batch);
+    struct list alone = {0}, *list = list_of(span->number);
+    if (list)
+        list->most = (uint16_t)(2 * span->pool->batch);
+    else
+        list = &alone;
     *(void **)block = list->first;
     list->first = block;
     if (++list->count > list->most)

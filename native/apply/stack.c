@@ -49,7 +49,7 @@ static void find_other(void)
     void *low;
     size_t bytes;
     own.high = 1;
-    if (!get_attributes || !get_stack || !destroy || cure.is_filtered || get_attributes(pthread_self(), &attributes))
+    if (!get_attributes || !get_stack || !destroy || get_attributes(pthread_self(), &attributes))
         return;
     if (get_stack(&attributes, &low, &bytes) == 0) {
         own.low = (uintptr_t)low;
@@ -61,7 +61,7 @@ static void find_other(void)
 const uintptr_t *stack_end(const uintptr_t *from, size_t most)
 {
     uintptr_t at = (uintptr_t)from, end;
-    if (RARELY(own.high == 0)) {
+    if (RARELY(own.high == 0) && !is_filtered()) {
         int before = errno;
         if (os_thread() == os_process())
             find_first();

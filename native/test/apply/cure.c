@@ -29,7 +29,7 @@ struct wish {
 struct plan {
     const char *name;
     struct wish wishes[5];
-    uint64_t overridden, exhausted, aside;      /* at least */
+    uint64_t overridden, exhausted, filtered, deep; /* at least */
 };
 
 #define SITE(n) .size = n, .policy = AS_PARTS
@@ -50,10 +50,15 @@ static const struct plan PLANS[] = {
     {"forks", {{SITE(LARGE), .least_applied = 15012, .most_applied = 15012}, {.size = SMALL_BLOCK, .policy = AS_PADDED, .least_applied = 15000, .most_applied = 15000}}, .exhausted = 0},
     {"executes", {{SITE(LARGE), .least_applied = 43, .most_applied = 43}, {SITE(LARGE + 4), .least_applied = 20, .most_applied = 20}}, .exhausted = 0},
     {"overridden", {{SITE(LARGE), .pages = PAGES_SMALL, .least_applied = 1, .most_applied = 1}}, .overridden = 3},
-    {"filters", {{SITE(LARGE), .least_applied = 2, .most_applied = 2}, {.size = SMALL_BLOCK, .policy = AS_NEAR, .least_applied = 10, .most_applied = 10}, {.size = SMALL_BLOCK + 2, .policy = AS_PADDED, .least_applied = 990, .most_applied = 990}, {.size = SMALL_BLOCK + 4, .policy = AS_NEAR, .most_applied = 1000}}, .aside = 1},
+    {"filters", {{SITE(LARGE), .least_applied = 1, .most_applied = 1}, {.size = SMALL_BLOCK, .policy = AS_NEAR, .least_applied = 1000, .most_applied = 1000}, {.size = SMALL_BLOCK + 2, .policy = AS_PADDED}, {.size = SMALL_BLOCK + 4, .policy = AS_NEAR}}, .filtered = 1},
     {"closed", {{SITE(LARGE), .least_applied = 42, .most_applied = 42, .is_missed = true}, {SITE(LARGE + 4), .least_applied = 20, .most_applied = 20}}, .exhausted = 0},
+    {"pieces", {{SITE(LARGE), .least_applied = 65, .most_applied = 65}}, .exhausted = 0},
+    {"own_policies", {{SITE(LARGE), .least_applied = 42, .most_applied = 42, .is_missed = true}, {SITE(LARGE + 4), .least_applied = 20, .most_applied = 20}}, .exhausted = 0},
+    {"traced", {{SITE(LARGE), .least_applied = 42, .most_applied = 42, .is_missed = true}, {SITE(LARGE + 4), .least_applied = 20, .most_applied = 20}}, .exhausted = 0},
     {"touched", {{SITE(LARGE), .least_applied = 1, .most_applied = 1}, {.variable = "words", .policy = AS_PARTS, .least_applied = 1, .most_applied = 1}}, .exhausted = 0},
-    {"plugin", {{SITE(LARGE), .least_applied = 2, .most_applied = 2}, {.file = "plugin.so", .variable = "late", .policy = AS_PARTS, .least_applied = 2, .most_applied = 2}}, .exhausted = 0},
+    {"plugin", {{SITE(LARGE), .least_applied = 2, .most_applied = 2}, {.file = "./plugin.so", .variable = "late", .policy = AS_PARTS, .least_applied = 2, .most_applied = 2}}, .exhausted = 0},
+    {"copies", {{SITE(LARGE), .least_applied = 6, .most_applied = 6}, {.file = "./plugin.so", .variable = "late", .policy = AS_PARTS, .least_applied = 6, .most_applied = 6}}, .exhausted = 0},
+    {"deep_binding", {{SITE(LARGE), .least_applied = 1, .most_applied = 1}}, .deep = 1},
     {"random", {{.size = SMALL_BLOCK, .range = 40, .policy = AS_NEAR, .least_applied = 1000, .most_applied = MUCH}, {SITE(LARGE), .least_applied = 10, .most_applied = MUCH}}, .exhausted = 0},
     {"cpp", {{SITE(LARGE), .depth = 2, .least_applied = 10, .most_applied = 10}, {SITE(800001), .depth = 3, .least_applied = 1, .most_applied = 1}}, .exhausted = 0},
 };
@@ -220,13 +225,14 @@ static bool is_right(const struct plan *plan, bool refused, bool nothing)
         right &= object->applied >= wish->least_applied && object->applied <= wish->most_applied && object->refused == 0;
         right &= !wish->is_missed || object->other_size > 0;
         right &= refused ? wish->policy == AS_PADDED || object->touched > 0 : object->touched == 0;
-        right &= refused || !wish->least_applied || plan->aside || pages > 0;
+        right &= refused || !wish->least_applied || plan->filtered || pages > 0;
     }
     fprintf(stderr, "%lu processes, %lu aside, %lu overridden, %lu exhausted, refused %lu\n", header->processes, header->stepped_aside,
             header->overridden, header->mappings_exhausted, header->policies_refused);
     if (!nothing)
         right &= header->overridden >= plan->overridden && (header->mappings_exhausted > 0) == (plan->exhausted > 0) &&
-                 header->stepped_aside == plan->aside && header->policies_refused == refused;
+                 header->stepped_aside == 0 && header->policies_refused == refused && header->filtered == plan->filtered &&
+                 header->deep_bindings == plan->deep;
     return right;
 }
 

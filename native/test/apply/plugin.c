@@ -17,3 +17,8 @@ const char *plugin_work(size_t size)
     free(kept);
     return has_quarters(late, sizeof late) ? NULL : "the variable of the plugin has no parts";
 }
+
+void plugin_free(void *block)
+{
+    free(block);
+}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 enum { TABLE_BYTES = 8 << 20, WORDS = 1 << 18, MILLION = 1000000 };
@@ -398,37 +399,36 @@ static void overridden(void)
     CHECK(getenv("SPY") || mode_at(block) == MPOL_BIND);
 }
 
-/* Ends the process at a system call that an allocator does not make. */
+/* Ends the process at all system calls but those that it makes itself. */
 static void filter(void)
 {
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mbind, 4, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_move_pages, 3, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getcpu, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_brk, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog all_of_it = {sizeof program / sizeof *program, program};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all_of_it) == 0);
 }
 
+/* What is there stays, and is freed; new blocks come from the heap, which grows by brk. */
 static void filters(void)
 {
     char *block = site(LARGE);
-    CHECK(has_quarters(block, LARGE));
-    for (int i = 0; i < 10; i++)
+    CHECK(has_quarters(block, LARGE) && mallopt(M_MMAP_THRESHOLD, 1 << 25) == 1);
+    for (int i = 0; i < 1000; i++)
         CHECK((all[i] = site(SMALL_BLOCK)));
-    filter();
-    for (int i = 10; i < 1000; i++)
-        CHECK((all[i] = zeroed(SMALL_BLOCK + 2)) && (all[i + 1000] = checked(SMALL_BLOCK + 4)));
-    for (int i = 0; i < 10; i++)
+    if (!getenv("SPY"))
+        filter();
+    for (int i = 1000; i < 3000; i++)
+        CHECK((all[i] = i % 2 ? zeroed(SMALL_BLOCK + 2) : checked(SMALL_BLOCK + 4)));
+    for (int i = 0; i < 3000; i++)
         free(all[i]);
-    for (int i = 10; i < 1000; i++) {
-        free(all[i]);
-        free(all[i + 1000]);
-    }
+    CHECK((block = realloc(block, 2 * LARGE)));
+    memset(block, 1, 2 * LARGE);
     free(block);
     for (size_t size = LARGE; size < 4 * LARGE; size += 10000) {
         CHECK((block = site(size)));
@@ -441,10 +441,63 @@ static void filters(void)
 
 static void closed(void)
 {
-    for (int i = 0; i < 1000; i++)
-        if (i != 2 && !(getenv("SPY") && i == atoi(getenv("SPY"))))
-            close(i);
+    if (!getenv("SPY"))
+        CHECK(syscall(SYS_close_range, 3, ~0U, 0) == 0 && close(0) == 0 && close(1) == 0);
     blocks();
+}
+
+static __attribute__((noinline)) char *mapped_at(char *where)
+{
+    return kept = mmap(where, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* Mappings of an object, unmapped across their borders and from within. */
+static void pieces(void)
+{
+    enum { COUNT = 64, PAGES = (LARGE + 4095) / 4096, BYTES = PAGES * 4096, ALL = COUNT * BYTES };
+    char *first = mmap(NULL, ALL, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(mapped_at(first + i * BYTES) != MAP_FAILED);
+    CHECK(has_quarters(first, LARGE) && has_quarters(first + 9 * BYTES, LARGE));
+    memset(first, 1, ALL);
+    for (int at = 4096; at + 31 * 4096 <= ALL; at += 97 * 4096)
+        CHECK(munmap(first + at, 31 * 4096) == 0);
+    CHECK(first[0] == 1 && first[4096 * 33] == 1 && munmap(first, ALL) == 0);
+    CHECK(mapped_at(first) == first && has_quarters(first, LARGE) && first[0] == 0);
+    memset(first, 1, LARGE);
+}
+
+/* The program's policy for all of its memory stays as it is. */
+static void own_policies(void)
+{
+    unsigned long nodes = 1;
+    int mode;
+    CHECK(syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 64UL) == 0);
+    blocks();
+    CHECK(syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL) == 0 && mode == MPOL_BIND);
+}
+
+/* Each system call stops the program, and another one looks at it. */
+static void traced(void)
+{
+    int status;
+    if (getenv("SPY")) {
+        blocks();
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+        execl("/proc/self/exe", own_words[0], "blocks", (char *)NULL);
+        _exit(3);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
+    while (WIFSTOPPED(status)) {
+        int number = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+        CHECK(ptrace(PTRACE_SYSCALL, child, NULL, (void *)(intptr_t)number) == 0);
+        CHECK(waitpid(child, &status, 0) == child);
+    }
+    CHECK(status == 0);
 }
 
 /* Where policies are refused, all of an object is touched before the program has it. */
@@ -458,9 +511,10 @@ static void touched(void)
     CHECK(is_zero(block, LARGE) && words[0] == 1 && words[WORDS - 1] == 7);
 }
 
+typedef const char *work(size_t);
+
 static void plugin(void)
 {
-    typedef const char *work(size_t);
     void *library = dlopen("./plugin.so", RTLD_NOW);
     CHECK(library);
     CHECK(dlerror() == NULL);
@@ -481,6 +535,37 @@ static void plugin(void)
     CHECK(!dlopen("/nowhere.so", RTLD_NOW) && dlerror() && !dlerror());
 }
 
+/* Two files of one build, as modules of a program that are copied. */
+static void copies(void)
+{
+    for (int round = 0; round < 3; round++) {
+        void *one = dlopen("./plugin.so", RTLD_NOW), *other = dlopen("./copied.so", RTLD_NOW);
+        for (int i = 0; i < 2; i++) {
+            work *run = (work *)dlsym(i ? other : one, "plugin_work");
+            const char *wrong = run(LARGE);
+            if (wrong)
+                dprintf(2, "%s: %s\n", i ? "copy" : "first", wrong);
+            CHECK(!wrong);
+        }
+        CHECK(round == 2 || (dlclose(round ? one : other) == 0 && dlclose(round ? other : one) == 0));
+    }
+}
+
+/* A plugin with a scope of its own frees what the program has allocated. */
+static void deep_binding(void)
+{
+    typedef void take(void *);
+    void *library = dlopen("./plugin.so", RTLD_NOW | RTLD_DEEPBIND);
+    take *give_away = (take *)dlsym(library, "plugin_free");
+    CHECK(library && give_away);
+    char *block = site(LARGE);
+    CHECK(has_quarters(block, LARGE));
+    memset(block, 1, LARGE);
+    give_away(block);
+    give_away(malloc(100));
+    CHECK(dlclose(library) == 0);
+}
+
 void random_operations(void);
 
 static const struct {
@@ -491,7 +576,8 @@ static const struct {
     {"aligned", aligned}, {"mappings", mappings}, {"chains", chains}, {"interleaved", interleaved},
     {"million", million}, {"many_large", many_large}, {"padded", padded}, {"handed_over", handed_over}, {"forks", forks},
     {"executes", executes}, {"overridden", overridden}, {"filters", filters}, {"closed", closed}, {"touched", touched},
-    {"plugin", plugin}, {"random", random_operations},
+    {"pieces", pieces}, {"own_policies", own_policies}, {"traced", traced}, {"plugin", plugin}, {"copies", copies},
+    {"deep_binding", deep_binding}, {"random", random_operations},
 };
 
 int main(int count, char **arguments)
