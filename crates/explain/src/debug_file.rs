@@ -1,6 +1,7 @@
 //! Debug information in a separate file, as distributions install it for programs that have none in their own file. It is
 //! found by the build ID, or by the name that the program states (.gnu_debuglink).
 
+use numakit_model::numbers::hexadecimal;
 use numakit_sys::file::open_to_read;
 use object::{Object, ObjectSection, ReadCache, ReadRef};
 use std::io::Read;
@@ -71,8 +72,8 @@ fn find(path: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
 /// `xx/yyyy.debug` below the folder of build IDs.
 fn id_path(id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = id.split_first()?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(Path::new(".build-id").join(format!("{first:02x}")).join(format!("{rest}.debug")))
+    let (first, rest) = (hexadecimal(&[*first]), hexadecimal(rest));
+    Some(Path::new(".build-id").join(first).join(rest + ".debug"))
 }
 
 /// Where `debuginfod-find` keeps what it has fetched.
@@ -82,8 +83,7 @@ fn fetched(id: &[u8]) -> Option<PathBuf> {
         let caches = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
         Some(caches?.join("debuginfod_client"))
     })?;
-    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(cache.join(id).join("debuginfo"))
+    Some(cache.join(hexadecimal(id)).join("debuginfo"))
 }
 
 /// A name in a program, which may contain anything.

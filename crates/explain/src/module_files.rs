@@ -3,6 +3,7 @@
 use crate::identity::FileId;
 use crate::observation::PAGE;
 use numakit_cure::ProgramFile;
+use numakit_model::numbers::hexadecimal;
 use numakit_sys::file::open_to_read;
 use object::{Object, ObjectSegment, ReadCache};
 use std::collections::HashMap;
@@ -24,9 +25,8 @@ impl ModuleFile {
         let elf = object::File::parse(&cache).ok()?;
         let first = elf.segments().map(|segment| segment.address()).min()? / PAGE * PAGE;
         let id = elf.build_id().ok().flatten().unwrap_or_default();
-        let build_id = id.iter().map(|byte| format!("{byte:02x}")).collect();
         let file = path.file_name()?.to_string_lossy().into_owned();
-        Some(Self { file: ProgramFile { file, build_id }, first })
+        Some(Self { file: ProgramFile { file, build_id: hexadecimal(id) }, first })
     }
 
     /// The address in the terms of the file, of what is at a distance from where the file was loaded.

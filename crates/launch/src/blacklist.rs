@@ -1,5 +1,6 @@
 //! Blacklists of programs that run slower with huge pages: one of the machine, one of the user.
 
+use numakit_model::numbers::hexadecimal;
 use numakit_sys::file::open_to_read;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -90,7 +91,7 @@ fn hash_of(program: &Path) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(&hasher.finalize()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What kind of program a file is, from its first bytes.
 
+use numakit_model::numbers::hexadecimal;
 use std::fmt;
 
 /// The kinds of files that the kernel or a shell executes.
@@ -178,7 +179,7 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
             NOTE => {
                 let notes = read(offset, length);
                 elf.go |= note(&notes, layout, GO).is_some();
-                elf.build_id = elf.build_id.or_else(|| note(&notes, layout, GNU).map(digits));
+                elf.build_id = elf.build_id.or_else(|| note(&notes, layout, GNU).map(hexadecimal));
             }
             DYNAMIC => dynamic = read(offset, length),
             LOAD => loaded.push((layout.word(segment, [8, 16]).ok_or(SHORT)?, whole, offset)),
@@ -261,10 +262,6 @@ fn note<'a>(notes: &'a [u8], layout: Layout, (kind, owner): (u64, &[u8])) -> Opt
         }
         at = content + length.next_multiple_of(4);
     }
-}
-
-fn digits(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

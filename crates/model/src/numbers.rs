@@ -127,7 +127,13 @@ impl NumberStyle {
 
 /// A number of things: `1 page`, `12,345 pages`; the noun has an ordinary plural.
 pub fn counted(count: usize, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+    let many = if noun.ends_with('s') { "es" } else { "s" };
+    format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { many })
+}
+
+/// Bytes in hexadecimal digits, as build IDs and checksums are written: `0aff`.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An integer with commas: `12,345`.
@@ -283,6 +289,11 @@ mod tests {
 
     #[test]
     fn one_thing_is_not_several() {
+        assert_eq!(
+            (counted(1, "process"), counted(2, "process")),
+            ("1 process".into(), "2 processes".into())
+        );
+        assert_eq!((hexadecimal(&[10, 255]), hexadecimal(&[])), ("0aff".into(), String::new()));
         let texts = [0, 1, 2, 12345].map(|count| counted(count, "page"));
         assert_eq!(texts, ["0 pages", "1 page", "2 pages", "12,345 pages"]);
     }

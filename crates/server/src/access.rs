@@ -3,7 +3,7 @@
 use crate::key_file::Keys;
 use crate::listen_options::{BasePath, ListenOptions};
 use crate::wire::Role;
-use std::fmt::Write;
+use numakit_model::numbers::hexadecimal;
 use std::hint::black_box;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -46,10 +46,7 @@ impl Secrets {
 pub fn random(bytes: usize) -> io::Result<String> {
     let mut buffer = vec![0; bytes];
     getrandom::fill(&mut buffer).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(buffer.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(hexadecimal(&buffer))
 }
 
 /// Compares two texts in a time that does not depend on where they differ.
