@@ -5,8 +5,9 @@ use crate::{
     SetVariable,
 };
 use numakit_sys::file::named_text;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -39,10 +40,7 @@ pub enum CureFlaw {
     Form(#[from] serde_json::Error),
     /// It has no version that there is.
     #[error("its version is {0}")]
-    Version(Value),
-    /// It has too many objects.
-    #[error("it has {0} objects, more than the {MAX_OBJECTS} that a cure can have")]
-    Objects(usize),
+    Version(u64),
     /// Its threads have no order.
     #[error("the numbers in 'threads.working' are not in ascending order")]
     Threads,
@@ -162,41 +160,103 @@ pub fn read(path: &Path) -> Result<Cure, CureError> {
 
 /// The cure in this text of a file.
 pub fn parse(path: &Path, text: &str) -> Result<Cure, CureError> {
-    /// A cure has its version here, and a result its cure.
-    #[derive(Deserialize)]
-    struct Form {
-        cure: Option<Value>,
-    }
     let damaged = |flaw: CureFlaw| CureError::Damaged { path: path.to_owned(), flaw: Box::new(flaw) };
     let form: Form = serde_json::from_str(text).map_err(|error| damaged(error.into()))?;
-    let version = |value: &Value| match value.as_u64() {
-        Some(found) if found > u64::from(Cure::VERSION) => {
-            Err(CureError::Newer { path: path.to_owned(), found })
-        }
-        Some(found) if found == u64::from(Cure::VERSION) => Ok(()),
-        _ => Err(damaged(CureFlaw::Version(value.clone()))),
-    };
-    let cure: Result<Cure, serde_json::Error> = match form.cure {
+    let (version, is_inside) = match form.cure {
         None => return Err(CureError::Without(path.to_owned())),
-        Some(Value::Object(inner)) => {
-            version(inner.get("cure").unwrap_or(&Value::Null))?;
-            serde_json::from_value(Value::Object(inner))
-        }
-        Some(found) => {
-            version(&found)?;
-            serde_json::from_str(text)
-        }
+        Some(Found::Version(version)) => (version, false),
+        Some(Found::Cure(version)) => (version, true),
+    };
+    if version > u64::from(Cure::VERSION) {
+        return Err(CureError::Newer { path: path.to_owned(), found: version });
+    }
+    if version != u64::from(Cure::VERSION) {
+        return Err(damaged(CureFlaw::Version(version)));
+    }
+    let cure: Result<Cure, serde_json::Error> = match is_inside {
+        true => serde_json::from_str(text).map(|Whole { cure }| cure),
+        false => serde_json::from_str(text),
     };
     let cure = cure.map_err(|error| damaged(error.into()))?;
     check(&cure).map_err(damaged)?;
     Ok(cure)
 }
 
+/// A cure has its version here, and a result its cure.
+#[derive(Deserialize)]
+struct Form {
+    cure: Option<Found>,
+}
+
+/// A result with its cure.
+#[derive(Deserialize)]
+struct Whole {
+    cure: Cure,
+}
+
+/// The version of a cure, which may be inside of a result. Nothing else is kept of what is read.
+enum Found {
+    Version(u64),
+    Cure(u64),
+}
+
+impl<'de> Deserialize<'de> for Found {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Found;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("a cure or the number of its version")
+            }
+
+            fn visit_u64<E>(self, version: u64) -> Result<Found, E> {
+                Ok(Found::Version(version))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
+                let mut version = 0;
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "cure" => version = map.next_value()?,
+                        _ => _ = map.next_value::<IgnoredAny>()?,
+                    }
+                }
+                Ok(Found::Cure(version))
+            }
+        }
+        from.deserialize_any(Either)
+    }
+}
+
+/// Reads no more objects than a cure can have.
+pub(crate) fn objects<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CuredObject>, D::Error> {
+    struct Objects;
+    impl<'de> Visitor<'de> for Objects {
+        type Value = Vec<CuredObject>;
+
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("objects")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Vec<CuredObject>, A::Error> {
+            let mut objects = Vec::new();
+            while let Some(object) = sequence.next_element()? {
+                if objects.len() == MAX_OBJECTS {
+                    return Err(A::Error::custom(format!(
+                        "more objects than the {MAX_OBJECTS} that a cure can have"
+                    )));
+                }
+                objects.push(object);
+            }
+            Ok(objects)
+        }
+    }
+    from.deserialize_seq(Objects)
+}
+
 /// Checks what the types do not tell.
 fn check(cure: &Cure) -> Result<(), CureFlaw> {
-    if cure.objects.len() > MAX_OBJECTS {
-        return Err(CureFlaw::Objects(cure.objects.len()));
-    }
     if !cure.threads.working.is_sorted_by(|one, next| one < next) {
         return Err(CureFlaw::Threads);
     }
@@ -308,7 +368,10 @@ mod tests {
             (&|cure| cure.objects[0].policy = parts(&[(0, 65, 0)]), "from 0 to 65 overlaps"),
             (&|cure| cure.objects[0].policy = parts(&[]), "object 'p': it has no parts"),
             (&|cure| cure.threads.working = vec![1, 1], "ascending"),
-            (&|cure| cure.objects = vec![cure.objects[0].clone(); MAX_OBJECTS + 1], "4097 objects"),
+            (
+                &|cure| cure.objects = vec![cure.objects[0].clone(); MAX_OBJECTS + 1],
+                "more objects than the 4096",
+            ),
             (
                 &|cure| {
                     cure.objects[0].identity =
@@ -323,6 +386,10 @@ mod tests {
             assert!(why.contains(word), "{why}");
         }
         assert!(parsed("{").unwrap_err().contains("or it is damaged: EOF"));
+        assert!(
+            parsed(r#"{"cure": "1"}"#).unwrap_err().contains("expected a cure or the number of its version")
+        );
+        assert!(parsed(r#"{"cure": {"objects": []}}"#).unwrap_err().contains("its version is 0"));
     }
 
     proptest! {

@@ -19,6 +19,8 @@ pub struct Cure {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<SetVariable>,
     /// The objects that get a policy.
+    #[serde(deserialize_with = "crate::parse::objects")]
+    #[cfg_attr(test, schemars(with = "Vec<CuredObject>"))]
     pub objects: Vec<CuredObject>,
     /// Objects with a verdict that get none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
