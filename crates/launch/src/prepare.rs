@@ -1,5 +1,6 @@
 //! From a launch request to a running program: select and take cores, prepare the command, start it.
 
+use crate::apply::AppliedCure;
 use crate::busy;
 use crate::isolate::{self, ControlGroup};
 use crate::limits::{CoreLimits, LimitExceeded, LimitsError};
@@ -252,21 +253,22 @@ impl LaunchRequest<'_> {
 }
 
 impl PreparedLaunch {
-    /// Runs the program until it ends. Without a reservation, this process becomes the program and this does not
-    /// return. The caller must have a single thread.
-    pub fn run(self) -> Result<Ending, StartError> {
-        let command = self.command.prepared;
-        let Some(reservation) = self.reservation else {
+    /// Runs the program until it ends, and returns its cure with what it did. With neither a reservation nor a cure, whose table is
+    /// this process's, this process becomes the program and this does not return. The caller must have a single thread.
+    pub fn run(self) -> Result<(Ending, Option<AppliedCure>), StartError> {
+        let Self { command: ExplainedCommand { prepared: command, cure, .. }, reservation, group, .. } = self;
+        if reservation.is_none() && cure.is_none() {
             let error = command.exec();
             return Err(match error.get_ref() {
                 Some(_) => StartError::Prepare(error.to_string()),
                 None => StartError::Program(error),
             });
-        };
-        run(Supervisor { command, reservation, group: self.group }).map_err(|error| match error {
+        }
+        let ending = run(Supervisor { command, reservation, group }).map_err(|error| match error {
             RunError::NotStarted(error) => StartError::Program(error),
             RunError::NotPrepared(text) => StartError::Prepare(text),
-        })
+        })?;
+        Ok((ending, cure))
     }
 }
 

@@ -113,7 +113,7 @@ struct With {
     ///
     /// 'last' is the newest cure of this build of the program that 'numa explain' has kept, of the same command line if there is one. The library libnumaapply.so is preloaded.
     /// After the run a line on standard error says for each object what was done.
-    #[arg(long, value_name = "FILE|last", conflicts_with_all = ["pid", "share"])]
+    #[arg(long, value_name = "FILE|last", conflicts_with = "pid")]
     apply: Option<PathBuf>,
     /// Read files into the page cache before the start, page by page on the nodes of the program; GLOB is a quoted
     /// pattern such as '/models/*.gguf'
@@ -267,7 +267,7 @@ impl RunArgs {
         if self.dry_run {
             return self.print_command(&request);
         }
-        let mut launch = request.prepare().map_err(|error| self.never(error))?;
+        let launch = request.prepare().map_err(|error| self.never(error))?;
         self.explain(&launch);
         if self.verbose {
             self.say_weights(&topology, request.request);
@@ -277,9 +277,8 @@ impl RunArgs {
             launch.plan.plan.steps.iter().for_each(|step| nodes.insert_all(&step.memory.nodes));
             files::spread_before_start(pattern, &nodes)?;
         }
-        let cure = launch.command.cure.take();
         match launch.run() {
-            Ok(ending) => {
+            Ok((ending, cure)) => {
                 cure.iter().flat_map(numakit_terminal::cure::done).for_each(note);
                 Ok(ExitCode::from(ending.mirror()))
             }

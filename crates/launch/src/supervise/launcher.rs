@@ -4,7 +4,7 @@
 use super::message::SupervisorMessage;
 use super::supervisor::{self, Supervisor};
 use crate::isolate::ControlGroup;
-use numakit_registry::Registration;
+use numakit_registry::{Registration, Reservation};
 use numakit_sys::supervise::{self, ChildEvent, Fork, ReceivedSignal, SignalQueue, WaitResult};
 use numakit_sys::{clock, poll};
 use std::io;
@@ -55,7 +55,7 @@ pub enum RunError {
 /// caller must have a single thread. Afterwards standard input and output of this process are `/dev/null` and
 /// signals are blocked: all that is left to do is [`Ending::mirror`].
 pub fn run(mut supervisor: Supervisor) -> Result<Ending, RunError> {
-    supervisor.command.tag = supervisor.reservation.tag();
+    supervisor.command.tag = supervisor.reservation.as_ref().and_then(Reservation::tag);
     let failed = |doing: &'static str| move |e: io::Error| RunError::NotPrepared(format!("{doing}: {e}"));
     let (here, there) = UnixStream::pair().map_err(failed("no socket pair for the supervisor"))?;
     // If the supervisor is killed, the program becomes a child of this process.
@@ -71,7 +71,7 @@ pub fn run(mut supervisor: Supervisor) -> Result<Ending, RunError> {
         Fork::Parent(supervisor_pid) => {
             drop(there);
             let Supervisor { reservation, group, .. } = supervisor;
-            let registration = Registration::new(reservation);
+            let registration = reservation.map(Registration::new);
             let launcher =
                 Launcher { registration, group, supervisor: supervisor_pid, program: None, signals };
             launcher.mirror_program(&here)
@@ -81,7 +81,7 @@ pub fn run(mut supervisor: Supervisor) -> Result<Ending, RunError> {
 
 struct Launcher {
     /// A copy: the cores stay reserved if only the supervisor is killed.
-    registration: Registration,
+    registration: Option<Registration>,
     /// A copy of the control group, in case only the supervisor is killed.
     group: Option<ControlGroup>,
     supervisor: u32,
@@ -168,8 +168,10 @@ impl Launcher {
     /// After the supervisor was killed, the program and its orphans are children of this process, which supervises them
     /// until the program ends.
     fn take_over(mut self) -> Result<Ending, RunError> {
-        let _ = self.registration.reservation.record_processes(std::process::id(), self.program);
-        self.registration.start_watching();
+        if let Some(registration) = &mut self.registration {
+            let _ = registration.reservation.record_processes(std::process::id(), self.program);
+            registration.start_watching();
+        }
         let mut ending = None;
         loop {
             match supervise::next_child_event().unwrap_or(WaitResult::Childless) {
@@ -181,7 +183,7 @@ impl Launcher {
                 }
                 WaitResult::Child(..) => {}
                 WaitResult::Childless => {
-                    supervisor::release(self.registration.reservation, self.group);
+                    supervisor::release(self.registration.map(|taken| taken.reservation), self.group);
                     let lost = "the supervisor was killed before the program started".to_owned();
                     return ending.ok_or(RunError::NotPrepared(lost));
                 }
@@ -189,10 +191,12 @@ impl Launcher {
                     if let Some(ending) = ending {
                         return Ok(ending);
                     }
-                    let sources = [Some(self.signals.as_fd()), self.registration.watch_descriptor()];
-                    let sources: Vec<_> = sources.into_iter().flatten().collect();
-                    let _ = poll::readable(&sources, Some(self.registration.update_interval()));
-                    self.registration.update();
+                    let registration = self.registration.as_ref();
+                    let watched = registration.and_then(Registration::watch_descriptor);
+                    let sources: Vec<_> =
+                        [Some(self.signals.as_fd()), watched].into_iter().flatten().collect();
+                    let _ = poll::readable(&sources, registration.map(Registration::update_interval));
+                    self.registration.iter_mut().for_each(Registration::update);
                     self.forward_signals();
                 }
             }

@@ -25,8 +25,8 @@ pub struct Supervisor {
     /// The program. [`PreparedCommand::descriptor`] should be [`Reservation::descriptor`], so that the cores stay
     /// reserved even if the supervisor is killed.
     pub command: PreparedCommand,
-    /// The cores.
-    pub reservation: Reservation,
+    /// The cores; none if they are shared.
+    pub reservation: Option<Reservation>,
     /// The program's own control group, if there is one.
     pub group: Option<ControlGroup>,
 }
@@ -47,7 +47,7 @@ impl Supervisor {
 
 /// The state of the supervising process.
 struct Supervision {
-    registration: Registration,
+    registration: Option<Registration>,
     group: Option<ControlGroup>,
     /// The socket to the launcher, as long as the launcher and the program live.
     launcher: Option<UnixStream>,
@@ -92,10 +92,12 @@ impl Supervision {
         };
         let _ = supervise::set_process_name(SUPERVISOR_NAME);
         // The locks do not depend on this part of the record.
-        let _ = reservation.record_processes(std::process::id(), Some(program));
+        if let Some(reservation) = &mut reservation {
+            let _ = reservation.record_processes(std::process::id(), Some(program));
+        }
         let is_reported = SupervisorMessage::Started(program).send(&launcher).is_ok();
         let mut supervision = Self {
-            registration: Registration::new(reservation),
+            registration: reservation.map(Registration::new),
             group,
             launcher: Some(launcher).filter(|_| is_reported),
             launcher_pid,
@@ -105,7 +107,7 @@ impl Supervision {
             awaits_acknowledgement: false,
             received: Vec::new(),
         };
-        supervision.registration.start_watching();
+        supervision.registration.iter_mut().for_each(Registration::start_watching);
         supervision.detach();
         Ok(supervision)
     }
@@ -115,7 +117,7 @@ impl Supervision {
         let _ = supervise::detach_stdio(true);
         let _ = std::env::set_current_dir("/");
         let mut needed = vec![self.signals.as_fd().as_raw_fd()];
-        needed.extend(self.registration.descriptors());
+        needed.extend(self.registration.iter().flat_map(Registration::descriptors));
         needed.extend(self.launcher.as_ref().map(AsRawFd::as_raw_fd));
         needed.extend(self.group.as_ref().map(ControlGroup::descriptor));
         let _ = supervise::close_all_but(&needed);
@@ -129,20 +131,20 @@ impl Supervision {
             let mut sources: Vec<BorrowedFd<'_>> = vec![self.signals.as_fd()];
             sources.extend(self.launcher.as_ref().map(AsFd::as_fd));
             let has_launcher = sources.len() > 1;
-            sources.extend(self.registration.watch_descriptor());
+            sources.extend(self.registration.as_ref().and_then(Registration::watch_descriptor));
             let timeout = match self.awaits_acknowledgement {
-                true => RETRY_DELAY,
-                false => self.registration.update_interval(),
+                true => Some(RETRY_DELAY),
+                false => self.registration.as_ref().map(Registration::update_interval),
             };
-            let Ok(ready) = poll::readable(&sources, Some(timeout)) else { continue };
+            let Ok(ready) = poll::readable(&sources, timeout) else { continue };
             if has_launcher && ready.get(1) == Some(&true) {
                 self.receive();
             }
-            self.registration.update();
+            self.registration.iter_mut().for_each(Registration::update);
             self.continue_launcher();
         }
         // The cores are free before the launcher reports the program's end.
-        release(self.registration.reservation, self.group);
+        release(self.registration.map(|taken| taken.reservation), self.group);
         if let (Some(message), Some(launcher)) = (end_message(self.unreported_end), self.launcher) {
             let _ = message.send(&launcher);
         }
@@ -259,11 +261,11 @@ impl Supervision {
 }
 
 /// Releases the cores. The group is removed before, so that its CPUs are usable as soon as the cores are free.
-pub(crate) fn release(reservation: Reservation, group: Option<ControlGroup>) {
+pub(crate) fn release(reservation: Option<Reservation>, group: Option<ControlGroup>) {
     if let Some(group) = group {
         group.remove();
     }
-    reservation.release();
+    reservation.into_iter().for_each(Reservation::release);
 }
 
 fn end_message(event: Option<ChildEvent>) -> Option<SupervisorMessage> {

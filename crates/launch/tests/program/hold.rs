@@ -106,7 +106,7 @@ fn hold() -> Result<ExitCode, Failure> {
         descriptor: Some(reservation.descriptor()),
         ..PreparedCommand::default()
     };
-    match run(Supervisor { command, reservation, group: None }) {
+    match run(Supervisor { command, reservation: Some(reservation), group: None }) {
         Ok(ending) => Ok(ExitCode::from(ending.mirror())),
         Err(RunError::NotStarted(error)) => {
             eprintln!("hold: {error}");
