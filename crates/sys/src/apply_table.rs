@@ -130,6 +130,10 @@ pub struct ApplyOutcome {
     pub mappings_exhausted: u64,
     /// Calls for policies of the program's own that were left out.
     pub overridden: u64,
+    /// Processes that have set a filter of system calls: from then on they got nothing.
+    pub filtered: u64,
+    /// Calls of `dlopen` in which RTLD_DEEPBIND was left out.
+    pub deep_bindings: u64,
     /// Whether each module was loaded.
     pub loaded: Vec<bool>,
     /// By object.
@@ -212,6 +216,8 @@ impl ApplyTable {
             policies_refused: word(header::POLICIES_REFUSED) != 0,
             mappings_exhausted: word(header::MAPPINGS_EXHAUSTED),
             overridden: word(header::OVERRIDDEN),
+            filtered: word(header::FILTERED),
+            deep_bindings: word(header::DEEP_BINDINGS),
             loaded: (0..modules).map(is_loaded).collect(),
             objects: (0..objects).map(one).collect(),
         }

@@ -3,7 +3,7 @@
 pub(crate) mod offered;
 
 use numakit_cure::{
-    Cure, CuredIdentity, CuredObject, FittedPolicy, ObjectPolicy, PageSize, PartsOver, ProgramFile,
+    CuredIdentity, CuredObject, FittedPolicy, ObjectPolicy, PageSize, PartsOver, ProgramFile,
 };
 use numakit_launch::apply::{AppliedCure, AppliedObject, ObjectState};
 use numakit_model::CpuSet;
@@ -117,6 +117,18 @@ fn whole(outcome: &ApplyOutcome) -> Vec<String> {
             counted(outcome.overridden as usize, "call")
         ));
     }
+    if outcome.filtered > 0 {
+        lines.push(format!(
+            "{} set a filter of system calls, and got nothing from then on",
+            counted(outcome.filtered as usize, "process")
+        ));
+    }
+    if outcome.deep_bindings > 0 {
+        lines.push(format!(
+            "{} of dlopen without the RTLD_DEEPBIND that the program wanted: with it a library cannot free blocks of the cure",
+            counted(outcome.deep_bindings as usize, "call")
+        ));
+    }
     lines
 }
 
@@ -216,12 +228,6 @@ fn size(bytes: u64) -> String {
     NumberStyle::Bytes.words(bytes as f64)
 }
 
-/// A cure in one line for each object, without a run.
-pub fn summary(cure: &Cure) -> String {
-    let (cured, left) = (cure.objects.len(), cure.left.len());
-    format!("{} with a policy, {left} left alone", counted(cured, "object"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,5 +286,9 @@ mod tests {
         let some =
             ApplyOutcome { processes: 1, overridden: 2, policies_refused: true, ..ApplyOutcome::default() };
         assert_eq!(whole(&some).len(), 2);
+        let late = ApplyOutcome { processes: 1, filtered: 1, deep_bindings: 2, ..ApplyOutcome::default() };
+        let [filter, libraries] = &whole(&late)[..] else { panic!("{:?}", whole(&late)) };
+        assert_eq!(filter, "1 process set a filter of system calls, and got nothing from then on");
+        assert!(libraries.starts_with("2 calls of dlopen without the RTLD_DEEPBIND"), "{libraries}");
     }
 }

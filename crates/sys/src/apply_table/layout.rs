@@ -41,6 +41,8 @@ pub mod header {
     pub const POLICIES_REFUSED: usize = 9;
     pub const MAPPINGS_EXHAUSTED: usize = 10;
     pub const OVERRIDDEN: usize = 11;
+    pub const FILTERED: usize = 13;
+    pub const DEEP_BINDINGS: usize = 14;
 }
 
 /// Words of a module.
