@@ -35,6 +35,7 @@ use numakit_sys::allocation_log::AllocationLog;
 use numakit_sys::clock::EndedUsage;
 use numakit_sys::{SysRoot, clock};
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Threads are looked at this often, and at most for a twentieth of the time.
@@ -57,6 +58,8 @@ pub struct Observed {
     pub frequency: u32,
     /// The running processes that it was attached to; none: it was started for the observation.
     pub attached: Vec<u32>,
+    /// The file of the program that was started, if one was: a program may end before anybody has looked at it.
+    pub file: Option<PathBuf>,
 }
 
 /// A running observation.

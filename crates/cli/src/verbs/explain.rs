@@ -143,6 +143,11 @@ pub fn method() -> impl TypedValueParser<Value = MethodKind> {
     PossibleValuesParser::new(MethodKind::ALL.map(MethodKind::word)).map(find)
 }
 
+/// The file of a program.
+fn found(name: impl AsRef<OsStr>) -> Option<PathBuf> {
+    executable::find(name.as_ref(), &std::env::var_os("PATH").unwrap_or_default()).ok()
+}
+
 /// How often the JSON file is written meanwhile, and at most for a part of the time.
 const SAVE: Duration = Duration::from_secs(2);
 const SAVE_SHARE: u32 = 20;
@@ -186,6 +191,7 @@ impl ExplainArgs {
             method_reason: reason,
             frequency: self.frequency,
             attached: chosen.as_ref().map_or_else(Vec::new, |chosen| chosen.numbers().to_vec()),
+            file: self.command.first().and_then(found),
         };
         let mut explainer = Explainer::new(method, observed, run.processes(), topology)
             .with_log(log)
@@ -271,7 +277,6 @@ impl ExplainArgs {
         let flags = [("--no-allocations", self.no_allocations), ("--no-names", self.no_names)];
         let flags = flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.to_owned());
         let is_running = self.command.is_empty();
-        let path = std::env::var_os("PATH").unwrap_or_default();
         ObservedAgain {
             options: method.into_iter().chain(least).chain(flags).collect::<Vec<_>>().join(" "),
             frequency: self.frequency,
@@ -280,7 +285,7 @@ impl ExplainArgs {
             is_running,
             is_found_again: chosen.is_some_and(ChosenProcesses::may_grow),
             is_contained: chosen.is_some_and(|chosen| chosen.are_contained(&SysRoot::host())),
-            gets_symbols: executable::find(OsStr::new(SYMBOL_CLIENT), &path).is_ok(),
+            gets_symbols: found(OsStr::new(SYMBOL_CLIENT)).is_some(),
             cure: results::cure_word(self.cure.as_deref()),
             // Other methods see no page faults, which an estimate needs.
             larger_machine: (used == MethodKind::Perf)

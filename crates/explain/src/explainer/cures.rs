@@ -3,6 +3,7 @@
 use super::Explainer;
 use crate::collector::UsePoint;
 use crate::cure_facts::{CureFacts, CureProgram, Unidentified};
+use crate::module_files::ModuleFile;
 use crate::objects::ObjectId;
 use crate::part_use::{self, BlockUse};
 use crate::runtime::ProgramRuntime;
@@ -99,7 +100,8 @@ impl Explainer {
         let seen = |pid: &u32| self.processes.seen_program(*pid);
         let is_own = |file: &ProgramFile| OWN.contains(&file.file.as_str());
         let mut files = numbers.iter().filter_map(|pid| seen(pid)?.file.clone());
-        let file = files.find(|file| !is_own(file)).unwrap_or_default();
+        let started = || Some(ModuleFile::read(self.observed.file.as_deref()?)?.file);
+        let file = files.find(|file| !is_own(file)).or_else(started).unwrap_or_default();
         let cpus = most.map_or(0, |pid| {
             let at_first = seen(&pid).map_or(0, |program| program.cpus);
             at_first.max(self.accounts.cpus_of(pid).len() as u32)
