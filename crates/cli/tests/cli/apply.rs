@@ -103,6 +103,20 @@ impl Cured {
         let always = ["-c", "1", "--busy", "off", "--apply", &self.cure];
         run(&self.folder, &[&always, words].concat())
     }
+
+    /// The cure with this many copies of its first object.
+    fn write_many(&self, count: usize) {
+        let text = std::fs::read_to_string(&self.cure).unwrap();
+        let mut cure: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let object = cure["objects"][0].to_string();
+        cure["objects"] = serde_json::Value::Array(Vec::new());
+        let all = vec![object; count].join(",");
+        std::fs::write(
+            &self.cure,
+            cure.to_string().replace(r#""objects":[]"#, &format!(r#""objects":[{all}]"#)),
+        )
+        .unwrap();
+    }
 }
 
 #[test]
@@ -137,6 +151,84 @@ fn a_dry_run_says_what_objects_would_get() {
         done.err
     );
     assert!(done.out.contains("PYTHONMALLOC=malloc") && !done.out.contains("NUMA_APPLY"), "{}", done.out);
+}
+
+#[test]
+fn programs_that_share_their_cores_have_cures_too() {
+    let Some(cured) = cured("apply-share") else { return };
+    let done = cured.run(&["--share", &cured.program, "5"]);
+    assert_eq!(done.code, 5, "{}{}", done.out, done.err);
+    assert!(done.err.contains("variable: 1 variable, 4.00 MiB: parts on the nodes"), "{}", done.err);
+    let killed = cured.run(&["--share", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.code, -9, "{}{}", killed.out, killed.err);
+}
+
+/// The sentences name the reason, and the programs do what they do without a cure.
+#[test]
+fn programs_that_can_have_no_cure_run_as_ever() {
+    let Some(cured) = cured("apply-kinds") else { return };
+    for (name, option, says) in [
+        ("static", "-static", "static is statically linked: only programs that it starts are cured"),
+        ("address", "-fsanitize=address", "which needs its own malloc: it gets no cure"),
+        ("thread", "-fsanitize=thread", "which needs its own malloc: it gets no cure"),
+    ] {
+        let Some(program) = compiled(&cured.folder, name, PROGRAM, &["-O2", option]) else { continue };
+        let done = cured.run(&[program.to_str().unwrap(), "7"]);
+        assert_eq!(done.code, 7, "{name}: {}{}", done.out, done.err);
+        assert!(done.err.contains(says), "{name}: {}", done.err);
+    }
+}
+
+#[test]
+fn ordinary_users_have_cures_and_raised_programs_none() {
+    const NOBODY: &str = "65534";
+    let Some(cured) = cured("apply-user") else { return };
+    if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
+        numakit_skips::ROOT.skip("only root with setpriv can be two users");
+        return;
+    }
+    let numa = cured.folder.program(env!("CARGO_BIN_EXE_numa").as_ref(), "numa", 0o755);
+    let raised = cured.folder.program(cured.program.as_ref(), "raised", 0o4755);
+    let nobody = |program: &Path| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(&numa);
+        command
+            .args(["run", "--share", "-c", "1", "--busy", "off", "--apply", &cured.cure])
+            .arg(program)
+            .arg("7");
+        command.current_dir(&cured.folder.0).env_remove("LD_PRELOAD").env("HOME", "/").env("TMPDIR", "/tmp");
+        Done::of(command.output().unwrap())
+    };
+    let done = nobody(cured.program.as_ref());
+    assert_eq!(done.code, 7, "{}{}", done.out, done.err);
+    assert!(done.err.contains("variable: 1 variable, 4.00 MiB: parts on the nodes"), "{}", done.err);
+    let done = nobody(&raised);
+    assert_eq!(done.code, 7, "{}{}", done.out, done.err);
+    assert!(done.err.contains("raised is setuid: it gets no cure"), "{}", done.err);
+}
+
+#[test]
+fn cures_with_too_many_objects_are_refused() {
+    let Some(cured) = cured("apply-many") else { return };
+    // What a table has no room for is left alone.
+    cured.write_many(4096);
+    let done = cured.run(&[&cured.program, "3"]);
+    assert_eq!(done.code, 3, "{}", done.err);
+    assert!(
+        done.err.contains("variable: nothing was done: the cure has too many objects or files"),
+        "{}",
+        done.err
+    );
+    let refused = |says: &str| {
+        let done = cured.run(&[&cured.program]);
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{}", done.err);
+        assert!(done.err.contains(says), "{}", done.err);
+    };
+    cured.write_many(100_000);
+    refused("more objects than the 4096");
+    // As large as a million of them.
+    std::fs::OpenOptions::new().write(true).open(&cured.cure).unwrap().set_len(300 << 20).unwrap();
+    refused("of which at most 67108864 are read");
 }
 
 #[test]
@@ -193,4 +285,16 @@ fn the_last_cure_of_what_a_launcher_starts_is_found() {
     let done = last("nice");
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("variable: 1 variable, 4.00 MiB: parts"), "{}", done.err);
+}
+
+/// The cure of a program that ends before anybody has looked at it is that of its build all the same.
+#[test]
+fn programs_that_end_at_once_are_known_by_their_file() {
+    let folder = Folder::new("apply-short");
+    let done = folder.run("explain --cure c true");
+    assert_eq!(done.code, 0, "{}", done.err);
+    let cure: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.path("c")).unwrap()).unwrap();
+    assert_eq!(cure["program"]["file"], "true", "{cure}");
+    assert!(cure["program"]["build_id"].as_str().is_some_and(|id| id.len() > 8), "{cure}");
 }
