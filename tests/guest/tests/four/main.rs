@@ -6,6 +6,7 @@ mod affinity;
 mod allocator;
 #[path = "../comparison/mod.rs"]
 mod comparison;
+mod cured;
 #[path = "../described/mod.rs"]
 mod described;
 #[path = "../early/mod.rs"]
@@ -39,4 +40,5 @@ static PARTS: Parts = Parts::new(&[
     ("limits", limits::guest),
     ("main_thread", main_thread::guest),
     ("moved", moved::guest),
+    ("cured", cured::guest),
 ]);
