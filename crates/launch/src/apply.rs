@@ -44,8 +44,8 @@ pub struct AppliedCure {
     pub cure: Cure,
     /// What each object of it gets.
     pub states: Vec<ObjectState>,
-    /// The build of the program that runs, if it is not the one that was observed.
-    pub other_build: Option<String>,
+    /// The program that runs, if it is not the one that was observed, or another build of it.
+    pub other_program: Option<ProgramFile>,
     table: ApplyTable,
     /// The places of the table's objects in the cure.
     places: Vec<usize>,
@@ -89,8 +89,10 @@ impl AppliedCure {
             verbose,
         })?;
         let observed = &cure.program.build_id;
-        let other_build = program.build_id.clone().filter(|found| !observed.is_empty() && found != observed);
-        Ok(Self { cure: cure.clone(), states, other_build, table, places, modules })
+        let build_id = program.build_id.clone().filter(|found| !observed.is_empty() && found != observed);
+        let file = program.name().to_string_lossy().into_owned();
+        let other_program = build_id.map(|build_id| ProgramFile { file, build_id });
+        Ok(Self { cure: cure.clone(), states, other_program, table, places, modules })
     }
 
     /// What the program needs in its environment.

@@ -33,15 +33,21 @@ pub fn planned(applied: &AppliedCure) -> Vec<String> {
     objects.chain(variables).chain(left).collect()
 }
 
-/// That the program is another build than the one that was observed, if it is.
-pub fn other_build(applied: &AppliedCure) -> Option<String> {
-    let found = applied.other_build.as_ref()?;
-    let observed = &applied.cure.program;
-    Some(format!(
-        "the cure is for another build of {} (build ID {}, and this one has {found}): its objects get nothing; observe this build \
-         with 'numa explain'",
-        observed.file, observed.build_id
-    ))
+/// That the program is another one than the one that was observed, or another build of it. It may start that one.
+pub fn other_program(applied: &AppliedCure) -> Option<String> {
+    let found = applied.other_program.as_ref()?;
+    let ProgramFile { file, build_id } = &applied.cure.program;
+    Some(match found.file == *file {
+        true => format!(
+            "the cure is for another build of {file} (build ID {build_id}, and this one has {}): its objects get nothing; observe \
+             this build with 'numa explain'",
+            found.build_id
+        ),
+        false => format!(
+            "the cure is for {file} (build ID {build_id}): {} gets nothing itself, only that build if it is started",
+            found.file
+        ),
+    })
 }
 
 /// What was done for each object, after the program has ended.

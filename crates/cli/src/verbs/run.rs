@@ -354,7 +354,7 @@ impl RunArgs {
         }
         launch.command.notes.iter().for_each(note);
         if let Some(applied) = &launch.command.cure {
-            numakit_terminal::cure::other_build(applied).iter().for_each(note);
+            numakit_terminal::cure::other_program(applied).iter().for_each(note);
             if self.dry_run || self.verbose {
                 numakit_terminal::cure::planned(applied).iter().for_each(note);
             }

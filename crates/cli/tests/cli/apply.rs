@@ -234,14 +234,16 @@ fn cures_with_too_many_objects_are_refused() {
 #[test]
 fn another_build_gets_nothing_and_is_told() {
     let Some(cured) = cured("apply-build") else { return };
-    let done = cured.run(&["true"]);
-    assert_eq!(done.code, 0, "{}", done.err);
-    assert!(
-        done.err.contains("the cure is for another build of app (build ID 0123456789abcdef"),
-        "{}",
-        done.err
-    );
-    assert!(done.err.contains("not found: variable, malloc in make: no process loaded"), "{}", done.err);
+    let other = cured.folder.program("/usr/bin/true".as_ref(), "run/app", 0o755);
+    for (program, says) in [
+        (other.to_str().unwrap(), "the cure is for another build of app (build ID 0123456789abcdef"),
+        ("true", "the cure is for app (build ID 0123456789abcdef): true gets nothing itself"),
+    ] {
+        let done = cured.run(&[program]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(done.err.contains(says), "{}", done.err);
+        assert!(done.err.contains("not found: variable, malloc in make: no process loaded"), "{}", done.err);
+    }
 }
 
 #[test]
