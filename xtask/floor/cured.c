@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cured KIND COUNT [LIBRARY]     allocates and frees a block so often, and prints the CPU time of a pair. With a library, which is then
- * preloaded, under a cure of one object: for `other` a large one, else that of the block: `near` and `padded` are small, `large` is known
+/* cured KIND COUNT [LIBRARY]     allocates and frees a block so often, and prints the CPU time of a pair; or for `contended` two threads
+ * count so often in blocks of their own, whose neighbours share a cache line: the CPU time of both for one step. With a library, which is then
+ * preloaded, under a cure of one object: for `other` a large one, else that of the block: `near`, `padded` and `contended` are small, `large` is known
  * by its direct caller, `chain` by two. */
 #define _GNU_SOURCE
 #include "../../native/apply/table.h"
 #include <link.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SMALL_BYTES = 64, LARGE_BYTES = 1 << 20, TOKEN = 1 };
+enum { COUNTER_BYTES = 16, SMALL_BYTES = 64, LARGE_BYTES = 1 << 20, TOKEN = 1 };
 
 typedef void *allocate(size_t);
 
@@ -46,10 +49,36 @@ static __attribute__((noinline)) void pairs(size_t size, long count)
     }
 }
 
+static long steps;
+
+static void *count_steps(void *counter)
+{
+    for (long i = 0; i < steps; i++)
+        ++*(volatile long *)counter;
+    return NULL;
+}
+
+/* The blocks are on one line, unless the cure has them on lines of their own. */
+static void contend(size_t size, long count)
+{
+    enum { LINE = 64, TRIES = 8 };
+    pthread_t threads[2];
+    char *one = wrapper(size), *other = wrapper(size);
+    for (int i = 0; i < TRIES && (uintptr_t)one / LINE != (uintptr_t)other / LINE; i++) {
+        one = other;
+        other = wrapper(size);
+    }
+    steps = count;
+    if (pthread_create(&threads[0], NULL, count_steps, one) || pthread_create(&threads[1], NULL, count_steps, other))
+        exit(2);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+}
+
 static double nanoseconds(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
@@ -77,6 +106,8 @@ static int take_id(struct dl_phdr_info *own, size_t bytes, void *data)
 
 static size_t size_of(const char *kind)
 {
+    if (strcmp(kind, "contended") == 0)
+        return COUNTER_BYTES;
     return strcmp(kind, "large") == 0 || strcmp(kind, "chain") == 0 ? LARGE_BYTES : SMALL_BYTES;
 }
 
@@ -93,7 +124,8 @@ static void fill(struct apply_table *table, const char *kind)
     function = note;
     pairs(1, 1);
     object->kind = OF_BLOCKS;
-    object->policy = strcmp(kind, "near") == 0 ? AS_NEAR : strcmp(kind, "padded") == 0 ? AS_PADDED : AS_PARTS;
+    bool is_padded = strcmp(kind, "padded") == 0 || strcmp(kind, "contended") == 0;
+    object->policy = strcmp(kind, "near") == 0 ? AS_NEAR : is_padded ? AS_PADDED : AS_PARTS;
     object->smallest = object->largest = strcmp(kind, "other") == 0 ? LARGE_BYTES : size_of(kind);
     object->chain_count = strcmp(kind, "chain") == 0 ? 2 : 1;
     for (uint64_t i = 0; i < object->chain_count; i++)
@@ -127,9 +159,10 @@ int main(int count, char **words)
         run_under(words[3], words);
     size_t size = size_of(words[1]);
     long number = strtol(words[2], NULL, 10);
-    pairs(size, number / 10 + 1);
+    void (*run)(size_t, long) = strcmp(words[1], "contended") == 0 ? contend : pairs;
+    run(size, number / 10 + 1);
     double begin = nanoseconds();
-    pairs(size, number);
+    run(size, number);
     printf("ns_of_a_pair %.3f\n", (nanoseconds() - begin) / (double)number);
     return 0;
 }

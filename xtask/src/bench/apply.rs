@@ -1,5 +1,6 @@
 //! What `libnumaapply.so` costs a block: one that no object of the cure has, one of a pool, and large ones whose object is
-//! known by the direct caller or by two callers. The floor is the same program without the library.
+//! known by the direct caller or by two callers; and what it saves two threads that count in blocks of one cache line. The floor is the same
+//! program without the library.
 
 use super::floor;
 use super::results::Results;
@@ -10,6 +11,8 @@ use anyhow::Result;
 use std::process::Command;
 
 const PAIRS: usize = 11;
+/// The part of the CPU time of contended counters that is left where they are padded.
+const PADDED: f64 = 0.5;
 
 /// What is measured: the name, the kind, the number of pairs, and how many ns more a pair may take.
 const KINDS: [(&str, &str, &str, f64); 5] = [
@@ -31,18 +34,21 @@ pub fn run(results: &mut Results) -> Result<()> {
         .arg("CFLAGS=-O2");
     process::run(make.arg(built.join("libnumaapply.so")))?;
     let library = built.join("libnumaapply.so");
-    for (name, kind, count, limit) in KINDS {
+    let measured = |kind: &str, count: &str| -> Result<Vec<(f64, f64)>> {
         let with = || Figures::of(Command::new(&program).args([kind, count]).arg(&library));
         let plain = || Figures::of(Command::new(&program).args([kind, count]));
         let measured = pairs(PAIRS, with, plain)?;
-        let values: Result<Vec<(f64, f64)>> = measured
+        measured
             .iter()
             .map(|(with, plain)| Ok((with.get("ns_of_a_pair")?, plain.get("ns_of_a_pair")?)))
-            .collect();
-        let values = values?;
-        let ratio = median(values.iter().map(|(with, plain)| with / plain));
+            .collect()
+    };
+    let ratio = |values: &[(f64, f64)]| median(values.iter().map(|(with, plain)| with / plain));
+    for (name, kind, count, limit) in KINDS {
+        let values = measured(kind, count)?;
         results.at_most(name, median(values.iter().map(|(with, plain)| with - plain)), "ns more", limit)?;
-        results.show(&format!("{name}, ratio"), ratio, "x")?;
+        results.show(&format!("{name}, ratio"), ratio(&values), "x")?;
     }
-    Ok(())
+    let contended = measured("contended", "20000000")?;
+    results.at_most("contended counters that are padded, of their CPU time", ratio(&contended), "x", PADDED)
 }

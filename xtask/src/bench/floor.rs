@@ -15,7 +15,7 @@ const PROGRAMS: [(&str, &[&str]); 15] = [
     ("c2c", &["-pthread"]),
     ("chase", &[]),
     ("compute", &["-fopenmp", "-lm"]),
-    ("cured", &[]),
+    ("cured", &["-pthread"]),
     ("faults", &[]),
     ("mapping", &[]),
     ("pages", &[]),
