@@ -6,7 +6,7 @@
 #include "base/next.h"
 
 #define FUNCTIONS(DO)                                                                                                  \
-    DO(malloc_usable_size) DO(mmap64) DO(munmap) DO(madvise) DO(mbind)                                          \
+    DO(malloc_usable_size) DO(mmap64) DO(munmap) DO(mprotect) DO(madvise) DO(mbind)                                          \
     DO(dlopen) DO(dlmopen) DO(dlclose) DO(dlerror) DO(pthread_create)
 FUNCTIONS(NEXT_DECLARE)
 

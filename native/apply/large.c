@@ -136,6 +136,11 @@ void large_free(struct span *span)
     lock(&shelf->lock);
     unlink_from(&shelf->used, span);
     shelf->used_bytes -= span->bytes;
+    if (RARELY(span->is_torn)) {
+        unlock(&shelf->lock);
+        space_give(span);
+        return;
+    }
     link_into(&shelf->kept[bucket_of(span->bytes, span->node)], span);
     shelf->kept_bytes += span->bytes;
     struct span *over;

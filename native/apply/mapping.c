@@ -147,8 +147,10 @@ PUBLIC void *mmap64(void *where, size_t bytes, int protection, int flags, int fi
     void *result = next(where, bytes, protection, flags, file, offset);
     if (result == MAP_FAILED || is_sanitized())
         return result;
-    if (flags & MAP_FIXED)
+    if (flags & MAP_FIXED) {
+        space_tear(where);
         forget((uintptr_t)where, bytes);
+    }
     if (is_wanted(bytes))
         note_mapped(result, bytes, protection, flags, FRAME);
     return result;
@@ -163,6 +165,7 @@ PUBLIC int munmap(void *address, size_t bytes)
     struct mapping mapping = mapping_at((uintptr_t)address, bytes);
     if (RARELY(mapping.object))
         pages_sample_freed(mapping.object, mapping.from, mapping.bytes);
+    space_tear(address);
     int result = next(address, bytes);
     if (RARELY(result == 0 && mapping.object))
         forget((uintptr_t)address, bytes);
@@ -173,6 +176,8 @@ PUBLIC int munmap(void *address, size_t bytes)
 void *library_remap(remap *next, void *old, size_t old_bytes, size_t bytes, int flags, void *where, const void *frame)
 {
     (void)frame;
+    space_tear(old);
+    space_tear(where);
     struct mapping mapping = mapping_at((uintptr_t)old, old_bytes);
     void *result = next(old, old_bytes, bytes, flags, where);
     if (result == MAP_FAILED || !mapping.object)

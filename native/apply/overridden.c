@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the program says itself of memory whose policy the cure has. Inline system calls escape. */
+/* What the program says itself of memory that is an object's. Inline system calls escape. */
 #define _GNU_SOURCE
 #include "base/calls.h"
 #include "functions.h"
 #include "mapping.h"
+#include "space.h"
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -50,6 +51,13 @@ PUBLIC int madvise(void *from, size_t bytes, int advice)
         return 0;
     NEXT_OR(-1, madvise);
     return next(from, bytes, advice);
+}
+
+PUBLIC int mprotect(void *from, size_t bytes, int protection)
+{
+    NEXT_OR(-1, mprotect);
+    space_tear(from);
+    return next(from, bytes, protection);
 }
 
 bool library_leaves_out(long number, long a, long b, long c)

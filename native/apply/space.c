@@ -164,3 +164,10 @@ void space_give(struct span *span)
     space_has_unmapped(span->mappings);
     record_give(span);
 }
+
+void space_tear(const void *address)
+{
+    struct span *span = space_may_have(address) ? space_span(address) : NULL;
+    if (span)
+        span->is_torn = true;
+}

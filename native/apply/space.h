@@ -15,6 +15,7 @@ struct span {
     struct object *object;
     uint16_t node;            /* of all of it, or ANY_NODE */
     bool is_fresh;            /* a single block that was not used before */
+    bool is_torn;             /* the program has changed its mapping */
     size_t mappings;          /* that it may need in the kernel */
     struct span *next, *previous;
     /* Of a pool. */
@@ -48,6 +49,8 @@ static inline struct span *space_span(const void *address)
 struct span *space_take(size_t bytes, size_t alignment, size_t mappings);
 /* Unmaps it. */
 void space_give(struct span *span);
+/* The program changes the mapping at an address itself: that of a block is not used again when it is freed. */
+void space_tear(const void *address);
 
 /* Whether the process may have more mappings for policies; they are then counted. */
 bool space_may_map(size_t mappings);

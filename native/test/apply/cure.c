@@ -53,6 +53,7 @@ static const struct plan PLANS[] = {
     {"filters", {{SITE(LARGE), .least_applied = 1, .most_applied = 1}, {.size = SMALL_BLOCK, .policy = AS_NEAR, .least_applied = 1000, .most_applied = 1000}, {.size = SMALL_BLOCK + 2, .policy = AS_PADDED}, {.size = SMALL_BLOCK + 4, .policy = AS_NEAR}}, .filtered = 1},
     {"closed", {{SITE(LARGE), .least_applied = 42, .most_applied = 42, .is_missed = true}, {SITE(LARGE + 4), .least_applied = 20, .most_applied = 20}}, .exhausted = 0},
     {"pieces", {{SITE(LARGE), .least_applied = 65, .most_applied = 65}}, .exhausted = 0},
+    {"torn", {{SITE(LARGE), .least_applied = 8, .most_applied = 8}}, .exhausted = 0},
     {"own_policies", {{SITE(LARGE), .least_applied = 42, .most_applied = 42, .is_missed = true}, {SITE(LARGE + 4), .least_applied = 20, .most_applied = 20}}, .exhausted = 0},
     {"traced", {{SITE(LARGE), .least_applied = 42, .most_applied = 42, .is_missed = true}, {SITE(LARGE + 4), .least_applied = 20, .most_applied = 20}}, .exhausted = 0},
     {"touched", {{SITE(LARGE), .least_applied = 1, .most_applied = 1}, {.variable = "words", .policy = AS_PARTS, .least_applied = 1, .most_applied = 1}}, .exhausted = 0},

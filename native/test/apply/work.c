@@ -467,6 +467,28 @@ static void pieces(void)
     memset(first, 1, LARGE);
 }
 
+/* Blocks whose mapping the program changes before it frees them, as it may where they are mapped one by one. */
+static void torn(void)
+{
+    CHECK(mallopt(M_MMAP_THRESHOLD, 128 << 10) == 1);
+    for (int way = 0; way < 4; way++) {
+        char *block = site(LARGE), *page = (char *)((uintptr_t)block / 4096 * 4096 + 20 * 4096), *other;
+        memset(block, 1, LARGE);
+        if (way == 0)
+            CHECK(munmap(page, 8 * 4096) == 0);
+        else if (way == 1)
+            CHECK(mprotect(page, 4096, PROT_NONE) == 0);
+        else if (way == 2)
+            CHECK(mmap(page, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page);
+        else
+            CHECK((other = mremap(page, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, page + 8192)) == page + 8192 && *other == 1);
+        free(block);
+        CHECK((block = site(LARGE)) && has_quarters(block, LARGE));
+        memset(block, 2, LARGE);
+        free(block);
+    }
+}
+
 /* The program's policy for all of its memory stays as it is. */
 static void own_policies(void)
 {
@@ -576,7 +598,7 @@ static const struct {
     {"aligned", aligned}, {"mappings", mappings}, {"chains", chains}, {"interleaved", interleaved},
     {"million", million}, {"many_large", many_large}, {"padded", padded}, {"handed_over", handed_over}, {"forks", forks},
     {"executes", executes}, {"overridden", overridden}, {"filters", filters}, {"closed", closed}, {"touched", touched},
-    {"pieces", pieces}, {"own_policies", own_policies}, {"traced", traced}, {"plugin", plugin}, {"copies", copies},
+    {"pieces", pieces}, {"torn", torn}, {"own_policies", own_policies}, {"traced", traced}, {"plugin", plugin}, {"copies", copies},
     {"deep_binding", deep_binding}, {"random", random_operations},
 };
 
