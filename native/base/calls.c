@@ -11,7 +11,8 @@
 
 CALLS(NEXT_DEFINE)
 
-/* No function here minds arguments that the caller did not give. */
+/* No function here minds arguments that the caller did not give. Without a filter's rules the kernel is only asked
+ * whether it has filters. */
 PUBLIC int prctl(int option, ...)
 {
     va_list rest;
@@ -19,7 +20,7 @@ PUBLIC int prctl(int option, ...)
     unsigned long a = va_arg(rest, unsigned long), b = va_arg(rest, unsigned long);
     unsigned long c = va_arg(rest, unsigned long), d = va_arg(rest, unsigned long);
     va_end(rest);
-    if (option == PR_SET_SECCOMP)
+    if (option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || b))
         library_is_filtered();
     return NEXT(prctl)(option, a, b, c, d);
 }
@@ -31,7 +32,7 @@ PUBLIC long syscall(long number, ...)
     long a = va_arg(rest, long), b = va_arg(rest, long), c = va_arg(rest, long);
     long d = va_arg(rest, long), e = va_arg(rest, long), f = va_arg(rest, long);
     va_end(rest);
-    if (number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER))
+    if (number == SYS_seccomp && ((a == SECCOMP_SET_MODE_STRICT && !b && !c) || (a == SECCOMP_SET_MODE_FILTER && c)))
         library_is_filtered();
     return library_leaves_out(number, a, b, c) ? 0 : NEXT(syscall)(number, a, b, c, d, e, f);
 }
