@@ -54,7 +54,7 @@ static long steps;
 static void *count_steps(void *counter)
 {
     for (long i = 0; i < steps; i++)
-        ++*(volatile long *)counter;
+        atomic_fetch_add_explicit((atomic_long *)counter, 1, memory_order_relaxed);
     return NULL;
 }
 
