@@ -8,13 +8,14 @@ mod fit;
 mod parse;
 #[cfg(test)]
 mod testing;
+pub mod together;
 mod values;
 
-pub use fit::{FittedCure, FittedObject, FittedPolicy, NoFit, RunThreads};
-pub use parse::{CureError, CureFlaw, MAX_BYTES, MAX_OBJECTS, ObjectFlaw, parse, read};
+pub use fit::{CoreOrder, FittedCure, FittedObject, FittedPolicy, NoFit, NoOrder, RunThreads};
+pub use parse::{CureError, CureFlaw, MAX_BYTES, MAX_OBJECTS, MAX_PAIRS, ObjectFlaw, parse, read};
 pub use values::{
     Cure, CuredIdentity, CuredObject, CuredThreads, LeftObject, ObjectPart, ObjectPolicy, PageSize,
-    PartsOver, ProgramFile, ReturnAddress, SetVariable,
+    PartsOver, ProgramFile, ReturnAddress, SetVariable, SharingThreads,
 };
 
 /// Pieces in which an object's use is counted: parts are given in these.

@@ -2,7 +2,7 @@
 
 use crate::{
     Cure, CuredIdentity, CuredObject, FRACTIONS, ObjectPart, ObjectPolicy, ProgramFile, ReturnAddress,
-    SetVariable,
+    SetVariable, SharingThreads,
 };
 use numakit_sys::file::named_text;
 use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -16,6 +16,8 @@ use thiserror::Error;
 pub const MAX_BYTES: u64 = 64 << 20;
 /// More objects are refused: observations name at most some hundred.
 pub const MAX_OBJECTS: usize = 4096;
+/// More pairs of threads that share data are refused.
+pub const MAX_PAIRS: usize = 4096;
 /// The longest build ID, in hexadecimal digits.
 const MAX_BUILD_ID: usize = 80;
 /// The variables that a cure may set, and the beginnings of others. Those of the loader would run any code.
@@ -44,6 +46,16 @@ pub enum CureFlaw {
     /// Its threads have no order.
     #[error("the numbers in 'threads.working' are not in ascending order")]
     Threads,
+    /// It has too many pairs of threads.
+    #[error("'sharing' has {0} pairs of threads, more than the {MAX_PAIRS} that a cure can have")]
+    Pairs(usize),
+    /// A pair of threads that share data is none.
+    #[error(
+        "'sharing' has the threads {} and {} with a share of {}: it needs two of 'threads.working', the lower one first, and a \
+         share from 0 to 1",
+        .0.threads[0], .0.threads[1], .0.share
+    )]
+    Sharing(SharingThreads),
     /// It sets a variable that is no switch of a runtime.
     #[error("it sets the variable '{0}', which is no switch of a runtime that numa knows; leave it out")]
     Variable(String),
@@ -260,6 +272,16 @@ fn check(cure: &Cure) -> Result<(), CureFlaw> {
     if !cure.threads.working.is_sorted_by(|one, next| one < next) {
         return Err(CureFlaw::Threads);
     }
+    if cure.sharing.len() > MAX_PAIRS {
+        return Err(CureFlaw::Pairs(cure.sharing.len()));
+    }
+    let works = |thread: &u32| cure.threads.working.binary_search(thread).is_ok();
+    let is_pair = |SharingThreads { threads, share }: &SharingThreads| {
+        threads[0] < threads[1] && threads.iter().all(works) && (0.0..=1.0).contains(share)
+    };
+    if let Some(flaw) = cure.sharing.iter().find(|pair| !is_pair(pair)) {
+        return Err(CureFlaw::Sharing(*flaw));
+    }
     if !has_build_id(&cure.program) {
         return Err(CureFlaw::BuildId(cure.program.clone()));
     }
@@ -344,9 +366,13 @@ mod tests {
         parse(Path::new("c"), text).map_err(|error| error.to_string())
     }
 
+    fn sharing(threads: [u32; 2], share: f64) -> Vec<SharingThreads> {
+        vec![SharingThreads { threads, share }]
+    }
+
     #[test]
     fn what_is_written_is_read_alone_and_inside_of_a_result() {
-        let cure = cure(&[(0, 32, 0), (32, 64, 1)]);
+        let cure = Cure { sharing: sharing([0, 1], 0.25), ..cure(&[(0, 32, 0), (32, 64, 1)]) };
         let text = serde_json::to_string_pretty(&cure).unwrap();
         assert!(text.contains("\"address\": \"0x4040\"") && text.contains("\"cure\": 1"), "{text}");
         assert_eq!(parsed(&text), Ok(cure.clone()));
@@ -372,6 +398,11 @@ mod tests {
                 &|cure| cure.objects = vec![cure.objects[0].clone(); MAX_OBJECTS + 1],
                 "more objects than the 4096",
             ),
+            (&|cure| cure.sharing = sharing([0, 1], f64::INFINITY), "null"),
+            (&|cure| cure.sharing = sharing([0, 1], 1.5), "a share of 1.5: it needs"),
+            (&|cure| cure.sharing = sharing([1, 1], 0.5), "the threads 1 and 1 with"),
+            (&|cure| cure.sharing = sharing([0, 2], 0.5), "the threads 0 and 2 with"),
+            (&|cure| cure.sharing = vec![sharing([0, 1], 0.5)[0]; MAX_PAIRS + 1], "4097 pairs"),
             (
                 &|cure| {
                     cure.objects[0].identity =

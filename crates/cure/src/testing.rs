@@ -40,5 +40,6 @@ pub(crate) fn cure(all: &[(u32, u32, u32)]) -> Cure {
         }],
         program,
         left: Vec::new(),
+        sharing: Vec::new(),
     }
 }

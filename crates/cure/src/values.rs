@@ -18,6 +18,10 @@ pub struct Cure {
     /// Switches of the program's runtime, as variables of the environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<SetVariable>,
+    /// Threads that use the same data, if another order than that of their creation brings them together: each shares a node with those
+    /// that it shares most with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sharing: Vec<SharingThreads>,
     /// The objects that get a policy.
     #[serde(deserialize_with = "crate::parse::objects")]
     #[cfg_attr(test, schemars(with = "Vec<CuredObject>"))]
@@ -56,6 +60,16 @@ pub struct CuredThreads {
     /// Whether OpenMP makes them: OMP_NUM_THREADS then says how many.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_mp: bool,
+}
+
+/// Two threads that use the same data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SharingThreads {
+    /// Their numbers, the lower one first.
+    pub threads: [u32; 2],
+    /// The part of all uses of data that follow a use of the same place by the other one of the two, from 0 to 1.
+    pub share: f64,
 }
 
 /// A variable of the environment.
