@@ -1,11 +1,12 @@
 //! A cure for one run: the table that `libnumaapply.so` reads, with the nodes of this run's plan.
 
-use crate::{Environment, Program};
+use crate::{CommandRequest, Environment, Program};
 use numakit_cure::{
-    Cure, CuredIdentity, CuredObject, FittedCure, FittedObject, FittedPolicy, ObjectPolicy, PageSize,
-    PartsOver, ProgramFile, RunThreads,
+    CoreOrder, Cure, CuredIdentity, CuredObject, FittedCure, FittedObject, FittedPolicy, NoOrder,
+    ObjectPolicy, PageSize, PartsOver, ProgramFile, RunThreads,
 };
 use numakit_model::Plan;
+use numakit_model::plan::Step;
 use numakit_sys::apply_table::{
     ApplyOutcome, ApplyTable, MAX_BUILD_ID, MAX_MODULES, MAX_TABLE_OBJECTS, ObjectOutcome, TABLE_FRACTIONS,
     TableContent, TableIdentity, TableObject, TablePages, TablePolicy,
@@ -37,11 +38,49 @@ pub enum ObjectState {
     NoRoom,
 }
 
+impl RunCure {
+    /// Gives threads that share data cores of one node: changes which core of the plan comes first. `None` if the cure has no such
+    /// threads.
+    pub(crate) fn order(
+        &self,
+        program: &Program,
+        plan: &mut Plan,
+        environment: &Environment,
+    ) -> Option<Result<CoreOrder, NoOrder>> {
+        let found = self.cure.order(&thread_nodes(&self.cure, plan, environment))?;
+        let processes = plan.processes().count();
+        let order = match found {
+            _ if program.obstacle.is_some() => Err(NoOrder::Unbound),
+            // A launcher starts the program, whose threads take the cores in their order all the same.
+            _ if self.other_program(program).is_some_and(|other| other.file == self.cure.program.file) => {
+                Err(NoOrder::OtherBuild)
+            }
+            _ if processes > 1 => Err(NoOrder::Processes(processes)),
+            found => found,
+        };
+        if let Ok(CoreOrder { cores, .. }) = &order {
+            let steps = std::mem::take(&mut plan.steps);
+            let placed = (0..).zip(cores).map(|(thread, core)| Step { thread, ..steps[*core].clone() });
+            plan.steps = placed.collect();
+        }
+        Some(order)
+    }
+
+    /// The program that runs, if it is not the one that was observed, or another build of it.
+    fn other_program(&self, program: &Program) -> Option<ProgramFile> {
+        let observed = &self.cure.program.build_id;
+        let build_id = program.build_id.clone().filter(|found| !observed.is_empty() && found != observed)?;
+        Some(ProgramFile { file: program.name().to_string_lossy().into_owned(), build_id })
+    }
+}
+
 /// A cure that is applied to a run.
 #[derive(Debug)]
 pub struct AppliedCure {
     /// The cure.
     pub cure: Cure,
+    /// The cores of threads that share data, or why they keep the order of their creation; `None` if there are none.
+    pub order: Option<Result<CoreOrder, NoOrder>>,
     /// What each object of it gets.
     pub states: Vec<ObjectState>,
     /// The program that runs, if it is not the one that was observed, or another build of it.
@@ -62,14 +101,14 @@ pub struct AppliedObject {
 }
 
 impl AppliedCure {
-    /// The cure for a run of this program by this plan. Its table is made now.
+    /// The cure for this command. Its table is made now.
     pub(crate) fn new(
-        cure: &Cure,
-        program: &Program,
-        plan: &Plan,
+        run: &RunCure,
+        request: &CommandRequest<'_>,
         environment: &Environment,
-        verbose: bool,
     ) -> io::Result<Self> {
+        let CommandRequest { program, plan, options, order, .. } = request;
+        let cure = &run.cure;
         let fitted = cure.fit(&thread_nodes(cure, plan, environment));
         let FittedCure { objects, refused } = fitted;
         let mut states: Vec<ObjectState> = vec![ObjectState::NoRoom; cure.objects.len()];
@@ -86,13 +125,10 @@ impl AppliedCure {
             nodes: nodes.into_iter().collect(),
             modules: modules.iter().map(|file| bytes_of(&file.build_id)).collect(),
             objects,
-            verbose,
+            verbose: options.verbose,
         })?;
-        let observed = &cure.program.build_id;
-        let build_id = program.build_id.clone().filter(|found| !observed.is_empty() && found != observed);
-        let file = program.name().to_string_lossy().into_owned();
-        let other_program = build_id.map(|build_id| ProgramFile { file, build_id });
-        Ok(Self { cure: cure.clone(), states, other_program, table, places, modules })
+        let (other_program, order) = (run.other_program(program), order.cloned());
+        Ok(Self { cure: cure.clone(), order, states, other_program, table, places, modules })
     }
 
     /// What the program needs in its environment.
@@ -209,8 +245,12 @@ fn bytes_of(digits: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunOptions;
     use numakit_cure::{CuredThreads, ObjectPart, ReturnAddress};
-    use numakit_model::plan::{Memory, Step};
+    use numakit_model::Topology;
+    use numakit_model::plan::Memory;
+    use numakit_sys::permissions::Permissions;
+    use std::path::Path;
 
     fn file(name: &str, build_id: &str) -> ProgramFile {
         ProgramFile { file: name.to_owned(), build_id: build_id.to_owned() }
@@ -268,7 +308,22 @@ mod tests {
     fn applied(cure: &Cure, nodes: &[u32], environment: &[(&str, &str)]) -> AppliedCure {
         let program = Program::elsewhere("x".as_ref());
         let variables = environment.iter().map(|(name, value)| (name.into(), value.into()));
-        AppliedCure::new(cure, &program, &plan(nodes), &Environment::of(variables), false).unwrap()
+        let (mut plan, environment) = (plan(nodes), Environment::of(variables));
+        let run = RunCure { cure: cure.clone(), library: PathBuf::new() };
+        let order = run.order(&program, &mut plan, &environment);
+        let request = CommandRequest {
+            words: &[],
+            program: &program,
+            plan: &plan,
+            topology: &Topology::default(),
+            options: &RunOptions::default(),
+            setting: None,
+            permissions: &Permissions::default(),
+            library: Path::new(""),
+            lock_descriptor: None,
+            order: order.as_ref(),
+        };
+        AppliedCure::new(&run, &request, &environment).unwrap()
     }
 
     fn nodes(state: &ObjectState) -> (Option<u32>, Option<u32>) {
@@ -287,6 +342,31 @@ mod tests {
         assert_eq!((outcome.processes, outcome.loaded.len()), (0, 2));
         assert_eq!(objects[1].not_loaded.as_ref().map(|file| file.file.as_str()), Some("lib.so"));
         assert_eq!(objects[0].counted.as_ref().map(|counted| counted.applied), Some(0));
+    }
+
+    #[test]
+    fn parts_are_where_threads_that_share_data_are() {
+        let mut four = cure(false);
+        four.threads = CuredThreads { working: vec![0, 1, 2, 3], count: 4, cpus: 4, open_mp: false };
+        four.sharing =
+            [[0, 2], [1, 3]].map(|threads| numakit_cure::SharingThreads { threads, share: 0.2 }).to_vec();
+        let found = applied(&four, &[3, 3, 1, 1], &[]);
+        assert_eq!(nodes(&found.states[0]), (Some(3), Some(1)));
+        let order = found.order.unwrap().unwrap();
+        assert_eq!((order.cores, order.before), (vec![0, 2, 1, 3], 0.0));
+        let run = RunCure { cure: four.clone(), library: PathBuf::new() };
+        let order = |program: &Program, plan: &mut Plan| {
+            run.order(program, plan, &Environment::default()).unwrap().unwrap_err()
+        };
+        let mut program = Program::elsewhere("x".as_ref());
+        let mut two = plan(&[3, 3, 1, 1]);
+        two.steps[2..].iter_mut().for_each(|step| step.process = 1);
+        assert_eq!(order(&program, &mut two), NoOrder::Processes(2));
+        program.build_id = Some("99".to_owned());
+        assert_eq!(order(&program, &mut plan(&[3, 3, 1, 1])), NoOrder::OtherBuild);
+        program.obstacle = Some(crate::Obstacle::Static);
+        assert_eq!(order(&program, &mut plan(&[3, 3, 1, 1])), NoOrder::Unbound);
+        assert_eq!(applied(&cure(false), &[3, 1], &[]).order, None);
     }
 
     #[test]

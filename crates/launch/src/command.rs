@@ -1,8 +1,9 @@
 //! Prepares the command of a program from its plan.
 
-use crate::apply::{AppliedCure, RunCure};
+use crate::apply::AppliedCure;
 use crate::file_kind::Sanitizer;
 use crate::{Environment, EnvironmentChange, LaunchError, Obstacle, Program, RunOptions, ranks};
+use numakit_cure::{CoreOrder, NoOrder};
 use numakit_model::plan::{Memory, Mode, Plan};
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::huge_pages::{HugePages, Setting};
@@ -50,6 +51,8 @@ pub struct CommandRequest<'a> {
     pub library: &'a Path,
     /// The descriptor of the locks; none if the cores are shared.
     pub lock_descriptor: Option<RawFd>,
+    /// The cores of threads that share data by the cure, in whose order the plan is.
+    pub order: Option<&'a Result<CoreOrder, NoOrder>>,
 }
 
 /// A prepared command with explanations for the user.
@@ -202,7 +205,7 @@ impl CommandRequest<'_> {
         obstacle: Option<&Obstacle>,
         environment: &mut Environment,
     ) -> Result<(Option<AppliedCure>, Option<String>), LaunchError> {
-        let Some(RunCure { cure, library }) = &self.options.cure else { return Ok((None, None)) };
+        let Some(run) = &self.options.cure else { return Ok((None, None)) };
         let name = self.program.name().display();
         let note = |why: String| Ok((None, Some(format!("{name} {why}: it gets no cure"))));
         if let Some(sanitizer) = self.program.sanitizer {
@@ -212,14 +215,13 @@ impl CommandRequest<'_> {
         if let Some(obstacle) = obstacle.filter(is_obstacle) {
             return note(obstacle.to_string());
         }
-        let applied = AppliedCure::new(cure, self.program, self.plan, environment, self.options.verbose)
-            .map_err(LaunchError::Cure)?;
-        for variable in &cure.environment {
+        let applied = AppliedCure::new(run, self, environment).map_err(LaunchError::Cure)?;
+        for variable in &run.cure.environment {
             environment.add_option(&variable.name, &variable.value);
         }
         let (variable, table) = applied.environment();
         environment.set(variable, table);
-        environment.preload_cure(library);
+        environment.preload_cure(&run.library);
         let alone = matches!(obstacle, Some(Obstacle::Static));
         let why =
             alone.then(|| format!("{name} is statically linked: only programs that it starts are cured"));

@@ -214,6 +214,9 @@ impl LaunchRequest<'_> {
         mut plan: ExplainedPlan,
         reservation: Option<Reservation>,
     ) -> Result<PreparedLaunch, StartError> {
+        let mut environment = Environment::of(std::env::vars_os());
+        let cure = self.options.cure.as_ref();
+        let order = cure.and_then(|cure| cure.order(self.program, &mut plan.plan, &environment));
         let request = CommandRequest {
             words: self.words,
             program: self.program,
@@ -224,8 +227,8 @@ impl LaunchRequest<'_> {
             permissions: &Permissions::own_of(&[Permission::Policies]),
             library: self.library,
             lock_descriptor: reservation.as_ref().map(Reservation::descriptor),
+            order: order.as_ref(),
         };
-        let mut environment = Environment::of(std::env::vars_os());
         if let Some(named) = location::named() {
             environment.set(location::VARIABLE, named);
         }

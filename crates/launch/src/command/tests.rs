@@ -44,6 +44,7 @@ fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str,
         permissions: &Permissions::default(),
         library: Path::new("/c/libnumaplace.so"),
         lock_descriptor: (!options.shared).then_some(100),
+        order: None,
     };
     let before = before.iter().map(|(name, value)| (name.into(), value.into()));
     ExplainedCommand::new(&request, Environment::of(before)).unwrap()
@@ -169,6 +170,7 @@ fn where_policies_are_refused_local_memory_needs_none_and_others_say_what_permit
             permissions: &permissions,
             library: Path::new("/c/libnumaplace.so"),
             lock_descriptor: None,
+            order: None,
         };
         ExplainedCommand::new(&job, Environment::default())
     };
@@ -203,6 +205,7 @@ fn nodes_that_are_not_there_are_refused_before_anything_starts() {
         permissions: &Permissions::default(),
         library: Path::new("/c/libnumaplace.so"),
         lock_descriptor: None,
+        order: None,
     };
     let error = ExplainedCommand::new(&request, Environment::default()).unwrap_err().to_string();
     assert!(
