@@ -12,6 +12,7 @@ use crate::place::{Places, TimePlace};
 use crate::python::PythonTime;
 use crate::ranks::RankTime;
 use crate::share::ShareEstimate;
+use crate::sharing::ThreadSharing;
 use crate::spins::Spins;
 use crate::traffic::Traffic;
 use crate::waits::ThreadWaits;
@@ -131,6 +132,9 @@ pub struct Explanation {
     /// The ranks of an MPI job, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankTime>,
+    /// Which threads use the same data; `None` until the observation has ended.
+    #[serde(default)]
+    pub sharing: Option<ThreadSharing>,
     /// What programs of Python did, in terms of Python.
     pub python: PythonTime,
     /// The caches that objects were compared with.
@@ -168,6 +172,7 @@ impl Explanation {
             },
             nodes: if known.is_precise { object_use::pairs(&placed) } else { Vec::new() },
             traffic: known.traffic,
+            sharing: None,
             lines,
             functions,
             source_lines,

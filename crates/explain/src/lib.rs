@@ -53,6 +53,7 @@ mod report;
 pub mod residence;
 pub mod runtime;
 pub mod share;
+pub mod sharing;
 pub mod sources;
 pub mod spins;
 pub mod symbols;

@@ -1,12 +1,14 @@
 //! What a cure needs to know, once the observation has ended.
 
 use super::Explainer;
+use crate::Explanation;
 use crate::collector::UsePoint;
 use crate::cure_facts::{CureFacts, CureProgram, Unidentified};
 use crate::module_files::ModuleFile;
 use crate::objects::ObjectId;
 use crate::part_use::{self, BlockUse};
 use crate::runtime::ProgramRuntime;
+use crate::sharing::Turns;
 use numakit_cure::{CuredThreads, ProgramFile};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,9 +16,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 type Blocks = HashMap<ObjectId, HashMap<(u64, u64), u64>>;
 
 impl Explainer {
-    /// What cures need to know of the objects, by their places.
-    pub(super) fn cures(&mut self) -> BTreeMap<u32, CureFacts> {
+    /// What cures need to know of the objects, by their places; and adds which threads share data.
+    pub(super) fn cures(&mut self, explanation: &mut Explanation) -> BTreeMap<u32, CureFacts> {
         self.list_threads();
+        let (process, working) = self.most_working();
+        let mut turns = Turns::new(process, working);
         let pids = self.processes.numbers();
         let mut points: BTreeMap<u32, Vec<UsePoint>> = BTreeMap::new();
         self.collector
@@ -28,12 +32,14 @@ impl Explainer {
             pids.iter().map(|pid| (*pid, self.processes.order.numbers(*pid))).collect();
         let one = |(place, mut of): (u32, Vec<UsePoint>)| {
             of.sort_by_key(|point| point.time);
-            let (uses, counts) = self.block_uses(place, &of, (&pids, &orders), &blocks);
+            let (uses, counts) = self.block_uses(place, &of, (&pids, &orders), &blocks, &mut turns);
             let (each, all) = part_use::of(&uses, &counts);
             let count = counts.values().copied().max().unwrap_or(0);
             (place, CureFacts { identities: Err(Unidentified::Unnamed), each, blocks: all, count })
         };
         let mut facts: BTreeMap<u32, CureFacts> = points.into_iter().map(one).collect();
+        let cpus = self.topology.nodes.iter().map(|node| node.cpus.len()).max();
+        explanation.sharing = Some(turns.sharing(cpus.unwrap_or(0)));
         for (place, of) in &mut facts {
             let listed = self.collector.listed(*place).next();
             of.identities = listed
@@ -63,6 +69,7 @@ impl Explainer {
         points: &[UsePoint],
         (pids, orders): (&[u32], &HashMap<u32, HashMap<u32, u32>>),
         blocks: &HashMap<u32, Blocks>,
+        turns: &mut Turns,
     ) -> (Vec<BlockUse>, HashMap<u32, u64>) {
         let own: HashMap<u32, ObjectId> = self.collector.listed(place).collect();
         let mut counts = HashMap::new();
@@ -75,13 +82,15 @@ impl Explainer {
             let number = *numbers.get(&(block.since, addresses.start))?;
             counts.insert(pid, numbers.len() as u64);
             let tid = self.collector.sampled_threads.get(point.thread as usize)?.tid;
+            let thread = *orders.get(&pid)?.get(&tid)?;
+            turns.add(pid, thread, point.address, &addresses);
             Some(BlockUse {
                 block: (pid, number),
                 fraction: part_use::fraction(
                     point.address - addresses.start,
                     addresses.end - addresses.start,
                 ),
-                thread: *orders.get(&pid)?.get(&tid)?,
+                thread,
             })
         };
         let uses = points.iter().filter_map(&mut used).collect();
@@ -91,25 +100,23 @@ impl Explainer {
     /// What a cure needs to know of the program. Launchers of this project start another program.
     pub(super) fn cure_program(&self) -> CureProgram {
         let numbers = self.processes.numbers();
-        let mut working: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for pid in &numbers {
-            working.insert(*pid, self.working(*pid));
-        }
-        // Of several processes, that with most threads.
-        let most = numbers.iter().copied().rev().max_by_key(|pid| working.get(pid).map_or(0, Vec::len));
+        let (most, working) = self.most_working();
         let seen = |pid: &u32| self.processes.seen_program(*pid);
         let is_own = |file: &ProgramFile| OWN.contains(&file.file.as_str());
         let mut files = numbers.iter().filter_map(|pid| seen(pid)?.file.clone());
         let started = || Some(ModuleFile::read(self.observed.file.as_deref()?)?.file);
         let file = files.find(|file| !is_own(file)).or_else(started).unwrap_or_default();
-        let cpus = most.map_or(0, |pid| {
-            let at_first = seen(&pid).map_or(0, |program| program.cpus);
-            at_first.max(self.accounts.cpus_of(pid).len() as u32)
-        });
-        let working = most.and_then(|pid| working.remove(&pid)).unwrap_or_default();
-        let open_mp = most.is_some_and(|pid| self.processes.runtime(pid) == ProgramRuntime::OpenMp);
-        let count = most.map_or(0, |pid| self.processes.order.numbers(pid).len() as u32);
+        let at_first = seen(&most).map_or(0, |program| program.cpus);
+        let cpus = at_first.max(self.accounts.cpus_of(most).len() as u32);
+        let open_mp = self.processes.runtime(most) == ProgramRuntime::OpenMp;
+        let count = self.processes.order.numbers(most).len() as u32;
         CureProgram { file, threads: CuredThreads { working, count, cpus, open_mp } }
+    }
+
+    /// The process with most threads that worked, and the numbers of these.
+    fn most_working(&self) -> (u32, Vec<u32>) {
+        let all = self.processes.numbers().into_iter().rev().map(|pid| (pid, self.working(pid)));
+        all.max_by_key(|(_, working)| working.len()).unwrap_or_default()
     }
 
     /// The numbers of the threads of a process that worked, by the number of their samples: a thread may have ended before its

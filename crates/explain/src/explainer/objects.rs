@@ -169,7 +169,10 @@ impl Explainer {
         complete: bool,
     ) -> Vec<ExplainedObject> {
         let (bound, members) = (self.bound(), self.members(complete));
-        let cures = if complete { self.cures() } else { BTreeMap::new() };
+        let cures = match complete {
+            true => self.cures(explanation),
+            false => BTreeMap::new(),
+        };
         let known = ObjectMaps { bound, members, cures };
         let hints = self.hints.take();
         let none = HintFaults::default();

@@ -25,6 +25,7 @@ fn calm() -> JudgedReport {
     let code = CodeName { function: Some("sum".to_owned()), module: "app".to_owned(), ..CodeName::default() };
     let in_code = PlaceTimes { computing: 1000, ..PlaceTimes::default() };
     let explanation = Explanation {
+        sharing: None,
         samples: SampleCounts {
             total: 800,
             memory: 300,
