@@ -5,6 +5,7 @@ mod parts;
 mod policy;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use crate::explained::JudgedObject;
 use crate::finding::{Finding, RuleName};
@@ -13,23 +14,32 @@ use numakit_cure::{
     Cure, CuredIdentity, CuredObject, LeftObject, ObjectPart, ObjectPolicy, PageSize, PartsOver, SetVariable,
 };
 use numakit_explain::objects::ObjectKind;
+use numakit_explain::sharing::ThreadSharing;
 use numakit_explain::{CureProgram, Unidentified};
 use policy::Treatment;
 use std::cmp::Reverse;
+use together::ThreadGroups;
 
 /// Objects of a cure, at most.
 const MAX_OBJECTS: usize = 256;
 
-/// The cure of a program with these objects.
-pub(crate) fn of(objects: &[JudgedObject], program: CureProgram, command: &str) -> Cure {
+/// The cure of a program with these objects, whose threads share data like that.
+pub(crate) fn of(
+    objects: &[JudgedObject],
+    program: CureProgram,
+    command: &str,
+    sharing: Option<&ThreadSharing>,
+) -> Cure {
     let CureProgram { file, threads } = program;
     let command = command.to_owned();
-    let mut cure = Cure { version: Cure::VERSION, command, program: file, threads, ..Cure::default() };
+    let (sharing, groups) = sharing.map(together::of).unwrap_or_default();
+    let mut cure =
+        Cure { version: Cure::VERSION, command, program: file, threads, sharing, ..Cure::default() };
     let mut found: Vec<(&JudgedObject, &Finding)> =
         objects.iter().filter_map(|judged| Some((judged, judged.finding.as_ref()?))).collect();
     found.sort_by_key(|(judged, _)| Reverse((judged.object.time_share * 1e6) as u64));
     for (judged, finding) in found {
-        add(&mut cure, judged, finding, judged.distinct_name(objects));
+        add(&mut cure, judged, finding, judged.distinct_name(objects), &groups);
     }
     add_beside(&mut cure, objects);
     cure
@@ -96,7 +106,7 @@ fn entries(
     })
 }
 
-fn add(cure: &mut Cure, judged: &JudgedObject, finding: &Finding, name: String) {
+fn add(cure: &mut Cure, judged: &JudgedObject, finding: &Finding, name: String, groups: &ThreadGroups) {
     let (verdict, reason) = (finding.rule.to_owned(), finding.says.clone());
     let mut leave = |why: String| {
         if cure.left.len() < MAX_OBJECTS {
@@ -104,7 +114,7 @@ fn add(cure: &mut Cure, judged: &JudgedObject, finding: &Finding, name: String) 
         }
     };
     let identities = judged.object.facts.cure.as_ref().map(|facts| &facts.identities);
-    match (policy::of(judged, finding.rule), identities) {
+    match (policy::of(judged, finding.rule, groups), identities) {
         (Treatment::Leave(why), _) => leave(why),
         (Treatment::Set(switches), _) => {
             let set = |(name, value): &(&str, &str)| format!("{name}={value}");

@@ -252,7 +252,8 @@ pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
     let program = (command.as_str(), !attached.is_empty());
     let (places, mut objects) = judged(objects, program, &costs);
     report.explanation.renumber_objects(&places);
-    let cure = cured.map(|program| cure::of(&objects, program, &command));
+    let cure =
+        cured.map(|program| cure::of(&objects, program, &command, report.explanation.sharing.as_ref()));
     // What is kept here is not there for programs in a container.
     let word = again.cure.as_ref().filter(|_| !again.is_contained);
     if again.is_running {

@@ -1,6 +1,7 @@
 //! Which policy follows from a rule and from how threads use an object.
 
 use super::parts::FoundParts;
+use super::together::ThreadGroups;
 use crate::explained::JudgedObject;
 use crate::finding::RuleName;
 use crate::objects::layout::{self, is_on_small_pages};
@@ -37,7 +38,7 @@ fn apply(policy: ObjectPolicy) -> Treatment {
 }
 
 /// What follows for an object from the rule that found it.
-pub(super) fn of(judged: &JudgedObject, rule: RuleName) -> Treatment {
+pub(super) fn of(judged: &JudgedObject, rule: RuleName, groups: &ThreadGroups) -> Treatment {
     let ExplainedObject { object, facts, .. } = &judged.object;
     match object.kind {
         ObjectKind::File => return leave("'numa file spread' moves the pages of files"),
@@ -53,7 +54,7 @@ pub(super) fn of(judged: &JudgedObject, rule: RuleName) -> Treatment {
         ProgramRuntime::Java if facts.malloc.is_none() && is_mapping(object.kind) => {
             java(&judged.object, rule)
         }
-        _ => by_rule(&judged.object, rule),
+        _ => by_rule(&judged.object, rule, groups),
     }
 }
 
@@ -90,7 +91,7 @@ fn wants_huge_pages(object: &ExplainedObject, rule: RuleName) -> bool {
     is_chain || rule == layout::RANDOM_ON_SMALL_PAGES.name
 }
 
-fn by_rule(object: &ExplainedObject, rule: RuleName) -> Treatment {
+fn by_rule(object: &ExplainedObject, rule: RuleName, groups: &ThreadGroups) -> Treatment {
     if wants_huge_pages(object, rule) {
         return huge_pages(object);
     }
@@ -123,9 +124,14 @@ fn by_rule(object: &ExplainedObject, rule: RuleName) -> Treatment {
         false => PageSize::AsItIs,
     };
     let found = FoundParts::of(facts);
-    match found.are_sure() {
-        true => Treatment::Apply(parts(found), pages),
-        false => without_parts(object, rule, facts, &found),
+    if found.are_sure() {
+        return Treatment::Apply(parts(found), pages);
+    }
+    // Threads that share a node may have a part together.
+    let of_groups = groups.use_of(facts).map(|facts| FoundParts::of(&facts));
+    match of_groups.filter(FoundParts::are_sure) {
+        Some(found) => Treatment::Apply(parts(found), pages),
+        None => without_parts(object, rule, facts, &found),
     }
 }
 

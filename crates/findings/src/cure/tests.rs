@@ -1,6 +1,7 @@
 use super::*;
 use crate::finding::{Certainty, CostBasis, FindingCost, FindingRemedy, FindingSubject, RuleName};
 use crate::objects::{layout, remote};
+use numakit_cure::SharingThreads;
 use numakit_cure::{CuredThreads, FRACTIONS, PageSize, ProgramFile};
 use numakit_explain::contended::Sharing;
 use numakit_explain::object_use::NodeShare;
@@ -90,7 +91,7 @@ fn cure(objects: &[JudgedObject]) -> Cure {
         file,
         threads: CuredThreads { working: vec![0, 1], count: 8, cpus: 8, open_mp: false },
     };
-    of(objects, program, "./app")
+    of(objects, program, "./app", None)
 }
 
 /// What one object gets.
@@ -317,15 +318,38 @@ fn equal_parts_close_the_holes_between_few_samples() {
     let file = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
     let threads = CuredThreads { working: (0..8).collect(), count: 8, cpus: 8, open_mp: true };
     let program = CureProgram { file, threads };
-    let cured = of(&[judged(remote::FIRST_TOUCH.name, facts(each))], program.clone(), "./app");
+    let cured = of(&[judged(remote::FIRST_TOUCH.name, facts(each))], program.clone(), "./app", None);
     let ObjectPolicy::Parts { parts, .. } = &cured.objects[0].policy else { panic!("{cured:?}") };
     let ranges: Vec<(u32, u32, u32)> = parts.iter().map(|part| (part.from, part.to, part.thread)).collect();
     assert_eq!(ranges, (0..8).map(|thread| (thread * 8, thread * 8 + 8, thread)).collect::<Vec<_>>());
     // What is divided otherwise stays as it was seen.
     let other = used(5, |at| vec![if at < 4 { 0 } else { 1 + (at - 4) / 10 }]);
-    let cured = of(&[judged(remote::FIRST_TOUCH.name, facts(other))], program, "./app");
+    let cured = of(&[judged(remote::FIRST_TOUCH.name, facts(other))], program, "./app", None);
     let ObjectPolicy::Parts { parts, .. } = &cured.objects[0].policy else { panic!("{cured:?}") };
     assert_eq!((parts[0].to, parts[1].thread), (4, 1));
+}
+
+#[test]
+fn threads_that_share_a_node_have_parts_together() {
+    let file = ProgramFile { file: "app".to_owned(), build_id: "ab".to_owned() };
+    let threads = CuredThreads { working: (0..4).collect(), count: 4, cpus: 4, open_mp: false };
+    let program = CureProgram { file, threads };
+    // Two threads use each half in turn.
+    let each = used(5, |at| vec![at / 32, at / 32 + 2]);
+    let pairs = [[0, 2], [1, 3]].map(|threads| SharingThreads { threads, share: 0.25 });
+    let sharing = ThreadSharing {
+        threads: (0..4).collect(),
+        node_threads: 2,
+        pairs: pairs.to_vec(),
+        ..ThreadSharing::default()
+    };
+    let objects = [judged(remote::FIRST_TOUCH.name, facts(each))];
+    let alone = of(&objects, program.clone(), "./app", None);
+    assert_eq!((&alone.objects[0].policy, alone.sharing.len()), (&ObjectPolicy::Interleave, 0));
+    let together = of(&objects, program, "./app", Some(&sharing));
+    let ObjectPolicy::Parts { parts, .. } = &together.objects[0].policy else { panic!("{together:?}") };
+    let ranges: Vec<(u32, u32, u32)> = parts.iter().map(|part| (part.from, part.to, part.thread)).collect();
+    assert_eq!((ranges, together.sharing), (vec![(0, 32, 0), (32, 64, 1)], pairs.to_vec()));
 }
 
 #[test]
