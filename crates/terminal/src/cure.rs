@@ -3,7 +3,7 @@
 pub(crate) mod offered;
 
 use numakit_cure::{
-    CuredIdentity, CuredObject, FittedPolicy, ObjectPolicy, PageSize, PartsOver, ProgramFile,
+    CoreOrder, CuredIdentity, CuredObject, FittedPolicy, NoOrder, ObjectPolicy, PageSize, PartsOver, ProgramFile,
 };
 use numakit_launch::apply::{AppliedCure, AppliedObject, ObjectState};
 use numakit_model::CpuSet;
@@ -28,9 +28,10 @@ pub fn planned(applied: &AppliedCure) -> Vec<String> {
         };
         format!("{}, {}: {what}", object.name, identity(object))
     });
+    let order = applied.order.iter().map(order);
     let variables = cure.environment.iter().map(|set| format!("{}={}: {}", set.name, set.value, set.reason));
     let left = cure.left.iter().map(|left| format!("{}: left alone: {}", left.name, left.why));
-    objects.chain(variables).chain(left).collect()
+    order.chain(objects).chain(variables).chain(left).collect()
 }
 
 /// That the program is another one than the one that was observed, or another build of it. It may start that one.
@@ -53,7 +54,7 @@ pub fn other_program(applied: &AppliedCure) -> Option<String> {
 /// What was done for each object, after the program has ended.
 pub fn done(applied: &AppliedCure) -> Vec<String> {
     let (outcome, objects) = applied.outcome();
-    let mut lines: Vec<String> = whole(&outcome);
+    let mut lines: Vec<String> = applied.order.iter().map(order).chain(whole(&outcome)).collect();
     if outcome.processes > outcome.stepped_aside {
         let all = applied.cure.objects.iter().zip(&applied.states).zip(&objects);
         let (found, lost): (Vec<_>, Vec<_>) = all.partition(|(_, done)| done.not_loaded.is_none());
@@ -68,6 +69,19 @@ pub fn done(applied: &AppliedCure) -> Vec<String> {
         lines.extend(not_loaded(lost.into_iter().map(|((object, _), done)| (object, done))));
     }
     lines
+}
+
+/// Where threads that share data are, or why they are where they would be without a cure.
+fn order(order: &Result<CoreOrder, NoOrder>) -> String {
+    let percent = |share: f64| NumberStyle::Percent.words(100.0 * share);
+    match order {
+        Ok(CoreOrder { within, before, .. }) => format!(
+            "threads that share data: {} of what they share is within nodes; {} in the order of their creation",
+            percent(*within),
+            percent(*before)
+        ),
+        Err(why) => format!("threads that share data keep the order of their creation: {why}"),
+    }
 }
 
 /// The objects that were not found, a line for each of their files.
@@ -263,6 +277,18 @@ mod tests {
             text,
             "1 variable, 8.00 MiB: parts on the nodes of their threads (0-1), small pages; pages: 12.5 % on node 0, 37.5 % on node 3, \
              50.0 % on nodes from 63 on"
+        );
+    }
+
+    #[test]
+    fn threads_that_share_data_have_a_line() {
+        let found = CoreOrder { cores: Vec::new(), within: 1.0, before: 0.125 };
+        assert_eq!(
+            order(&Ok(found)),
+            "threads that share data: 100 % of what they share is within nodes; 12.5 % in the order of their creation"
+        );
+        assert!(
+            order(&Err(NoOrder::OtherBuild)).contains("keep the order of their creation: the program is")
         );
     }
 

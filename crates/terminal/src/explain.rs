@@ -9,6 +9,7 @@ mod projected;
 mod python;
 mod ranks;
 mod screen;
+mod sharing;
 mod waits;
 
 use numakit_explain::code::CodeName;
@@ -50,6 +51,7 @@ pub fn text(judged: &JudgedReport, rows: usize) -> String {
     if let Some(traffic) = &explanation.traffic {
         out.push_str(&traffic_lines(traffic));
     }
+    out.extend(sharing::line(judged));
     if report.regime != Regime::Unknown {
         out.push_str(&objects::objects(judged, rows));
         out.push_str(&hint_faults::text(judged, rows));

@@ -138,6 +138,7 @@ fn waits() -> ThreadWaits {
 
 fn explanation() -> Explanation {
     Explanation {
+        sharing: None,
         chains: ChainValues::new(),
         samples: SampleCounts {
             total: 8201,
