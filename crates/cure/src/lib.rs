@@ -5,13 +5,15 @@
 //! never nodes, since the next run may have others.
 
 mod fit;
+mod order;
 mod parse;
 #[cfg(test)]
 mod testing;
 pub mod together;
 mod values;
 
-pub use fit::{CoreOrder, FittedCure, FittedObject, FittedPolicy, NoFit, NoOrder, RunThreads};
+pub use fit::{FittedCure, FittedObject, FittedPolicy, NoFit, RunThreads};
+pub use order::{CoreOrder, NoOrder};
 pub use parse::{CureError, CureFlaw, MAX_BYTES, MAX_OBJECTS, MAX_PAIRS, ObjectFlaw, parse, read};
 pub use values::{
     Cure, CuredIdentity, CuredObject, CuredThreads, LeftObject, ObjectPart, ObjectPolicy, PageSize,
