@@ -269,6 +269,8 @@ impl Explainer {
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let mut located = from;
         let result = method.drain(&mut |event| match event {
+            // What 'numa run' does beside the program is not the program's.
+            MethodEvent::Sample(sample) if processes.is_launcher(sample.process) => {}
             MethodEvent::Sample(sample) => {
                 // Series have no accounts.
                 if *keeps_ended {

@@ -26,6 +26,7 @@ use crate::thread_order::ThreadOrder;
 use crate::variables::VariableFiles;
 use allocation_sites::KnownCalls;
 use identified::SeenProgram;
+pub(crate) use identified::is_own;
 use linked::linked_program;
 use numakit_model::topology::Topology;
 use numakit_sampling::blocked;

@@ -22,21 +22,35 @@ pub struct SeenProgram {
     pub file: Option<ProgramFile>,
     /// The CPUs on which it might run.
     pub cpus: u32,
+    /// Whether it is a launcher of this project, which waits for the program that it started.
+    pub is_launcher: bool,
+}
+
+/// Whether the file of this name is a program of this project that starts others.
+pub fn is_own(name: &str) -> bool {
+    ["numa", "numaplace"].contains(&name)
+}
+
+/// Whether the program of this name is a launcher if it was started with these words.
+fn is_launcher(name: &str, words: &[u8]) -> bool {
+    is_own(name) && (name == "numaplace" || words.split(|byte| *byte == 0).nth(1) == Some(b"run"))
 }
 
 impl SeenProgram {
     /// The program of a process that runs.
     pub(super) fn of(pid: u32) -> Self {
         let root = SysRoot::host();
-        let exe = TaskDir::of(&root, pid).path("exe");
+        let task = TaskDir::of(&root, pid);
+        let exe = task.path("exe");
         // The link leads to the file in whatever root the process has, but not to its name.
         let named = root.link(&exe).ok();
         let file = ModuleFile::read(std::path::Path::new(&exe)).map(|read| read.file);
         let name = named.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-        let file =
-            file.map(|file| ProgramFile { file: name.trim_end_matches(" (deleted)").to_owned(), ..file });
+        let name = name.trim_end_matches(" (deleted)");
+        let is_launcher = task.bytes("cmdline").is_ok_and(|words| is_launcher(name, &words));
+        let file = file.map(|file| ProgramFile { file: name.to_owned(), ..file });
         let cpus = sched::affinity_of(pid).map(|cpus| cpus.len()).unwrap_or(0);
-        Self { file, cpus: u32::try_from(cpus).unwrap_or(u32::MAX) }
+        Self { file, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), is_launcher }
     }
 }
 
@@ -44,6 +58,12 @@ impl Processes {
     /// The program of a process, if it was seen.
     pub fn seen_program(&self, pid: u32) -> Option<&SeenProgram> {
         self.seen.get(&pid)
+    }
+
+    /// Whether a process only waits for the program that it started: a launcher of this project.
+    pub fn is_launcher(&mut self, pid: u32) -> bool {
+        self.process(pid);
+        self.seen.get(&pid).is_some_and(|program| program.is_launcher)
     }
 
     /// How another process finds an object.
@@ -106,5 +126,18 @@ fn with_id(file: &ProgramFile) -> Result<ProgramFile, Unidentified> {
     match file.build_id.is_empty() {
         true => Err(Unidentified::NoBuildId),
         false => Ok(file.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_are_told_from_other_verbs() {
+        assert!(
+            is_launcher("numa", b"numa\0run\0./app\0") && is_launcher("numaplace", b"numaplace\0./app\0")
+        );
+        assert!(!is_launcher("numa", b"numa\0bench\0") && !is_launcher("app", b"numa\0run\0./app\0"));
     }
 }
