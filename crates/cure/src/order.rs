@@ -79,7 +79,7 @@ impl Run<'_> {
         let node = |core: usize| self.threads.nodes[core];
         let nodes: Vec<u32> = places.iter().map(|place| node(*place)).collect();
         let arranged = together::arranged(sharing, self.observed, &nodes);
-        let all: f64 = sharing.iter().map(|pair| pair.share).sum();
+        let all = sharing.iter().map(|pair| pair.share).sum::<f64>().max(f64::MIN_POSITIVE);
         let [before, within] =
             [&nodes, &arranged].map(|nodes| together::within(sharing, self.observed, nodes) / all);
         let (stay, go): (Vec<_>, Vec<_>) =

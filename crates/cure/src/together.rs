@@ -117,9 +117,10 @@ impl Matrix {
 }
 
 /// The part of all uses that threads of one node share. `nodes` has the node of each thread, in the order of `threads`, which is
-/// ascending.
+/// ascending; 0 for more than [`MAX_THREADS`].
 pub fn within(pairs: &[SharingThreads], threads: &[u32], nodes: &[u32]) -> f64 {
-    Matrix::new(pairs, threads).within(nodes)
+    let can_tell = threads.len() <= MAX_THREADS && threads.len() == nodes.len();
+    if can_tell { Matrix::new(pairs, threads).within(nodes) } else { 0.0 }
 }
 
 /// The nodes of threads that would be on `nodes` in the order of their creation, so that those which share data are together. Each node
@@ -183,6 +184,14 @@ mod tests {
         let mut sharing = pairs(&[(1, 2), (2, 3), (3, 9)]);
         sharing[1].share = 0.9;
         assert_eq!(arranged(&sharing, &[1, 2, 3, 4], &[0, 0, 1, 1]), [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn too_many_threads_stay_where_they_are() {
+        let many: Vec<u32> = (0..=MAX_THREADS as u32).collect();
+        let nodes = vec![0; many.len()];
+        assert_eq!(arranged(&pairs(&FOURTH), &many, &nodes), nodes);
+        assert_eq!([within(&[], &many, &nodes), within(&[], &EIGHT, &[0])], [0.0; 2]);
     }
 
     proptest! {

@@ -30,6 +30,8 @@ pub struct ThreadSharing {
     pub process: u32,
     /// The numbers of these threads, by their order of creation.
     pub threads: Vec<u32>,
+    /// The node on which each of them nearly always was; `None` for one that had several.
+    pub nodes: Vec<Option<u32>>,
     /// For how many threads a node has CPUs; at most half of the threads.
     pub node_threads: u32,
     /// Uses at known addresses of places that were used before.
@@ -91,8 +93,8 @@ impl Turns {
         last.push_back(thread);
     }
 
-    /// What threads share, where a node has CPUs for `cpus` of them.
-    pub(crate) fn sharing(self, cpus: usize) -> ThreadSharing {
+    /// What threads share, where a node has CPUs for `cpus` of them, and some are known to have been on these nodes.
+    pub(crate) fn sharing(self, cpus: usize, nodes: &HashMap<u32, u32>) -> ThreadSharing {
         let count = self.threads.len();
         let all: u64 = self.of_pairs.values().sum();
         let absent = match count {
@@ -108,6 +110,7 @@ impl Turns {
             shared: all as f64 / self.uses.max(1) as f64,
             pairs: if absent.is_none() { self.pairs() } else { Vec::new() },
             absent,
+            nodes: self.threads.iter().map(|thread| nodes.get(thread).copied()).collect(),
             threads: self.threads.into_iter().collect(),
         }
     }
@@ -167,7 +170,7 @@ mod tests {
             turns.add(8, 0, address, &(0..BYTES));
             turns.add(7, 99, address, &(0..BYTES));
         }
-        turns.sharing(2)
+        turns.sharing(2, &HashMap::from([(3, 1)]))
     }
 
     #[test]
@@ -178,6 +181,7 @@ mod tests {
         let share: f64 = found.pairs.iter().map(|pair| pair.share).sum();
         assert!((share - found.shared).abs() < 1e-9 && (0.45..0.55).contains(&share), "{found:?}");
         assert_eq!((found.node_threads, found.absent), (2, None));
+        assert_eq!(found.nodes[2..5], [None, Some(1), None]);
     }
 
     #[test]
@@ -192,7 +196,7 @@ mod tests {
         // A line that all threads change, whose samples come in the order of the threads.
         let mut turns = Turns::new(7, 0..8);
         (0..8000).for_each(|n| turns.add(7, n % 8, 64, &(64..72)));
-        assert_eq!(turns.sharing(2).pairs, []);
+        assert_eq!(turns.sharing(2, &HashMap::new()).pairs, []);
     }
 
     #[test]
@@ -205,8 +209,8 @@ mod tests {
     #[test]
     fn too_little_is_said() {
         assert_eq!(sharing(100, |_, thread| u64::from(thread % 4)).absent, Some(NoSharing::FewUses));
-        assert_eq!(Turns::new(1, [0, 1]).sharing(8).absent, Some(NoSharing::FewThreads));
-        let many = Turns::new(1, 0..MAX_THREADS as u32 + 1).sharing(8);
+        assert_eq!(Turns::new(1, [0, 1]).sharing(8, &HashMap::new()).absent, Some(NoSharing::FewThreads));
+        let many = Turns::new(1, 0..MAX_THREADS as u32 + 1).sharing(8, &HashMap::new());
         assert_eq!(many.absent, Some(NoSharing::ManyThreads));
     }
 

@@ -18,7 +18,9 @@ use numakit_explain::sharing::ThreadSharing;
 use numakit_explain::{CureProgram, Unidentified};
 use policy::Treatment;
 use std::cmp::Reverse;
+pub use together::SeparatedThreads;
 use together::ThreadGroups;
+pub(crate) use together::separated;
 
 /// Objects of a cure, at most.
 const MAX_OBJECTS: usize = 256;

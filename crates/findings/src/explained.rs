@@ -5,6 +5,7 @@ mod saved;
 use crate::activity::ProgramActivity;
 use crate::comparison::explained::without_addresses;
 use crate::cure;
+pub use crate::cure::SeparatedThreads;
 use crate::fault_time::FaultCase;
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::next::{self, NextStep, ObservedAgain};
@@ -211,6 +212,11 @@ impl JudgedReport {
         } else {
             FewSamples::Idle
         })
+    }
+
+    /// Threads that use the same data on different nodes, and that `numa run --apply` would bring together; `None` where there are none.
+    pub fn separated_threads(&self) -> Option<SeparatedThreads> {
+        self.report.explanation.sharing.as_ref().and_then(cure::separated)
     }
 
     /// Whether too few samples were at memory outside of the caches for shares of objects.

@@ -51,7 +51,7 @@ pub fn text(judged: &JudgedReport, rows: usize) -> String {
     if let Some(traffic) = &explanation.traffic {
         out.push_str(&traffic_lines(traffic));
     }
-    out.extend(sharing::line(judged));
+    out.extend(judged.separated_threads().as_ref().map(sharing::line));
     if report.regime != Regime::Unknown {
         out.push_str(&objects::objects(judged, rows));
         out.push_str(&hint_faults::text(judged, rows));

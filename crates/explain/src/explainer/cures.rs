@@ -7,9 +7,10 @@ use crate::cure_facts::{CureFacts, CureProgram, Unidentified};
 use crate::module_files::ModuleFile;
 use crate::objects::ObjectId;
 use crate::part_use::{self, BlockUse};
+use crate::processes::is_own;
 use crate::runtime::ProgramRuntime;
 use crate::sharing::Turns;
-use numakit_cure::{CuredThreads, ProgramFile};
+use numakit_cure::CuredThreads;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Objects by their numbers in their process, and the numbers of their blocks.
@@ -39,7 +40,7 @@ impl Explainer {
         };
         let mut facts: BTreeMap<u32, CureFacts> = points.into_iter().map(one).collect();
         let cpus = self.topology.nodes.iter().map(|node| node.cpus.len()).max();
-        explanation.sharing = Some(turns.sharing(cpus.unwrap_or(0)));
+        explanation.sharing = Some(turns.sharing(cpus.unwrap_or(0), &self.nodes_of(process)));
         for (place, of) in &mut facts {
             let listed = self.collector.listed(*place).next();
             of.identities = listed
@@ -52,6 +53,25 @@ impl Explainer {
     fn list_threads(&mut self) {
         let order = &mut self.processes.order;
         self.accounts.starts().for_each(|(thread, start)| order.listed(thread, start));
+    }
+
+    /// The node on which each thread of a process nearly always was, by its number.
+    fn nodes_of(&self, process: u32) -> HashMap<u32, u32> {
+        let numbers = self.processes.order.numbers(process);
+        let mut seen: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
+        for at in &self.collector.observations {
+            if let Some(node) = at.cpu_node {
+                *seen.entry(at.thread).or_default().entry(node).or_default() += 1;
+            }
+        }
+        let one = |(place, nodes): (u32, BTreeMap<u32, u64>)| {
+            let thread = self.collector.sampled_threads.get(place as usize)?;
+            let number = numbers.get(&thread.tid).filter(|_| thread.pid == process)?;
+            let all: u64 = nodes.values().sum();
+            let (node, most) = nodes.into_iter().max_by_key(|(_, samples)| *samples)?;
+            (most as f64 >= NEARLY_ALWAYS * all as f64).then_some((*number, node))
+        };
+        seen.into_iter().filter_map(one).collect()
     }
 
     fn numbered_blocks(&self, places: impl Iterator<Item = u32>) -> HashMap<u32, Blocks> {
@@ -102,10 +122,9 @@ impl Explainer {
         let numbers = self.processes.numbers();
         let (most, working) = self.most_working();
         let seen = |pid: &u32| self.processes.seen_program(*pid);
-        let is_own = |file: &ProgramFile| OWN.contains(&file.file.as_str());
         let mut files = numbers.iter().filter_map(|pid| seen(pid)?.file.clone());
         let started = || Some(ModuleFile::read(self.observed.file.as_deref()?)?.file);
-        let file = files.find(|file| !is_own(file)).or_else(started).unwrap_or_default();
+        let file = files.find(|file| !is_own(&file.file)).or_else(started).unwrap_or_default();
         let at_first = seen(&most).map_or(0, |program| program.cpus);
         let cpus = at_first.max(self.accounts.cpus_of(most).len() as u32);
         let open_mp = self.processes.runtime(most) == ProgramRuntime::OpenMp;
@@ -137,5 +156,5 @@ impl Explainer {
 /// the same work were seen with a sixth.
 const HARDLY: u64 = 10;
 
-/// Programs of this project that start others.
-const OWN: [&str; 2] = ["numa", "numaplace"];
+/// A thread with this part of its samples on one node was there, but for its start.
+const NEARLY_ALWAYS: f64 = 0.9;

@@ -56,9 +56,8 @@ fn head(judged: &JudgedReport, width: usize) -> Vec<Part> {
     let report = &judged.report;
     let traffic = report.explanation.traffic.as_ref().map(traffic_lines).unwrap_or_default();
     parts.extend(traffic.lines().map(|line| Part::prose(line, width, 2).dropped(4)));
-    parts.extend(
-        sharing::line(judged).map(|line| Part::prose(line.trim_end(), width, 3).needing(2).dropped(3)),
-    );
+    let separated = judged.separated_threads().map(|threads| sharing::line(&threads));
+    parts.extend(separated.map(|line| Part::prose(line.trim_end(), width, 3).needing(2).dropped(3)));
     // With an estimate of another machine, the parts of the time here are known from before.
     if judged.projected.is_none() {
         let times = first_lines(report, MIN_PART);
