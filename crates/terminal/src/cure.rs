@@ -3,7 +3,8 @@
 pub(crate) mod offered;
 
 use numakit_cure::{
-    CoreOrder, CuredIdentity, CuredObject, FittedPolicy, NoOrder, ObjectPolicy, PageSize, PartsOver, ProgramFile,
+    CoreOrder, CuredIdentity, CuredObject, FittedPolicy, NoOrder, ObjectPolicy, PageSize, PartsOver,
+    ProgramFile,
 };
 use numakit_launch::apply::{AppliedCure, AppliedObject, ObjectState};
 use numakit_model::CpuSet;
