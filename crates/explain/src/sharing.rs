@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 
-/// A use follows one of so many uses for each thread, and of so many at most.
+/// A use follows one of this number of last uses for each thread, and of `MAX_WINDOW` at most.
 const WINDOW: usize = 2;
 const MAX_WINDOW: usize = 256;
 /// With fewer uses for each thread, pairs meet by chance.
