@@ -10,7 +10,13 @@ pub fn file(input: &[u8]) -> bool {
     for count in [1u32, 3, 8, 300] {
         for told in [None, Some(0), Some(2), Some(u32::MAX)] {
             let nodes: Vec<u32> = (0..count).map(|thread| thread / 2).collect();
-            let fitted = cure.fit(&RunThreads { nodes: nodes.clone(), told });
+            let threads = RunThreads { nodes: nodes.clone(), told };
+            if let Some(Ok(order)) = cure.order(&threads) {
+                let mut cores = order.cores;
+                cores.sort_unstable();
+                assert!(cores.into_iter().eq(0..nodes.len()), "each core is there once");
+            }
+            let fitted = cure.fit(&threads);
             assert_eq!(fitted.objects.len() + fitted.refused.len(), cure.objects.len());
             for object in &fitted.objects {
                 if let FittedPolicy::Parts { node, .. } = &object.policy {
