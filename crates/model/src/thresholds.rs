@@ -28,6 +28,10 @@ pub const SURE: f64 = 0.75;
 /// With fewer samples, a fraction of an object belongs to the thread that has the fractions around it.
 pub const FEW: u64 = 3;
 
+/// Threads that share data get another order than that of their creation from this part of all uses on that it brings onto one node. Of
+/// data that two threads use in turn, half of the uses follow one by the other thread: then it is a tenth of the data.
+pub const SHARING_GAIN: f64 = 0.05;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,7 +43,3 @@ mod tests {
         assert!(!mib(1024, 96 << 10) && !mib(190, 256) && !mib(128, 1024) && !mib(0, 0));
     }
 }
-
-/// Threads that share data get another order than that of their creation from this part of all uses on that it brings onto one node. Of
-/// data that two threads use in turn, half of the uses follow one by the other thread: then it is a tenth of the data.
-pub const SHARING_GAIN: f64 = 0.05;
