@@ -12,8 +12,6 @@ _Static_assert(sizeof(struct allocation) + 8 == SLOT_BYTES && offsetof(struct al
                "the reader has the same layout");
 
 enum { DEFAULT_LEAST = 64 << 10, SMALLEST_LEAST = 256, DEFAULT_PERIOD = 512 << 10, OFF_PERIOD = 1 << 20, PAGE = 4096 };
-/* Blocks below the threshold that are all written. */
-enum { FIRST_BLOCKS = 4096 };
 
 __thread struct own_log own_log;
 size_t log_least = SIZE_MAX;
@@ -21,7 +19,8 @@ static struct shared_ring shared;
 static uint64_t period;
 /* At first the threshold is a page: the rows of an array are below it later, and mostly allocated at the start. */
 static size_t usual_least;
-static atomic_uint first_blocks;
+static uint64_t first;
+static _Atomic uint64_t first_blocks;
 static atomic_bool is_on, piece_is_refused;
 
 bool log_begin(char **environment)
@@ -39,7 +38,8 @@ bool log_begin(char **environment)
     own_log.left = 0;
     log_write(PROCESS_BEGAN, BY_NONE, sites, 0, (uint64_t)os_parent(), NULL);
     usual_least = least < SMALLEST_LEAST ? SMALLEST_LEAST : least;
-    log_least = least == DEFAULT_LEAST ? PAGE : usual_least;
+    first = environment_number(environment, "NUMA_ALLOCATIONS_FIRST", 0);
+    log_least = first && usual_least > PAGE ? PAGE : usual_least;
     return true;
 }
 
@@ -249,7 +249,7 @@ static bool is_sample(void)
 
 void log_count(size_t size)
 {
-    if (size < usual_least && log_is_attached() && atomic_fetch_add(&first_blocks, 1) >= FIRST_BLOCKS)
+    if (size < usual_least && log_is_attached() && atomic_fetch_add(&first_blocks, 1) + 1 >= first)
         log_least = usual_least;
 }
 

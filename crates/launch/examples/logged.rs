@@ -15,7 +15,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let [least, period, program, rest @ ..] = words.as_slice() else {
         return Err("logged LEAST PERIOD PROGRAM...".into());
     };
-    let threshold = LogThreshold { least: least.parse()?, period: period.parse()? };
+    let threshold = LogThreshold { least: least.parse()?, period: period.parse()?, first: 0 };
     let mut log = AllocationLog::create(1 << 15, threshold)?;
     let mut command = Command::new(program);
     command.args(rest).envs(log.environment()).env("LD_PRELOAD", Library::Explain.extract()?);

@@ -358,11 +358,14 @@ mod tests {
         let order = |program: &Program, plan: &mut Plan| {
             run.order(program, plan, &Environment::default()).unwrap().unwrap_err()
         };
-        let mut program = Program::elsewhere("x".as_ref());
+        let mut program = Program::elsewhere(four.program.file.as_ref());
         let mut two = plan(&[3, 3, 1, 1]);
         two.steps[2..].iter_mut().for_each(|step| step.process = 1);
         assert_eq!(order(&program, &mut two), NoOrder::Processes(2));
         program.build_id = Some("99".to_owned());
+        let launcher = Program { build_id: program.build_id.clone(), ..Program::elsewhere("sh".as_ref()) };
+        let started = run.order(&launcher, &mut plan(&[3, 3, 1, 1]), &Environment::default());
+        assert!(started.unwrap().is_ok(), "a launcher starts the program");
         assert_eq!(order(&program, &mut plan(&[3, 3, 1, 1])), NoOrder::OtherBuild);
         program.obstacle = Some(crate::Obstacle::Static);
         assert_eq!(order(&program, &mut plan(&[3, 3, 1, 1])), NoOrder::Unbound);

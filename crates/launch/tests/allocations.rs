@@ -114,8 +114,10 @@ fn printed(output: &Output) -> Vec<(String, Vec<u64>)> {
 fn all_blocks_above_the_threshold_are_in_the_log_in_order() {
     for flags in [&["-fno-omit-frame-pointer"][..], &["-fomit-frame-pointer"]] {
         let Some(program) = blocks("blocks_print", flags) else { return };
-        let logged =
-            log_of(words(&[program.to_str().unwrap(), "print"]), LogThreshold { least: 65_536, period: 0 });
+        let logged = log_of(
+            words(&[program.to_str().unwrap(), "print"]),
+            LogThreshold { least: 65_536, period: 0, first: 0 },
+        );
         assert_eq!((logged.output.status.code(), logged.losses), (Some(0), RingLosses::default()));
         let lines = printed(&logged.output);
         assert!(lines.len() > 1600, "{}", lines.len());
@@ -158,7 +160,10 @@ fn all_blocks_above_the_threshold_are_in_the_log_in_order() {
 #[test]
 fn measuring_the_blocks_that_are_freed_were_allocated() {
     let Some(program) = blocks("blocks_freed", &[]) else { return };
-    let logged = log_of(words(&[program.to_str().unwrap(), "exchange"]), LogThreshold::default());
+    let logged = log_of(
+        words(&[program.to_str().unwrap(), "exchange"]),
+        LogThreshold { first: 0, ..LogThreshold::default() },
+    );
     assert_eq!((logged.output.status.code(), logged.losses), (Some(0), RingLosses::default()));
     // Of many threads, which free one another's.
     let mut live: BTreeMap<u64, u64> = BTreeMap::new();
@@ -197,7 +202,7 @@ fn measuring_the_blocks_that_are_freed_were_allocated() {
 fn small_blocks_of_one_site_become_an_estimate() {
     const NODES: f64 = 1e6;
     let Some(program) = blocks("blocks_nodes", &[]) else { return };
-    let threshold = LogThreshold { least: 65_536, period: 64 << 10 };
+    let threshold = LogThreshold { least: 65_536, period: 64 << 10, first: 0 };
     let logged = log_of(words(&[program.to_str().unwrap(), "nodes"]), threshold);
     assert_eq!((logged.output.status.code(), logged.losses), (Some(0), RingLosses::default()));
     let site = number(text(&logged.output.stdout).trim());
@@ -222,8 +227,10 @@ fn small_blocks_of_one_site_become_an_estimate() {
 #[test]
 fn failed_calls_change_nothing() {
     let Some(program) = blocks("blocks_failures", &[]) else { return };
-    let logged =
-        log_of(words(&[program.to_str().unwrap(), "failures"]), LogThreshold { least: 65_536, period: 0 });
+    let logged = log_of(
+        words(&[program.to_str().unwrap(), "failures"]),
+        LogThreshold { least: 65_536, period: 0, first: 0 },
+    );
     assert_eq!((logged.output.status.code(), logged.losses), (Some(0), RingLosses::default()));
     let kept = |record: &&AllocationRecord| matches!(record.event, AllocationEvent::Kept { .. });
     let kept: Vec<_> = logged.records.iter().filter(kept).collect();

@@ -23,6 +23,8 @@ pub const LOG: &str = "NUMA_ALLOCATIONS";
 pub const LEAST: &str = "NUMA_ALLOCATIONS_MIN";
 /// The variable for how many smaller blocks are logged: one in this number of bytes on average, or none if it is 0.
 pub const PERIOD: &str = "NUMA_ALLOCATIONS_SAMPLE";
+/// The variable for how many smaller blocks and mappings of a page and more are logged before others are.
+pub const FIRST: &str = "NUMA_ALLOCATIONS_FIRST";
 
 /// "NUMAALLC".
 const MAGIC: u64 = 0x434c_4c41_414d_554e;
@@ -35,11 +37,13 @@ pub struct LogThreshold {
     pub least: u64,
     /// How many smaller blocks are logged: one in this number of bytes on average, or none if it is 0.
     pub period: u64,
+    /// How many smaller blocks and mappings of a page and more are all logged at first, in each process.
+    pub first: u64,
 }
 
 impl Default for LogThreshold {
     fn default() -> Self {
-        Self { least: 64 << 10, period: 512 << 10 }
+        Self { least: 64 << 10, period: 512 << 10, first: 4096 }
     }
 }
 
@@ -84,9 +88,10 @@ impl AllocationLog {
     }
 
     /// The variables that a program needs beside the preloaded library, which may also take samples.
-    pub fn environment(&self) -> [(&'static str, String); 3] {
-        let LogThreshold { least, period } = self.threshold;
-        [(LOG, self.ring.name()), (LEAST, least.to_string()), (PERIOD, period.to_string())]
+    pub fn environment(&self) -> [(&'static str, String); 4] {
+        let LogThreshold { least, period, first } = self.threshold;
+        let name = self.ring.name();
+        [(LOG, name), (LEAST, least.to_string()), (PERIOD, period.to_string()), (FIRST, first.to_string())]
     }
 
     /// What is logged.

@@ -9,6 +9,8 @@ use std::time::Duration;
 const PROGRAMS: [(&str, &str, u32); 3] =
     [("is", "npb is", 300), ("cg", "npb cg", 700), ("heap", "cured heap", 2000)];
 
+/// What binds the threads of OpenMP one by one before the cure, as 'numa run' does with it.
+const BOUND: &str = "env GOMP_CPU_AFFINITY=0-7";
 /// Objects with less of the use are left out: few samples of them say nothing certain.
 const MUCH: f64 = 0.1;
 /// Between fork and exec, a program runs the code of its launcher.
@@ -37,7 +39,7 @@ fn boot() -> Result<Boot, Failure> {
             )
         };
         let result = |step: &str| format!("--json /out/{name}-{step}.json");
-        let broken = observe(&format!("--cure {cure} {}", result("broken")), "");
+        let broken = observe(&format!("--cure {cure} {}", result("broken")), BOUND);
         let cured = observe(&format!("--compare {}", result("cured")), &format!("numa run --apply {cure}"));
         guest = guest.step(&format!("{name}-broken"), &["sh", "-c", &broken]);
         guest = guest.step(&format!("{name}-cured"), &["sh", "-c", &cured]);

@@ -248,7 +248,9 @@ impl ExplainArgs {
 
     /// The samples that are taken.
     fn request<'a>(&'a self, chosen: Option<&'a ChosenProcesses>) -> SampleRequest<'a> {
-        let threshold = LogThreshold { least: self.min_size, ..LogThreshold::default() };
+        let usual = LogThreshold::default();
+        let first = if self.min_size == USUAL_SIZE { usual.first } else { 0 };
+        let threshold = LogThreshold { least: self.min_size, first, ..usual };
         SampleRequest {
             chosen,
             command: &self.command,

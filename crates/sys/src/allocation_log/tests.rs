@@ -94,13 +94,13 @@ fn what_the_library_cannot_write_is_damaged() {
 
 #[test]
 fn a_sampled_block_represents_others() {
-    let threshold = LogThreshold { least: 65_536, period: 524_288 };
+    let threshold = LogThreshold { least: 65_536, period: 524_288, first: 0 };
     let of = |size| threshold.blocks_of_a_sample(size);
     // One in 8,192 blocks of 64 bytes, and all that are logged anyway.
     assert!((of(64) - 8192.5).abs() < 0.1, "{}", of(64));
     assert!((of(32_768) - 16.5).abs() < 0.1, "{}", of(32_768));
     assert_eq!((of(65_536), of(0)), (1.0, 1.0));
-    assert_eq!(LogThreshold { least: 65_536, period: 0 }.blocks_of_a_sample(64), 1.0);
+    assert_eq!(LogThreshold { least: 65_536, period: 0, first: 0 }.blocks_of_a_sample(64), 1.0);
 }
 
 proptest! {
@@ -128,7 +128,7 @@ proptest! {
 
     #[test]
     fn more_blocks_are_represented_by_smaller_ones(size in 1u64..65_535, period in 1u64..1 << 40) {
-        let threshold = LogThreshold { least: 65_536, period };
+        let threshold = LogThreshold { least: 65_536, period, first: 0 };
         let of = |size| threshold.blocks_of_a_sample(size);
         prop_assert!(of(size).is_finite() && of(size) >= 1.0 && of(size) >= of(size + 1));
     }
