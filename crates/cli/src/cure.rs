@@ -2,10 +2,14 @@
 
 use anyhow::{anyhow, bail};
 use numakit_cure::Cure;
+use numakit_explain::module_files::ModuleFile;
 use numakit_findings::comparison::explained::kept;
 use numakit_launch::Program;
+use numakit_sys::SysRoot;
 use numakit_sys::command::quoted;
+use numakit_sys::proc::{TaskDir, tree};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The word for the newest cure of the program.
@@ -17,6 +21,36 @@ pub fn named(name: &Path, program: &Program, words: &[OsString]) -> anyhow::Resu
         true => last(program, words),
         false => Ok(numakit_cure::read(name)?),
     }
+}
+
+/// The cure of this name for processes that run, or for one of those that descend from them.
+pub fn of_running(name: &Path, root: &SysRoot, processes: &[u32]) -> anyhow::Result<Cure> {
+    if name != Path::new(LAST) {
+        return Ok(numakit_cure::read(name)?);
+    }
+    let of = |process: u32| {
+        let dir = TaskDir::of(root, process);
+        let file = root.link(&dir.path("exe")).unwrap_or_default();
+        let build_id = ModuleFile::read(Path::new(&dir.path("exe"))).map(|read| read.file.build_id);
+        let build_id = build_id.filter(|id| !id.is_empty());
+        let program =
+            Program { build_id, ..Program::elsewhere(OsStr::new(file.trim_end_matches(" (deleted)"))) };
+        let line = dir.bytes("cmdline").unwrap_or_default();
+        let words: Vec<OsString> =
+            line.strip_suffix(&[0]).unwrap_or(&line).split(|byte| *byte == 0).map(word).collect();
+        last(&program, &words)
+    };
+    let all = tree::families(root, processes);
+    let mut found: Vec<anyhow::Result<Cure>> = all.into_iter().map(of).collect();
+    let at = found.iter().position(Result::is_ok).unwrap_or(0);
+    match found.is_empty() {
+        true => bail!("--apply last: the process has ended"),
+        false => found.swap_remove(at),
+    }
+}
+
+fn word(bytes: &[u8]) -> OsString {
+    OsStr::from_bytes(bytes).to_owned()
 }
 
 /// The newest kept cure: of this command line, else of this build of the program, else of what its launcher started, such as

@@ -1,6 +1,7 @@
 //! Why nothing is moved.
 
 use crate::record::RecordError;
+use numakit_cure::ProgramFile;
 use numakit_launch::StartError;
 use numakit_observation::samples::SamplesError;
 use std::io;
@@ -37,6 +38,19 @@ pub enum MoveError {
         /// The kernel's error.
         error: io::Error,
     },
+    /// The cure is for another build.
+    #[error(
+        "the cure is for {} with build ID {}, and process {process} runs {} with {}; observe it with 'numa explain --pid {process} \
+         --cure FILE'", .observed.file, .observed.build_id, .runs.file, id(.runs)
+    )]
+    OtherBuild {
+        /// The process.
+        process: u32,
+        /// What it runs.
+        runs: ProgramFile,
+        /// What was observed.
+        observed: ProgramFile,
+    },
     /// No samples can be taken.
     #[error(transparent)]
     Samples(#[from] SamplesError),
@@ -54,6 +68,14 @@ pub enum MoveError {
         /// The error of the system.
         error: io::Error,
     },
+}
+
+/// The build ID of a file in words.
+fn id(file: &ProgramFile) -> String {
+    match file.build_id.as_str() {
+        "" => "none that can be read".to_owned(),
+        id => format!("build ID {id}"),
+    }
 }
 
 /// The error for a process that does not exist.

@@ -3,7 +3,9 @@
 //!
 //! The program itself is never stopped; the kernel lets a thread wait while a page that it uses is copied.
 
+mod choice;
 mod cores;
+mod cured;
 mod error;
 mod observed;
 mod pacer;
@@ -21,7 +23,7 @@ pub use error::MoveError;
 pub use pacer::Pacer;
 pub use parts::{MovablePart, PartPurpose, SharedRange};
 pub use record::{KeptRecord, MalformedRecord, MoveRecord, PageRange, RecordError, ThreadMask};
-pub use report::{LeftPages, MoveReport, PartMoved, RemoteSamples, Restored, StoppedBy};
+pub use report::{LeftPages, MoveReport, NotCured, PartMoved, RemoteSamples, Restored, StoppedBy};
 pub use restore::restore;
 pub use session::{MoveSession, MoveSettings, WatchEnd};
 pub use threads::{BusyThread, FreeCore, ThreadDecision, ThreadReason, plan};

@@ -206,14 +206,7 @@ impl MoveObservation {
 fn mappings(root: &SysRoot, processes: &BTreeSet<u32>) -> Result<Vec<MappedRange>, MoveError> {
     let (mut own, mut shared) = (Vec::new(), BTreeMap::<_, Vec<MappedRange>>::new());
     for &process in processes {
-        let text = match TaskDir::of(root, process).text("maps") {
-            Ok(text) => text,
-            Err(error) if error.is_missing() => continue,
-            Err(error) => {
-                let error = std::io::Error::new(error.kind, error.to_string());
-                return Err(of_process(process, "its mappings cannot be read")(error));
-            }
-        };
+        let Some(text) = maps(root, process)? else { continue };
         for entry in text.lines().filter_map(MapsEntry::parse) {
             let is_pool = entry.name.starts_with("/anon_hugepage");
             if entry.is_of_kernel() || !entry.writable || is_pool || is_of_page_cache(&entry) {
@@ -228,6 +221,18 @@ fn mappings(root: &SysRoot, processes: &BTreeSet<u32>) -> Result<Vec<MappedRange
     }
     own.extend(shared.into_values().filter(|of| of.len() == 1).flatten());
     Ok(own)
+}
+
+/// The text of `maps`; `None` if the process has ended.
+pub fn maps(root: &SysRoot, process: u32) -> Result<Option<String>, MoveError> {
+    match TaskDir::of(root, process).text("maps") {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => {
+            let error = std::io::Error::new(error.kind, error.to_string());
+            Err(of_process(process, "its mappings cannot be read")(error))
+        }
+    }
 }
 
 /// Whether a mapping shows pages of the page cache: those of a file that is not in memory.

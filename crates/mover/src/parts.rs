@@ -64,6 +64,8 @@ pub enum PartPurpose {
     OwnOf(u32),
     /// Threads of one node have nearly all of its samples.
     UsedByNode,
+    /// A cure says so.
+    OfCure,
 }
 
 /// A part of memory that goes to one node.

@@ -3,6 +3,7 @@
 use crate::parts::{MovablePart, SharedRange};
 use crate::threads::ThreadDecision;
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Samples of pages whose node is known.
@@ -76,6 +77,19 @@ pub struct PartMoved {
     pub moved: u64,
 }
 
+/// The objects of a cure that a running process does not get, by their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct NotCured {
+    /// Blocks: which memory these are is known only to who sees them allocated. Samples decide about it.
+    pub blocks: BTreeSet<String>,
+    /// Variables of files or builds that no process has loaded.
+    pub absent: BTreeSet<String>,
+    /// Those whose policy can only be had from the start.
+    pub at_start: BTreeSet<String>,
+    /// Those whose parts do not fit the threads, with the reason.
+    pub unfit: BTreeMap<String, String>,
+}
+
 /// What was observed, decided and done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MoveReport {
@@ -87,7 +101,7 @@ pub struct MoveReport {
     pub nodes: usize,
     /// Samples of threads.
     pub samples: u64,
-    /// Whether these were too few to decide anything.
+    /// Whether these were too few to decide anything, and no cure decides either.
     pub too_few: bool,
     /// How long was observed.
     pub observed: Duration,
@@ -101,6 +115,8 @@ pub struct MoveReport {
     pub warnings: Vec<String>,
     /// The parts.
     pub parts: Vec<PartMoved>,
+    /// What of a cure does nothing here; absent without a cure.
+    pub not_cured: Option<NotCured>,
     /// What threads of several nodes use, and therefore stays.
     pub shared: Vec<SharedRange>,
     /// Remote samples of files, by their paths: these are moved by 'numa file'.

@@ -1,24 +1,25 @@
 //! One move: observe, decide, write down what is there, bind threads, move pages, observe again.
 
 use crate::cores::{CoreChoice, Decided};
+use crate::cured::cured_processes;
 use crate::error::{ESRCH, MoveError, of_process};
 use crate::observed::{MoveObservation, observe};
 use crate::pacer::Pacer;
-use crate::pages::{PageMover, elsewhere, hot_first, size};
-use crate::parts::{PartPurpose, parts};
+use crate::pages::{PageMover, size};
 use crate::recent::{PAUSE, Recent};
 use crate::record::{MoveRecord, PageRange, ThreadMask};
-use crate::report::{MoveReport, PartMoved, RemoteSamples, StoppedBy};
+use crate::report::{MoveReport, RemoteSamples, StoppedBy};
 use crate::threads::{BusyThread, FreeCore, ThreadDecision, ThreadReason, plan};
+use numakit_cure::Cure;
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::PlacementRequest;
 use numakit_processes::ChosenProcesses;
 use numakit_sys::balancing::BalancingFiles;
 use numakit_sys::proc::{TaskDir, tree};
-use numakit_sys::sched::{page_size, set_affinity_of};
+use numakit_sys::sched::set_affinity_of;
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::{SysRoot, clock, poll};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -43,6 +44,8 @@ pub struct MoveSettings {
     pub rate: u64,
     /// Only these nodes, CPUs and so on.
     pub request: PlacementRequest,
+    /// Says which nodes variables get, before samples do.
+    pub cure: Option<Cure>,
     /// Decide, and change nothing.
     pub dry_run: bool,
 }
@@ -65,7 +68,7 @@ pub struct MoveSession<'a> {
     pub(crate) topology: Topology,
     pub(crate) signals: Signals,
     pub(crate) records: BTreeMap<u32, MoveRecord>,
-    recent: Recent,
+    pub(crate) recent: Recent,
 }
 
 /// What was decided and is to be done.
@@ -97,8 +100,11 @@ impl<'a> MoveSession<'a> {
         };
         session.check()?;
         session.read_machine()?;
+        // What cannot be had is said before the user waits for an observation.
+        if let Some(cure) = &session.settings.cure {
+            cured_processes(root, cure, &session.processes())?;
+        }
         if session.settings.threads {
-            // What cannot be had is said before the user waits for an observation.
             session.choose_cores(true, |_| Vec::new())?;
         }
         Ok(session)
@@ -182,7 +188,7 @@ impl<'a> MoveSession<'a> {
             processes: self.processes(),
             nodes: self.topology.nodes.iter().filter(has_memory).count(),
             samples: observed.samples(),
-            too_few: !observed.is_enough(),
+            too_few: !observed.is_enough() && self.settings.cure.is_none(),
             observed: time,
             before,
             files,
@@ -223,33 +229,16 @@ impl<'a> MoveSession<'a> {
         let (busy, places) = observed.busy_threads(self.root, &self.topology, &self.records);
         let mut cores = Decided::default();
         let mut decided: Vec<ThreadDecision> = busy.iter().map(left_where_it_is).collect();
-        if threads {
+        if threads && observed.is_enough() {
             cores = self.choose_cores(self.settings.dry_run, |free| plan(&busy, free, pages))?;
             decided = std::mem::take(&mut cores.threads);
             report.warnings = std::mem::take(&mut cores.warnings);
             report.threads.clone_from(&decided);
         }
-        let mut of_parts = Vec::new();
-        if pages {
-            let input = observed.part_input(self.root, &decided, &places)?;
-            let (found, shared) = parts(&input, page_size(), &self.recent);
-            report.shared = shared;
-            // Pages of stacks may also be in parts that samples tell.
-            let mut own = HashSet::new();
-            for part in found {
-                let mut pages = elsewhere(part.process, &part.ranges, part.node)?;
-                pages.retain(|page| !own.contains(&(part.process, page.start)));
-                if matches!(part.purpose, PartPurpose::OwnOf(_)) {
-                    own.extend(pages.iter().map(|page| (part.process, page.start)));
-                }
-                let pages = hot_first(pages, &part.hot);
-                let elsewhere = pages.iter().map(size).sum();
-                if elsewhere > 0 {
-                    of_parts.push((part.process, pages));
-                    report.parts.push(PartMoved { part, elsewhere, moved: 0 });
-                }
-            }
-        }
+        let of_parts = match pages {
+            true => self.choose_pages(observed, &decided, &places, report)?,
+            false => Vec::new(),
+        };
         let masks = busy.into_iter().map(|thread| thread.mask);
         let decisions =
             Decisions { threads: decided.into_iter().zip(masks).collect(), cores, pages: of_parts };

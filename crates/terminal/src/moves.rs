@@ -3,8 +3,8 @@
 use crate::table::page_table;
 use numakit_model::numbers::{ABSENT, NumberStyle, counted, duration, grouped};
 use numakit_mover::{
-    LeftPages, MoveReport, PartMoved, PartPurpose, RemoteSamples, Restored, StoppedBy, ThreadDecision,
-    ThreadReason,
+    LeftPages, MoveReport, NotCured, PartMoved, PartPurpose, RemoteSamples, Restored, StoppedBy,
+    ThreadDecision, ThreadReason,
 };
 use std::fmt::Write;
 
@@ -105,6 +105,7 @@ fn part_row(moved: &PartMoved, dry_run: bool) -> Vec<String> {
     let from = if from.is_empty() { ABSENT.to_owned() } else { format!("node {}", from.join(",")) };
     let why = match part.purpose {
         PartPurpose::OwnOf(_) => "the thread's own".to_owned(),
+        PartPurpose::OfCure => "by the cure".to_owned(),
         PartPurpose::UsedByNode => {
             let share = part.near as f64 / part.samples.max(1) as f64 * 100.0;
             let samples = counted(part.samples as usize, "sample");
@@ -134,6 +135,7 @@ fn remarks(report: &MoveReport, text: &mut String) {
             format_args!("Threads of several nodes use the same parts, which stay: {}.", shared.join(", ")),
         );
     }
+    report.not_cured.iter().for_each(|not| not_cured(not, text));
     if let Some((file, samples)) = report.files.first() {
         let samples = counted(*samples as usize, "remote sample");
         let process = report.processes.first().copied().unwrap_or(0);
@@ -151,6 +153,22 @@ fn remarks(report: &MoveReport, text: &mut String) {
              switches it off.",
         );
     }
+}
+
+/// What of a cure does nothing here.
+fn not_cured(not: &NotCured, text: &mut String) {
+    let reasons = [
+        (&not.blocks, "blocks, which cannot be told apart in a running process; samples decide about them"),
+        (&not.absent, "not found: no process has loaded the build of its file that was observed"),
+        (&not.at_start, "only from the start of the program on: 'numa run --apply'"),
+    ];
+    for (names, why) in reasons.into_iter().filter(|(names, _)| !names.is_empty()) {
+        let shown: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
+        let rest = names.len() - shown.len();
+        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        line(text, format_args!("{}{rest}: {why}.", shown.join(", ")));
+    }
+    not.unfit.iter().for_each(|(name, why)| line(text, format_args!("{name} stays: {why}.")));
 }
 
 /// The last lines: before and after, and what did not move.
@@ -340,6 +358,25 @@ undo: numa move --pid 40 --back
         assert!(dry.contains("Nothing was changed") && !dry.contains("undo"), "{dry}");
         assert_eq!(dry.lines().nth(1), done.lines().nth(1));
         assert!(dry.contains("TO MOVE") && dry.contains("8.00 KiB  8.00 KiB"), "{dry}");
+    }
+
+    #[test]
+    fn what_a_cure_does_not_do_is_told() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let not_cured = Some(NotCured {
+            blocks: names(&["list"]),
+            absent: names(&["a", "b", "c", "d"]),
+            unfit: [("p".to_owned(), "no order".to_owned())].into(),
+            ..NotCured::default()
+        });
+        let shown = text(&MoveReport { not_cured, ..report() }, "undo");
+        for expected in [
+            "list: blocks, which cannot be told apart in a running process; samples decide about them.\n",
+            "a, b, c and 1 more: not found: no process has",
+            "p stays: no order.\n",
+        ] {
+            assert!(shown.contains(expected), "{shown}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `numa move`.
 
 use crate::choose::ProcessArgs;
+use crate::cure;
 use crate::refused;
 use crate::registry::RegistryArgs;
 use crate::{Examples, GlobalArgs};
@@ -14,6 +15,7 @@ use numakit_processes::ChosenProcesses;
 use numakit_sys::SysRoot;
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::moves;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -39,6 +41,14 @@ pub struct MoveArgs {
     /// Move memory; without --threads, threads stay as they are
     #[arg(long)]
     pages: bool,
+    /// Move the variables that a cure names to the nodes of their threads, also without samples: a file of 'numa explain --cure'
+    /// or --json, or 'last'
+    ///
+    /// 'last' is the newest cure of this build of the program that 'numa explain' has kept. Threads are those of the cure in their
+    /// order of creation. Which memory the blocks of a cure are is not known in a running process: samples decide about them. A process
+    /// that runs another build is left as it is, with the exit code 2.
+    #[arg(long, value_name = "FILE|last")]
+    apply: Option<PathBuf>,
     /// Observe for this time before and after
     #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = interval::parse_length)]
     duration: Duration,
@@ -55,7 +65,7 @@ pub struct MoveArgs {
     #[arg(long, conflicts_with = "dry_run")]
     watch: bool,
     /// Undo: restore CPU masks, and move pages back to where they were
-    #[arg(long, conflicts_with_all = ["threads", "pages", "duration", "nodes", "dry_run", "watch"])]
+    #[arg(long, conflicts_with_all = ["threads", "pages", "apply", "duration", "nodes", "dry_run", "watch"])]
     back: bool,
     /// Write JSON
     #[arg(long)]
@@ -92,12 +102,15 @@ impl MoveArgs {
 
     fn go(&self, root: &SysRoot, chosen: &ChosenProcesses) -> anyhow::Result<ExitCode> {
         let both = self.threads == self.pages;
+        let cure =
+            self.apply.as_deref().map(|name| cure::of_running(name, root, chosen.numbers())).transpose()?;
         let settings = MoveSettings {
             threads: self.threads || both,
-            pages: self.pages || both,
+            pages: self.pages || both || cure.is_some(),
             time: self.duration,
             rate: self.rate,
             request: PlacementRequest { nodes: self.nodes.clone(), ..PlacementRequest::default() },
+            cure,
             dry_run: self.dry_run,
         };
         let explained = |error| explained(error, chosen);
