@@ -48,6 +48,8 @@ static inline int run_kernel(const struct kernel *kernels, size_t known, int cou
         start_threads();
     kernel->prepare(is_repaired);
     wait_at_gate();
+    while (is_uncounted())
+        kernel->work(1);
     if (!kernel->is_marked)
         NUMAKIT_MARK_BEGIN();
     kernel->work(repeats);

@@ -6,7 +6,7 @@ module grids
   implicit none
   integer, parameter :: edge = 96
   real(8) :: u(edge, edge, edge), side(edge, edge, edge), rest(edge, edge, edge)
-  real(8) :: start, last
+  real(8) :: start = 0, last
 contains
 
   subroutine mg_prepare(is_repaired) bind(c)
@@ -40,7 +40,8 @@ contains
   subroutine mg_work(repeats) bind(c)
     integer(c_int), value :: repeats
     integer :: repeat, z
-    start = residual()
+    last = residual()
+    if (start == 0) start = last
     do repeat = 1, repeats
       !$omp parallel do schedule(static)
       do z = 2, edge - 1

@@ -1,0 +1,127 @@
+//! Whether a program that is moved while it runs has as few remote lines in its steps afterwards as one that had its cure from the
+//! start. The simulator counts the steps after the move alone: the programs work uncounted until they are told to be counted.
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+use numakit_guest::{Boot, Failure, Guest, Shape, Simulation, programs};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// A program that is moved.
+struct Moved {
+    name: &'static str,
+    command: &'static str,
+    /// The command with more work, for its observation; none if it needs no cure.
+    observed: Option<&'static str>,
+}
+
+const PROGRAMS: [Moved; 3] = [
+    Moved { name: "ep", command: "ep 20", observed: None },
+    Moved { name: "cg", command: "npb cg broken 15", observed: Some("npb cg broken 1500") },
+    Moved { name: "mg", command: "npb_fortran mg broken 8", observed: Some("npb_fortran mg broken 400") },
+];
+
+impl Moved {
+    /// The options that name its cure.
+    fn apply(&self) -> String {
+        self.observed.map_or_else(String::new, |_| format!("--apply /root/{}.cure", self.name))
+    }
+
+    /// How it is observed, from a node of the observer's own.
+    fn observing(&self) -> Option<String> {
+        let command = self.observed?;
+        Some(format!(
+            "taskset -p 300 $$ >/dev/null; exec numa explain --cure /out/{}.cure taskset ff {command}",
+            self.name
+        ))
+    }
+
+    /// Its run with a cure from the start.
+    fn applied(&self) -> String {
+        let Self { command, .. } = self;
+        format!("unset GOMP_CPU_AFFINITY; taskset -p ff $$ >/dev/null; numa run {} {command}", self.apply())
+    }
+
+    /// Its run that is moved while it works.
+    fn moved(&self) -> String {
+        let Self { name, command, .. } = self;
+        format!(
+            "export NUMAKIT_UNTIL=/tmp/{name}.go XDG_STATE_HOME=/tmp/state; taskset ff {command} >printed & P=$!; sleep 5; \
+             taskset 300 numa move --pid $P --for 20s {}; echo code $?; touch $NUMAKIT_UNTIL; wait $P; CODE=$?; cat printed; exit $CODE",
+            self.apply()
+        )
+    }
+}
+
+/// A guest with the programs.
+fn guest() -> Result<Guest, Failure> {
+    let mut guest =
+        Guest::new(Shape::named("watched")?).program(&programs::numa()?).timeout(Duration::from_secs(900));
+    // Threads that wait must not keep a CPU: there are more of them here than real ones.
+    for (name, value) in [
+        ("OMP_NUM_THREADS", "8"),
+        ("OMP_WAIT_POLICY", "passive"),
+        ("GOMP_SPINCOUNT", "0"),
+        ("GOMP_CPU_AFFINITY", "0-7"),
+    ] {
+        guest = guest.env(name, value);
+    }
+    for name in ["npb", "npb_fortran", "ep"] {
+        let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound(name.to_owned()))?;
+        guest = guest.program(&program);
+    }
+    let small =
+        "echo never >/sys/kernel/mm/transparent_hugepage/enabled; echo 0 >/proc/sys/kernel/numa_balancing";
+    Ok(guest.step("small", &["sh", "-c", small]))
+}
+
+/// Observes them without the simulator, which slows an observer down, and counts with it.
+fn boot() -> Result<Boot, Failure> {
+    let mut observing = guest()?;
+    for program in &PROGRAMS {
+        if let Some(command) = program.observing() {
+            observing = observing.step(program.name, &["sh", "-c", &command]);
+        }
+    }
+    let observed = observing.boot()?;
+    let mut counting = guest()?.simulate(Simulation::new());
+    for program in &PROGRAMS {
+        if program.observed.is_some() {
+            observed[program.name].succeeded();
+            let cure = format!("{}.cure", program.name);
+            counting = counting.file(&observed.out.join(&cure), &format!("/root/{cure}"));
+        }
+        for (step, command) in [("applied", program.applied()), ("moved", program.moved())] {
+            counting = counting.step(&format!("{}-{step}", program.name), &["sh", "-c", &command]);
+        }
+    }
+    counting.boot()
+}
+
+#[test]
+#[ignore = "thorough: three programs that are moved in the simulator, 5 minutes"]
+fn steps_after_a_move_are_as_near_as_those_of_a_cured_run() {
+    let boot = match boot() {
+        Ok(boot) => boot,
+        Err(failure @ Failure::Unavailable { kind, .. }) => return kind.skip(failure),
+        Err(failure) => panic!("{failure}"),
+    };
+    let mut each = boot.traffic.as_ref().unwrap().each.iter().map(|lines| lines.local_and_remote().1);
+    let (mut table, mut wrong) = (String::new(), Vec::new());
+    for Moved { name, .. } in &PROGRAMS {
+        let [applied, moved] = ["applied", "moved"].map(|step| {
+            let step = &boot[format!("{name}-{step}").as_str()];
+            println!("{}{}", step.succeeded(), step.errors());
+            each.next().unwrap()
+        });
+        let ratio = moved as f64 / applied as f64;
+        _ = writeln!(
+            table,
+            "{name}: {moved} remote lines after the move, {applied} with the cure: {ratio:.2}"
+        );
+        if ratio > 1.3 {
+            wrong.push(*name);
+        }
+    }
+    println!("{table}");
+    assert!(wrong.is_empty(), "{wrong:?}\n{table}");
+}
