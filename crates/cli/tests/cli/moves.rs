@@ -127,6 +127,9 @@ fn bad_requests_are_refused_with_what_to_do() {
     let folder = Folder::new("move-bad");
     let sleeper = Running(Command::new("sleep").arg("600").spawn().unwrap());
     let pid = sleeper.0.id();
+    let cure = folder.path("other.cure");
+    let text = r#"{"cure":1,"command":"","program":{"file":"x","build_id":"00"},"threads":{"working":[],"count":1,"cpus":1},"objects":[]}"#;
+    std::fs::write(&cure, text).unwrap();
     for (words, expected) in [
         ("move".to_owned(), "nothing to move is given"),
         ("move --pid 4194304".to_owned(), "there is no such process"),
@@ -134,6 +137,10 @@ fn bad_requests_are_refused_with_what_to_do() {
         (format!("move --pid {pid} --back --watch"), "cannot be used with"),
         (format!("move --pid {pid} --back"), "was not moved by this user"),
         (format!("move --pid {pid} --nodes 900"), "900"),
+        (format!("move --pid {pid} --apply missing"), "cannot read missing"),
+        (format!("move --pid {pid} --apply last"), "no cure of this build of sleep is kept"),
+        (format!("move --pid {pid} --back --apply last"), "cannot be used with"),
+        (format!("move --pid {pid} --apply {}", cure.display()), "is for x with build ID 00"),
     ] {
         let done = folder.run(&words);
         assert_eq!(done.code, 2, "{words}: {} {}", done.out, done.err);
