@@ -18,6 +18,7 @@ mod launchers;
 mod limits;
 mod main_thread;
 mod moved;
+mod moved_troubles;
 mod own_blocks;
 mod placed;
 mod placed_runtimes;
@@ -41,4 +42,5 @@ static PARTS: Parts = Parts::new(&[
     ("main_thread", main_thread::guest),
     ("moved", moved::guest),
     ("cured", cured::guest),
+    ("moved_troubles", moved_troubles::guest),
 ]);

@@ -2,14 +2,16 @@
 
 use numakit_guest::programs::{self, figure};
 use numakit_guest::{Failure, Guest, Part, Shape};
+use serde_json::json;
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::time::Duration;
 
 /// Pages of the array.
 const PAGES: u64 = (16 << 20) / 4096;
 
 /// Starts a program, and runs commands while it runs: `$P` is its process, and `maps NAME` prints where its memory is.
-fn around(program: &str, commands: &str) -> String {
+pub fn around(program: &str, commands: &str) -> String {
     format!(
         "rm -f stop printed; export XDG_STATE_HOME=/tmp/state; elsewhere {program} stop >printed & \
          until grep -qs process printed; do sleep 0.1; done; P=$(sed -n 's/process //p' printed); \
@@ -27,6 +29,40 @@ const WATCHED: &str = "watch() { numa move --pid $P --for 3s --watch >watch & W=
     kill -TERM $W; wait $W; echo code $?; \
     watch; kill -KILL $W; wait $W; echo killed $?; numa doctor --all | grep -- --back; ls /tmp/state/numakit/moved | wc -l";
 
+/// Two threads on node 1 use an array that is on node 0. By a cure it goes to node 3, where its users are not: so it is the cure
+/// that decides, and not samples. With the build ID of another build it stays.
+fn by_cure() -> Result<String, Failure> {
+    let npb = programs::compiled("npb")?.unwrap();
+    let printed = |command: &mut Command| String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let (notes, names) =
+        (printed(Command::new("readelf").arg("-n").arg(&npb)), printed(Command::new("nm").arg(&npb)));
+    let id = notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).unwrap();
+    let address =
+        names.lines().find_map(|line| line.strip_suffix(" b store")).unwrap().trim_start_matches('0');
+    let cure = |id: &str| {
+        let module = json!({"file": "npb", "build_id": id});
+        let parts = [json!({"from": 0, "to": 64, "thread": 6, "samples": 99, "sure": 1.0})];
+        let object = json!({
+            "name": "store", "verdict": "other-node", "reason": "",
+            "variable": {"module": module, "address": format!("0x{address}"), "bytes": 8 << 20},
+            "policy": {"parts": {"over": "block", "parts": parts}},
+        });
+        let threads = json!({"working": [6], "count": 8, "cpus": 64});
+        json!({"cure": 1, "command": "", "program": module, "threads": threads, "objects": [object]})
+    };
+    let apply = |cure: &serde_json::Value| {
+        format!("echo '{cure}' >cure; numa move --pid $P --pages --for 2s --apply cure; echo code $?")
+    };
+    Ok(format!(
+        "export XDG_STATE_HOME=/tmp/state OMP_NUM_THREADS=8 GOMP_CPU_AFFINITY=0-7; npb store broken 1000000 & P=$!; \
+         maps() {{ echo \"maps $1\"; cat /proc/$P/numa_maps; }}; \
+         until maps now | grep -q 'N0=[0-9][0-9][0-9][0-9]'; do sleep 0.5; done; \
+         maps before; {}; maps other; {}; maps after; numa move --pid $P --back; maps back; kill -KILL $P",
+        apply(&cure("00")),
+        apply(&cure(id)),
+    ))
+}
+
 pub fn guest() -> Result<Guest, Failure> {
     let taskset = programs::of_host("taskset").ok_or_else(|| Failure::NotFound("taskset".to_owned()))?;
     let move_it = "numa move --pid $P --for 5s";
@@ -36,6 +72,7 @@ pub fn guest() -> Result<Guest, Failure> {
         .timeout(Duration::from_secs(600))
         .program(&programs::numa()?)
         .program(&programs::compiled("elsewhere")?.unwrap())
+        .program(&programs::compiled("npb")?.unwrap())
         .program(&taskset)
         .step("quiet", &["sh", "-c", "echo 0 > /proc/sys/kernel/numa_balancing"])
         .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
@@ -49,6 +86,7 @@ pub fn guest() -> Result<Guest, Failure> {
         )
         .step("few", &["sh", "-c", &around("few 3", &format!("{}; {back}", moved("")))])
         .step("serve", &["sh", "-c", &around("serve 2", &format!("{}; {back}", moved("--nodes 1")))])
+        .step("cured", &["sh", "-c", &by_cure()?])
         .step("watched", &["sh", "-c", &around("few 3", &format!("{WATCHED}; {back}"))])
         .step("large", &["sh", "-c", "echo always > /sys/kernel/mm/transparent_hugepage/enabled"])
         .step("huge", &["sh", "-c", &around("huge 3", &format!("{}; {back}", moved("--nodes 1")))])
@@ -61,6 +99,11 @@ fn part() -> Option<Part> {
 
 /// What a step printed of the memory at a moment: pages by node of mappings as large as the array at least, and the CPU masks.
 fn at(text: &str, moment: &str) -> (BTreeMap<u32, u64>, Vec<String>) {
+    at_of(text, moment, PAGES)
+}
+
+/// The same of mappings with at least this number of pages.
+pub fn at_of(text: &str, moment: &str, least: u64) -> (BTreeMap<u32, u64>, Vec<String>) {
     let (mut nodes, mut masks) = (BTreeMap::new(), Vec::new());
     let lines = text.lines().skip_while(|line| *line != format!("maps {moment}")).skip(1);
     for line in lines.take_while(|line| !line.starts_with("maps ")) {
@@ -72,14 +115,14 @@ fn at(text: &str, moment: &str) -> (BTreeMap<u32, u64>, Vec<String>) {
             Some((node.parse::<u32>().ok()?, pages.parse::<u64>().ok()?))
         };
         let of: Vec<(u32, u64)> = line.split(' ').filter_map(on_node).collect();
-        if of.iter().map(|(_, pages)| pages).sum::<u64>() >= PAGES {
+        if of.iter().map(|(_, pages)| pages).sum::<u64>() >= least {
             of.into_iter().for_each(|(node, pages)| *nodes.entry(node).or_default() += pages);
         }
     }
     (nodes, masks)
 }
 
-fn codes(text: &str) -> Vec<&str> {
+pub fn codes(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.strip_prefix("code ")).collect()
 }
 
@@ -147,6 +190,21 @@ fn what_wanders_is_bound_again_and_what_a_killed_watcher_leaves_is_undone() {
     assert!(text.contains("killed 137") && text.contains("--back\n1\n"), "{text}");
     assert_eq!(at(&text, "back"), (before, masks));
     assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["0", "0"], Some(0.0)));
+}
+
+#[test]
+fn a_cure_decides_before_samples_and_another_build_gets_nothing() {
+    let Some(part) = part() else { return };
+    let text = part["cured"].succeeded();
+    println!("{text}");
+    let (store, [before, other, after, back]) =
+        (PAGES / 2, ["before", "other", "after", "back"].map(|moment| at_of(&text, moment, PAGES / 2).0));
+    assert!(before[&0] >= store, "{before:?}");
+    assert_eq!((other, back), (before.clone(), before.clone()));
+    assert_eq!(after.values().sum::<u64>(), before.values().sum::<u64>());
+    assert!(after[&3].abs_diff(store) <= 1, "{after:?}");
+    assert_eq!(codes(&text), ["2", "0"]);
+    assert!(part["cured"].errors().contains("with build ID 00"), "{}", part["cured"].errors());
 }
 
 #[test]

@@ -1,0 +1,104 @@
+//! What `numa move` does where it cannot do all: a full node, CPUs that go, a program that is traced, a user without privilege. The
+//! program goes on in each case, with right results.
+
+use super::moved::{around, at_of, codes};
+use numakit_guest::programs::{self, figure};
+use numakit_guest::{Failure, Guest, Part, Shape};
+use std::time::Duration;
+
+const PAGES: u64 = (16 << 20) / 4096;
+
+/// Fills node 1 up to this number of MiB.
+fn filled(free: u32) -> String {
+    format!(
+        "mkdir -p full; mount -t tmpfs -o mpol=bind:1,size=1g full full; \
+         F=$(sed -n 's/.*MemFree: *\\([0-9]*\\) kB/\\1/p' /sys/devices/system/node/node1/meminfo); \
+         dd if=/dev/zero of=full/x bs=1M count=$((F / 1024 - {free})) 2>/dev/null; numa move --pid $P --for 5s --nodes 1; echo code $?; \
+         maps after; umount full"
+    )
+}
+
+/// Takes the CPU of the thread away while it is watched, after one that nobody runs on.
+const WITHOUT_CPUS: &str = "offline() { echo $2 >/sys/devices/system/cpu/cpu$1/online; }; \
+    T=$(ls /proc/$P/task | tail -n 1); on() { sed -n 's/Cpus_allowed_list:.\\([0-9]*\\)$/\\1/p' /proc/$P/task/$T/status; }; offline 1 0; \
+    numa move --pid $P --for 3s --watch >watch & W=$!; until grep -q -e undo -e Nothing watch; do sleep 0.2; done; \
+    C=$(on); echo bound $C; offline $C 0; until [ -n \"$(on)\" ] && [ \"$(on)\" != $C ]; do sleep 0.5; done; echo bound $(on); \
+    kill -TERM $W; wait $W; echo code $?; offline 1 1; offline $C 1; numa move --pid $P --back; echo code $?";
+
+const TRACED: &str = "traced $P stopped end & T=$!; sleep 1; numa move --pid $P --for 3s; echo code $?; touch end; wait $T; rm end; \
+    traced $P runs end & T=$!; sleep 1; numa move --pid $P --for 3s; echo code $?; touch end; wait $T; numa move --pid $P --back; \
+    echo code $?";
+
+pub fn guest() -> Result<Guest, Failure> {
+    let of_host = |name: &str| programs::of_host(name).ok_or_else(|| Failure::NotFound(name.to_owned()));
+    Ok(Guest::new(Shape::named("four")?)
+        .timeout(Duration::from_secs(600))
+        .program(&programs::numa()?)
+        .program(&programs::compiled("elsewhere")?.unwrap())
+        .program(&programs::compiled("traced")?.unwrap())
+        .program(&of_host("setpriv")?)
+        .step("quiet", &["sh", "-c", "echo 0 > /proc/sys/kernel/numa_balancing"])
+        .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
+        // A node of 256 MiB keeps 8 of them free.
+        .step("some", &["sh", "-c", &around("serve 2", &filled(16))])
+        .step("none", &["sh", "-c", &around("serve 2", &filled(4))])
+        .step("cpus", &["sh", "-c", &around("few 3", WITHOUT_CPUS)])
+        .step("traced", &["sh", "-c", &around("few 3", TRACED)])
+        .step(
+            "user",
+            &[
+                "sh",
+                "-c",
+                &around(
+                    "few 3",
+                    "/usr/bin/setpriv --reuid 1000 --clear-groups numa move --pid $P --for 1s; echo code $?",
+                ),
+            ],
+        ))
+}
+
+fn part() -> Option<Part> {
+    super::PARTS.part("moved_troubles")
+}
+
+#[test]
+fn a_full_node_gets_what_fits_and_the_rest_stays() {
+    let Some(part) = part() else { return };
+    for (step, fitting) in [("some", 1..=PAGES * 3 / 4), ("none", 0..=0)] {
+        let text = part[step].succeeded();
+        println!("{text}");
+        let (before, after) = (at_of(&text, "before", PAGES).0, at_of(&text, "after", PAGES).0);
+        assert_eq!(after.values().sum::<u64>(), before.values().sum::<u64>(), "no page is lost");
+        assert!(fitting.contains(&after.get(&1).copied().unwrap_or(0)), "{after:?}");
+        assert!(text.contains("stay: their node would have too little free memory"), "{text}");
+        assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["1"], Some(0.0)));
+    }
+}
+
+#[test]
+fn a_thread_whose_cpu_goes_is_bound_to_another_one() {
+    let Some(part) = part() else { return };
+    let text = part["cpus"].succeeded();
+    println!("{text}{}", part["cpus"].errors());
+    let bound: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("bound ")).collect();
+    assert!(bound.len() == 2 && bound[0] != bound[1], "{bound:?}");
+    assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["0", "0"], Some(0.0)));
+}
+
+#[test]
+fn a_traced_program_is_moved_unless_its_debugger_has_stopped_it() {
+    let Some(part) = part() else { return };
+    let (text, errors) = (part["traced"].succeeded(), part["traced"].errors());
+    println!("{text}{errors}");
+    assert!(errors.contains("is stopped by its debugger"), "{errors}");
+    assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["2", "0", "0"], Some(0.0)));
+}
+
+#[test]
+fn a_user_who_may_not_is_told_what_works() {
+    let Some(part) = part() else { return };
+    let (text, errors) = (part["user"].succeeded(), part["user"].errors());
+    println!("{text}{errors}");
+    assert!(errors.contains("root"), "{errors}");
+    assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["2"], Some(0.0)));
+}
