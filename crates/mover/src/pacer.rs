@@ -5,12 +5,12 @@ use std::time::Duration;
 
 /// What a piece should take.
 const AIM: Duration = Duration::from_millis(1);
-/// After a piece, a pause is at least one in this many parts of its time: moving takes at most four fifths of the time.
-const PAUSE: u32 = 4;
+/// After a piece, a pause is at least one in this many parts of its time: moving takes at most eight ninths of the time.
+const PAUSE: u32 = 8;
 /// A pause for the piece's time alone is at most this long: what takes longer is no copying.
 const MAX_PAUSE: Duration = Duration::from_millis(5);
 /// Bytes of a piece. Each call waits for all CPUs first, in which threads go on; smaller pieces would only wait more often.
-const BYTES: RangeInclusive<u64> = 256 << 10..=4 << 20;
+const BYTES: RangeInclusive<u64> = 1 << 20..=4 << 20;
 
 /// Sizes pieces by how long those before took.
 #[derive(Debug, Clone)]
@@ -59,22 +59,22 @@ mod tests {
     #[test]
     fn pieces_grow_to_what_takes_a_millisecond_and_shrink_at_once() {
         let mut pacer = Pacer::new(u64::MAX);
-        // 1 GB/s: a millisecond has 1 MB.
+        // 3 GB/s: a millisecond has 3 MB.
         for _ in 0..10 {
             let bytes = pacer.piece();
-            pacer.took(bytes, Duration::from_nanos(bytes));
+            pacer.took(bytes, Duration::from_nanos(bytes / 3));
         }
-        assert_eq!(pacer.piece(), 1_000_000);
-        pacer.took(1_000_000, Duration::from_millis(2));
-        assert_eq!((pacer.piece(), pacer.longest()), (500_000, Duration::from_millis(2)));
+        assert!(pacer.piece().abs_diff(3_000_000) < 10);
+        pacer.took(3_000_000, Duration::from_millis(2));
+        assert_eq!((pacer.piece(), pacer.longest()), (1_500_000, Duration::from_millis(2)));
         pacer.took(500_000, Duration::from_secs(5));
         assert_eq!(pacer.piece(), *BYTES.start(), "smaller pieces would not be faster");
     }
 
     #[test]
-    fn pauses_are_a_fifth_of_the_time_and_the_rate_is_kept() {
+    fn pauses_are_a_ninth_of_the_time_and_the_rate_is_kept() {
         let mut pacer = Pacer::new(1 << 20);
-        assert_eq!(pacer.took(64, Duration::from_millis(2)), Duration::from_micros(500));
+        assert_eq!(pacer.took(64, Duration::from_millis(2)), Duration::from_micros(250));
         assert_eq!(pacer.took(64, Duration::from_secs(2)), MAX_PAUSE);
         let pause = pacer.took(1 << 20, Duration::from_millis(100));
         assert_eq!(pause, Duration::from_millis(900));

@@ -1,7 +1,7 @@
 //! Which parts of memory go to which node: a pure function of samples and of where threads will run.
 
 use crate::recent::Recent;
-use numakit_files::{PageUse, RangeTarget, UsePlan};
+use numakit_files::{PageUse, PlannedRange, RangeTarget, UsePlan};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -183,7 +183,7 @@ fn of_mapping(
         *uses.entry(key).or_default() += used.samples;
     }
     let plan = UsePlan::new(&uses, (mapping.range.end - start).div_ceil(page));
-    for range in &plan.ranges {
+    for range in &joined(plan.ranges) {
         let of: Vec<&UsedPage> =
             used.iter().copied().filter(|used| range.pages.contains(&number(used))).collect();
         let samples: u64 = of.iter().map(|used| used.samples).sum();
@@ -209,6 +209,25 @@ fn of_mapping(
             RangeTarget::Unused | RangeTarget::Unclear => {}
         }
     }
+}
+
+/// Ranges without a clear user between those of one node become its own, where no other node has any: that no sample fell there is
+/// chance.
+fn joined(ranges: Vec<PlannedRange>) -> Vec<PlannedRange> {
+    let is_clear =
+        |range: &&PlannedRange| matches!(range.target, RangeTarget::Node(_) | RangeTarget::Shared(_));
+    let mut clear = ranges.iter().filter(is_clear);
+    let Some(first) = clear.next() else { return ranges };
+    let last = clear.clone().next_back().unwrap_or(first);
+    if matches!(first.target, RangeTarget::Shared(_)) || clear.any(|range| range.target != first.target) {
+        return ranges;
+    }
+    let (pages, mut whole) = (first.pages.start..last.pages.end, first.clone());
+    whole.samples.clear();
+    for range in ranges.iter().filter(|range| pages.contains(&range.pages.start)) {
+        range.samples.iter().for_each(|(node, count)| *whole.samples.entry(*node).or_default() += count);
+    }
+    vec![PlannedRange { pages, ..whole }]
 }
 
 /// A part that threads of one node use, unless nearly all of it is there.

@@ -37,6 +37,16 @@ fn each_quarter_of_an_array_goes_to_its_users() {
 }
 
 #[test]
+fn what_few_samples_show_of_one_node_is_one_part() {
+    // Two thirds of the pages are between samples that are far from each other.
+    let points = (0..60).map(|at| used(if at < 30 { at } else { 3900 + at }, 2, 0)).collect();
+    let (parts, shared) = parts(&input(points), PAGE, &Recent::default());
+    let found = shown(&parts);
+    assert!(found.len() == 1 && found[0].0 <= 1 && found[0].1 >= 3959 && found[0].2 == 2, "{found:?}");
+    assert_eq!((parts[0].samples, shared), (60, Vec::new()));
+}
+
+#[test]
 fn what_several_nodes_use_stays_and_is_named() {
     let points = (0..400).map(|at| used(at * 10, (at % 4) as u32, 0)).collect();
     let (parts, shared) = parts(&input(points), PAGE, &Recent::default());
