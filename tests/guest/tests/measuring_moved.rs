@@ -52,6 +52,12 @@ impl Moved {
     }
 }
 
+/// The programs that are run: those that the variable NUMAKIT_MOVED names, else all.
+fn chosen() -> impl Iterator<Item = &'static Moved> {
+    let only = std::env::var("NUMAKIT_MOVED").unwrap_or_default();
+    PROGRAMS.iter().filter(move |program| only.is_empty() || only.split(',').any(|name| name == program.name))
+}
+
 /// A guest with the programs.
 fn guest() -> Result<Guest, Failure> {
     let mut guest =
@@ -77,14 +83,14 @@ fn guest() -> Result<Guest, Failure> {
 /// Observes them without the simulator, which slows an observer down, and counts with it.
 fn boot() -> Result<Boot, Failure> {
     let mut observing = guest()?;
-    for program in &PROGRAMS {
+    for program in chosen() {
         if let Some(command) = program.observing() {
             observing = observing.step(program.name, &["sh", "-c", &command]);
         }
     }
     let observed = observing.boot()?;
     let mut counting = guest()?.simulate(Simulation::new());
-    for program in &PROGRAMS {
+    for program in chosen() {
         if program.observed.is_some() {
             observed[program.name].succeeded();
             let cure = format!("{}.cure", program.name);
@@ -107,7 +113,7 @@ fn steps_after_a_move_are_as_near_as_those_of_a_cured_run() {
     };
     let mut each = boot.traffic.as_ref().unwrap().each.iter().map(|lines| lines.local_and_remote().1);
     let (mut table, mut wrong) = (String::new(), Vec::new());
-    for Moved { name, .. } in &PROGRAMS {
+    for Moved { name, .. } in chosen() {
         let [applied, moved] = ["applied", "moved"].map(|step| {
             let step = &boot[format!("{name}-{step}").as_str()];
             println!("{}{}", step.succeeded(), step.errors());
