@@ -1,4 +1,4 @@
-/* full     fills a variable that is larger than a node, and prints where its pages are. It ends with status 7. */
+/* full     fills a variable of 300 MiB, and prints where its pages are. It ends with status 7. */
 #define _GNU_SOURCE
 #include "placement.h"
 

@@ -8,14 +8,17 @@ use std::time::Duration;
 
 const PAGES: u64 = (16 << 20) / 4096;
 
-/// Fills node 1 up to this number of MiB.
-fn filled(free: u32) -> String {
+/// Fills node 1 up to this number of MiB, an expression in which T is all of its memory, while a command runs.
+pub fn with_full_node(free: &str, command: &str) -> String {
     format!(
         "mkdir -p full; mount -t tmpfs -o mpol=bind:1,size=1g full full; \
-         F=$(sed -n 's/.*MemFree: *\\([0-9]*\\) kB/\\1/p' /sys/devices/system/node/node1/meminfo); \
-         dd if=/dev/zero of=full/x bs=1M count=$((F / 1024 - {free})) 2>/dev/null; numa move --pid $P --for 5s --nodes 1; echo code $?; \
-         maps after; umount full"
+         of_node() {{ echo $(($(sed -n \"s/.*$1: *\\([0-9]*\\) kB/\\1/p\" /sys/devices/system/node/node1/meminfo) / 1024)); }}; \
+         T=$(of_node MemTotal); dd if=/dev/zero of=full/x bs=1M count=$(($(of_node MemFree) - ({free}))) 2>/dev/null; {command}; umount full"
     )
+}
+
+fn moved_to_full_node(free: &str) -> String {
+    with_full_node(free, "numa move --pid $P --for 5s --nodes 1; echo code $?; maps after")
 }
 
 /// Takes the CPU of the thread away while it is watched, after one that nobody runs on.
@@ -39,9 +42,9 @@ pub fn guest() -> Result<Guest, Failure> {
         .program(&of_host("setpriv")?)
         .step("quiet", &["sh", "-c", "echo 0 > /proc/sys/kernel/numa_balancing"])
         .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
-        // A node of 256 MiB keeps 8 of them free.
-        .step("some", &["sh", "-c", &around("serve 2", &filled(16))])
-        .step("none", &["sh", "-c", &around("serve 2", &filled(4))])
+        // A node keeps a part of its memory free.
+        .step("some", &["sh", "-c", &around("serve 2", &moved_to_full_node("T / 32 + 8"))])
+        .step("none", &["sh", "-c", &around("serve 2", &moved_to_full_node("4"))])
         .step("cpus", &["sh", "-c", &around("few 3", WITHOUT_CPUS)])
         .step("traced", &["sh", "-c", &around("few 3", TRACED)])
         .step(
