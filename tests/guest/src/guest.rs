@@ -125,6 +125,35 @@ impl Guest {
         self
     }
 
+    /// Eight threads of OpenMP. Those that wait keep no CPU: there are more of them here than real ones.
+    pub fn eight_threads(self) -> Self {
+        let variables = [("OMP_NUM_THREADS", "8"), ("OMP_WAIT_POLICY", "passive"), ("GOMP_SPINCOUNT", "0")];
+        variables.into_iter().fold(self, |guest, (name, value)| guest.env(name, value))
+    }
+
+    /// Binds the threads of OpenMP one by one, in their order, to the first eight CPUs.
+    pub fn bound(self) -> Self {
+        self.env("GOMP_CPU_AFFINITY", "0-7")
+    }
+
+    /// Programs of the tests, by their names.
+    pub fn compiled(self, names: &[&str]) -> Result<Self, Failure> {
+        names.iter().try_fold(self, |guest, name| {
+            let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound((*name).to_owned()))?;
+            Ok(guest.program(&program))
+        })
+    }
+
+    /// Small pages: which node a huge page is on would be the luck of the thread that touches it first.
+    pub fn small_pages(self) -> Self {
+        self.step("small", &["sh", "-c", "echo never >/sys/kernel/mm/transparent_hugepage/enabled"])
+    }
+
+    /// Pages that stay where they are: the kernel's balancing would move them to their users.
+    pub fn without_balancing(self) -> Self {
+        self.step("still", &["sh", "-c", "echo 0 >/proc/sys/kernel/numa_balancing"])
+    }
+
     /// Copies the output of steps to that of this process while they run.
     pub fn stream(self, wanted: bool) -> Self {
         let streams: Streams = [Box::new(std::io::stdout()), Box::new(std::io::stderr())];

@@ -118,27 +118,15 @@ fn chosen() -> impl Iterator<Item = &'static Program> {
 
 /// A guest with the programs and their surroundings.
 fn guest() -> Result<Guest, Failure> {
-    let mut guest = Guest::new(Shape::named("watched")?)
+    Ok(Guest::new(Shape::named("watched")?)
         .program(&programs::numa()?)
         .file(&programs::libomp()?, "/usr/lib/llvm/libgomp.so.1")
-        .timeout(Duration::from_secs(900));
-    // Threads that wait must not keep a CPU: there are more of them here than real ones.
-    for (name, value) in [
-        ("OMP_NUM_THREADS", "8"),
-        ("OMP_WAIT_POLICY", "passive"),
-        ("GOMP_SPINCOUNT", "0"),
-        ("GOMP_CPU_AFFINITY", "0-7"),
-    ] {
-        guest = guest.env(name, value);
-    }
-    for name in ["npb", "npb_fortran", "misplaced", "cured", "filtered"] {
-        let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound(name.to_owned()))?;
-        guest = guest.program(&program);
-    }
-    // The kernel's balancing would move pages to their users meanwhile.
-    let small =
-        "echo never >/sys/kernel/mm/transparent_hugepage/enabled; echo 0 >/proc/sys/kernel/numa_balancing";
-    Ok(guest.step("small", &["sh", "-c", small]))
+        .timeout(Duration::from_secs(900))
+        .eight_threads()
+        .bound()
+        .compiled(&["npb", "npb_fortran", "misplaced", "cured", "filtered"])?
+        .small_pages()
+        .without_balancing())
 }
 
 /// Observes all of them. Nothing is counted: the simulator slows an observer down so much that it sees little.

@@ -60,24 +60,14 @@ fn chosen() -> impl Iterator<Item = &'static Moved> {
 
 /// A guest with the programs.
 fn guest() -> Result<Guest, Failure> {
-    let mut guest =
-        Guest::new(Shape::named("watched")?).program(&programs::numa()?).timeout(Duration::from_secs(900));
-    // Threads that wait must not keep a CPU: there are more of them here than real ones.
-    for (name, value) in [
-        ("OMP_NUM_THREADS", "8"),
-        ("OMP_WAIT_POLICY", "passive"),
-        ("GOMP_SPINCOUNT", "0"),
-        ("GOMP_CPU_AFFINITY", "0-7"),
-    ] {
-        guest = guest.env(name, value);
-    }
-    for name in ["npb", "npb_fortran", "ep"] {
-        let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound(name.to_owned()))?;
-        guest = guest.program(&program);
-    }
-    let small =
-        "echo never >/sys/kernel/mm/transparent_hugepage/enabled; echo 0 >/proc/sys/kernel/numa_balancing";
-    Ok(guest.step("small", &["sh", "-c", small]))
+    Ok(Guest::new(Shape::named("watched")?)
+        .program(&programs::numa()?)
+        .timeout(Duration::from_secs(900))
+        .eight_threads()
+        .bound()
+        .compiled(&["npb", "npb_fortran", "ep"])?
+        .small_pages()
+        .without_balancing())
 }
 
 /// Observes them without the simulator, which slows an observer down, and counts with it.

@@ -13,19 +13,13 @@ const NODES: usize = 4;
 const MUCH: f64 = 0.05;
 
 fn guest() -> Result<Guest, Failure> {
-    let program = programs::compiled("paired")?.ok_or_else(|| Failure::NotFound("paired".to_owned()))?;
-    let mut guest = Guest::new(Shape::named("watched")?)
+    Ok(Guest::new(Shape::named("watched")?)
         .program(&programs::numa()?)
-        .program(&program)
-        .timeout(Duration::from_secs(600));
-    // Threads that wait must not keep a CPU: there are more of them here than real ones.
-    for (name, value) in [("OMP_NUM_THREADS", "8"), ("OMP_WAIT_POLICY", "passive"), ("GOMP_SPINCOUNT", "0")] {
-        guest = guest.env(name, value);
-    }
-    // The kernel's balancing would move pages meanwhile, and huge pages lie across the arrays of several pairs.
-    let small =
-        "echo never >/sys/kernel/mm/transparent_hugepage/enabled; echo 0 >/proc/sys/kernel/numa_balancing";
-    Ok(guest.step("small", &["sh", "-c", small]))
+        .timeout(Duration::from_secs(600))
+        .eight_threads()
+        .compiled(&["paired"])?
+        .small_pages()
+        .without_balancing())
 }
 
 /// Observes each kernel as it is and with its cure, from a node of the observer's own. Nothing is counted: the simulator slows an observer

@@ -17,20 +17,13 @@ const MUCH: f64 = 0.1;
 const LITTLE: f64 = 0.002;
 
 fn boot() -> Result<Boot, Failure> {
-    let mut guest =
-        Guest::new(Shape::named("watched")?).program(&programs::numa()?).timeout(Duration::from_secs(600));
-    // Threads that wait must not keep a CPU: there are more of them here than real ones.
-    for (name, value) in [("OMP_NUM_THREADS", "8"), ("OMP_WAIT_POLICY", "passive"), ("GOMP_SPINCOUNT", "0")] {
-        guest = guest.env(name, value);
-    }
-    for name in ["npb", "cured"] {
-        let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound(name.to_owned()))?;
-        guest = guest.program(&program);
-    }
-    // The kernel's balancing would move pages to their users meanwhile.
-    let small =
-        "echo never >/sys/kernel/mm/transparent_hugepage/enabled; echo 0 >/proc/sys/kernel/numa_balancing";
-    guest = guest.step("small", &["sh", "-c", small]);
+    let mut guest = Guest::new(Shape::named("watched")?)
+        .program(&programs::numa()?)
+        .timeout(Duration::from_secs(600))
+        .eight_threads()
+        .compiled(&["npb", "cured"])?
+        .small_pages()
+        .without_balancing();
     for (name, command, repeats) in PROGRAMS {
         let cure = format!("/out/{name}.cure");
         let observe = |result: &str, before: &str| {

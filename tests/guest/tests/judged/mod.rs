@@ -88,22 +88,11 @@ pub fn boot(kernels: &[Kernel], compiled: &[&str]) -> Result<Boot, Failure> {
         .simulate(Simulation::new())
         .program(&programs::numa()?)
         .file(&script, "/root/observed")
-        .timeout(Duration::from_secs(900));
-    // Threads that wait must not keep a CPU: there are more of them here than real ones.
-    for (name, value) in [
-        ("OMP_NUM_THREADS", "8"),
-        ("OMP_WAIT_POLICY", "passive"),
-        ("GOMP_SPINCOUNT", "0"),
-        ("GOMP_CPU_AFFINITY", "0-7"),
-    ] {
-        guest = guest.env(name, value);
-    }
-    for name in compiled {
-        let program = programs::compiled(name)?.ok_or_else(|| Failure::NotFound((*name).to_owned()))?;
-        guest = guest.program(&program);
-    }
-    // Small pages: which node a huge page is on would be the luck of the thread that touches it first.
-    guest = guest.step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]);
+        .timeout(Duration::from_secs(900))
+        .eight_threads()
+        .bound()
+        .compiled(compiled)?
+        .small_pages();
     // An emulator translates code when it is executed first: the first observer would be late for its program.
     let warm =
         "numa explain --json - -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' >/dev/null";
