@@ -9,12 +9,12 @@ use std::time::Duration;
 const PROGRAMS: [(&str, &str, u32); 3] =
     [("is", "npb is", 300), ("cg", "npb cg", 700), ("heap", "cured heap", 2000)];
 
-/// What binds the threads of OpenMP one by one before the cure, as 'numa run' does with it.
-const BOUND: &str = "env GOMP_CPU_AFFINITY=0-7";
+/// What binds the threads before the cure, as with it: the kernel may leave those that wait for each other on one node.
+const BOUND: &str = "numa run";
 /// Objects with less of the use are left out: few samples of them say nothing certain.
 const MUCH: f64 = 0.1;
 /// Between fork and exec, a program runs the code of its launcher.
-const LITTLE: f64 = 0.002;
+const LITTLE: f64 = 0.01;
 
 fn boot() -> Result<Boot, Failure> {
     let mut guest = Guest::new(Shape::named("watched")?)
