@@ -29,28 +29,22 @@ pub fn of_running(name: &Path, root: &SysRoot, processes: &[u32]) -> anyhow::Res
         return Ok(numakit_cure::read(name)?);
     }
     let of = |process: u32| {
-        let dir = TaskDir::of(root, process);
-        let file = root.link(&dir.path("exe")).unwrap_or_default();
-        let build_id = ModuleFile::read(Path::new(&dir.path("exe"))).map(|read| read.file.build_id);
-        let build_id = build_id.filter(|id| !id.is_empty());
-        let program =
-            Program { build_id, ..Program::elsewhere(OsStr::new(file.trim_end_matches(" (deleted)"))) };
-        let line = dir.bytes("cmdline").unwrap_or_default();
-        let words: Vec<OsString> =
-            line.strip_suffix(&[0]).unwrap_or(&line).split(|byte| *byte == 0).map(word).collect();
-        last(&program, &words)
+        let (name, read) = ModuleFile::of_process(root, process);
+        let build_id = read.map(|read| read.file.build_id).filter(|id| !id.is_empty());
+        let line = TaskDir::of(root, process).bytes("cmdline").unwrap_or_default();
+        let words = line.strip_suffix(&[0]).unwrap_or(&line).split(|byte| *byte == 0);
+        let words: Vec<OsString> = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
+        last(&Program { build_id, ..Program::elsewhere(OsStr::new(&name)) }, &words)
     };
-    let all = tree::families(root, processes);
-    let mut found: Vec<anyhow::Result<Cure>> = all.into_iter().map(of).collect();
-    let at = found.iter().position(Result::is_ok).unwrap_or(0);
-    match found.is_empty() {
-        true => bail!("--apply last: the process has ended"),
-        false => found.swap_remove(at),
+    // Without a cure for any of them, what is said is about the first one.
+    let mut first = None;
+    for process in tree::families(root, processes) {
+        match of(process) {
+            Ok(cure) => return Ok(cure),
+            Err(why) => _ = first.get_or_insert(why),
+        }
     }
-}
-
-fn word(bytes: &[u8]) -> OsString {
-    OsStr::from_bytes(bytes).to_owned()
+    Err(first.unwrap_or_else(|| anyhow!("--apply last: the process has ended")))
 }
 
 /// The newest kept cure: of this command line, else of this build of the program, else of what its launcher started, such as

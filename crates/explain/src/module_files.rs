@@ -4,7 +4,9 @@ use crate::identity::FileId;
 use crate::observation::PAGE;
 use numakit_cure::ProgramFile;
 use numakit_model::numbers::hexadecimal;
+use numakit_sys::SysRoot;
 use numakit_sys::file::open_to_read;
+use numakit_sys::proc::TaskDir;
 use object::{Object, ObjectSegment, ReadCache};
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,6 +29,17 @@ impl ModuleFile {
         let id = elf.build_id().ok().flatten().unwrap_or_default();
         let file = path.file_name()?.to_string_lossy().into_owned();
         Some(Self { file: ProgramFile { file, build_id: hexadecimal(id) }, first })
+    }
+
+    /// The name of a process's program, and its file if that can be read. The link to it leads to the file in whatever root the
+    /// process has, but not to its name.
+    pub fn of_process(root: &SysRoot, process: u32) -> (String, Option<Self>) {
+        let exe = TaskDir::of(root, process).path("exe");
+        let path = root.link(&exe).unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default().trim_end_matches(" (deleted)").to_owned();
+        let named = |read: Self| Self { file: ProgramFile { file: name.clone(), ..read.file }, ..read };
+        let read = Self::read(Path::new(&exe)).map(named);
+        (name, read)
     }
 
     /// The address in the terms of the file, of what is at a distance from where the file was loaded.

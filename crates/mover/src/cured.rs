@@ -16,7 +16,7 @@ use numakit_sys::proc::maps::MapsEntry;
 use numakit_sys::sched::page_size;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Pieces of what is spread over nodes in turn, at most.
 const PIECES: u64 = 1024;
@@ -41,13 +41,11 @@ pub fn cured_processes(
     let observed = &cure.program;
     let (mut found, mut other) = (Vec::new(), None);
     for &process in processes {
-        let exe = TaskDir::of(root, process).path("exe");
-        let program = ModuleFile::read(Path::new(&exe)).map(|read| read.file).unwrap_or_default();
+        let (file, read) = ModuleFile::of_process(root, process);
+        let program = read.map(|read| read.file).unwrap_or_default();
         if observed.build_id.is_empty() || program.build_id == observed.build_id {
             found.extend(CuredProcess::of(root, process)?);
         } else {
-            let path = root.link(&exe).unwrap_or_default();
-            let file = path.rsplit('/').next().unwrap_or_default().to_owned();
             other.get_or_insert((process, ProgramFile { file, ..program }));
         }
     }

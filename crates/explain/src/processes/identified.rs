@@ -40,15 +40,10 @@ impl SeenProgram {
     /// The program of a process that runs.
     pub(super) fn of(pid: u32) -> Self {
         let root = SysRoot::host();
-        let task = TaskDir::of(&root, pid);
-        let exe = task.path("exe");
-        // The link leads to the file in whatever root the process has, but not to its name.
-        let named = root.link(&exe).ok();
-        let file = ModuleFile::read(std::path::Path::new(&exe)).map(|read| read.file);
-        let name = named.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-        let name = name.trim_end_matches(" (deleted)");
-        let is_launcher = task.bytes("cmdline").is_ok_and(|words| is_launcher(name, &words));
-        let file = file.map(|file| ProgramFile { file: name.to_owned(), ..file });
+        let (name, read) = ModuleFile::of_process(&root, pid);
+        let words = TaskDir::of(&root, pid).bytes("cmdline");
+        let is_launcher = words.is_ok_and(|words| is_launcher(&name, &words));
+        let file = read.map(|read| read.file);
         let cpus = sched::affinity_of(pid).map(|cpus| cpus.len()).unwrap_or(0);
         Self { file, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), is_launcher }
     }
