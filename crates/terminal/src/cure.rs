@@ -126,30 +126,22 @@ fn whole(outcome: &ApplyOutcome) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if outcome.mappings_exhausted > 0 {
-        lines.push(format!(
-            "{} got nothing, since the process had nearly as many mappings as vm.max_map_count allows",
-            counted(outcome.mappings_exhausted as usize, "block")
-        ));
-    }
-    if outcome.overridden > 0 {
-        lines.push(format!(
-            "{} of the program for its own policies of these objects left out",
-            counted(outcome.overridden as usize, "call")
-        ));
-    }
-    if outcome.filtered > 0 {
-        lines.push(format!(
-            "{} set a filter of system calls, and got nothing from then on",
-            counted(outcome.filtered as usize, "process")
-        ));
-    }
-    if outcome.deep_bindings > 0 {
-        lines.push(format!(
-            "{} of dlopen without the RTLD_DEEPBIND that the program wanted: with it a library cannot free blocks of the cure",
-            counted(outcome.deep_bindings as usize, "call")
-        ));
-    }
+    let others = [
+        (
+            outcome.mappings_exhausted,
+            "block",
+            "got nothing, since the process had nearly as many mappings as vm.max_map_count allows",
+        ),
+        (outcome.overridden, "call", "of the program for its own policies of these objects left out"),
+        (outcome.filtered, "process", "set a filter of system calls, and got nothing from then on"),
+        (
+            outcome.deep_bindings,
+            "call",
+            "of dlopen without the RTLD_DEEPBIND that the program wanted: with it a library cannot free blocks of the cure",
+        ),
+    ];
+    let some = others.into_iter().filter(|(count, ..)| *count > 0);
+    lines.extend(some.map(|(count, what, says)| format!("{} {says}", counted(count as usize, what))));
     lines
 }
 
