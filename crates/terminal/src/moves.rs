@@ -361,7 +361,7 @@ undo: numa move --pid 40 --back
     }
 
     #[test]
-    fn what_a_cure_does_not_do_is_told() {
+    fn what_a_cure_does_not_do_is_named() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let not_cured = Some(NotCured {
             blocks: names(&["list"]),

@@ -1,8 +1,8 @@
 //! Whether a program that is moved while it runs has as few remote lines in its steps afterwards as one that had its cure from the
-//! start. The simulator counts the steps after the move alone: the programs work uncounted until they are told to be counted.
+//! start. The simulator counts the steps after the move alone: what the programs do before it is not counted.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use numakit_guest::{Boot, Failure, Guest, Shape, Simulation, programs};
+use numakit_guest::{Boot, Failure, Guest, Shape, Simulation, or_skipped, programs};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -96,11 +96,8 @@ fn boot() -> Result<Boot, Failure> {
 #[test]
 #[ignore = "thorough: three programs that are moved in the simulator, 5 minutes"]
 fn steps_after_a_move_are_as_near_as_those_of_a_cured_run() {
-    let boot = match boot() {
-        Ok(boot) => boot,
-        Err(failure @ Failure::Unavailable { kind, .. }) => return kind.skip(failure),
-        Err(failure) => panic!("{failure}"),
-    };
+    let result = boot();
+    let Some(boot) = or_skipped(&result) else { return };
     let mut each = boot.traffic.as_ref().unwrap().each.iter().map(|lines| lines.local_and_remote().1);
     let (mut table, mut wrong) = (String::new(), Vec::new());
     for Moved { name, .. } in chosen() {

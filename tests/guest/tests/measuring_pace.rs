@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::programs::figure;
-use numakit_guest::{Boot, Failure, Guest, Shape, programs};
+use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -43,11 +43,8 @@ fn ours(text: &str) -> f64 {
 #[test]
 #[ignore = "thorough: pages are moved to and fro in a guest, 2 minutes"]
 fn moving_is_nearly_as_fast_as_a_plain_loop() {
-    let boot = match boot() {
-        Ok(boot) => boot,
-        Err(failure @ Failure::Unavailable { kind, .. }) => return kind.skip(failure),
-        Err(failure) => panic!("{failure}"),
-    };
+    let result = boot();
+    let Some(boot) = or_skipped(&result) else { return };
     println!("{}", boot["rounds"].errors());
     assert_eq!(figure(&boot["rounds"].succeeded(), "wrong"), Some(0.0));
     let read = |name: &str, at: usize| std::fs::read_to_string(boot.out.join(format!("{name}{at}"))).unwrap();
