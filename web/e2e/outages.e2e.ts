@@ -189,7 +189,7 @@ test("the observed command ends: page, findings and samples stay until the last 
   const other = await Client.open(numa.viewer);
   await client.close();
   assert.ok(numa.running);
-  assert.ok((await measured(other)).length > 0);
+  await until("samples for the other one", async () => (await measured(other)).length > 0);
   await other.close();
   await becomes("the exit status", () => numa.exitCode, 3);
 });
