@@ -174,6 +174,9 @@ impl<'a> MoveSession<'a> {
             error: io::Error::other(error),
         };
         self.topology = read.map_err(|error| failed(error.to_string()))?;
+        if let Some(process) = self.chosen.numbers().iter().next() {
+            numakit_topology::allow_as(&mut self.topology, self.root, *process);
+        }
         self.recent.look(clock::monotonic());
         Ok(())
     }

@@ -19,14 +19,22 @@ pub(crate) struct Allowed {
 pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, nodes: &CpuSet) -> Allowed {
     let status = reader.text(format_args!("{STATUS}")).map(of_status).unwrap_or_default();
     let (cpus, mems) = match status {
-        (None, None) => of_cpuset(reader).unwrap_or_default(),
+        (None, None) => of_cpuset(reader, "self").unwrap_or_default(),
         known => known,
     };
-    // A cpuset may name CPUs that are not online. If it names none that is online, it was misread and is ignored.
-    let limit = |set: Option<CpuSet>, all: &CpuSet| {
-        set.map(|set| set.and(all)).filter(|set| !set.is_empty()).unwrap_or_else(|| all.clone())
-    };
     Allowed { cpus: limit(cpus, online), nodes: limit(mems, nodes) }
+}
+
+/// Reads what another process may be given: its cpuset, whatever its threads or this process are bound to. Everything if there
+/// is no cpuset.
+pub(crate) fn of_process(reader: &mut Reader<'_>, process: u32, online: &CpuSet, nodes: &CpuSet) -> Allowed {
+    let (cpus, mems) = of_cpuset(reader, &process.to_string()).unwrap_or_default();
+    Allowed { cpus: limit(cpus, online), nodes: limit(mems, nodes) }
+}
+
+/// A cpuset may name CPUs that are not online. If it names none that is online, it was misread and is ignored.
+fn limit(set: Option<CpuSet>, all: &CpuSet) -> CpuSet {
+    set.map(|set| set.and(all)).filter(|set| !set.is_empty()).unwrap_or_else(|| all.clone())
 }
 
 /// The CPU mask of this process, or of the one that made the capture.
@@ -94,14 +102,15 @@ pub fn group(text: &str, kind: MountKind) -> Option<&str> {
     cgroup::lines(text).find(fits).map(|line| line.path)
 }
 
-fn of_cpuset(reader: &mut Reader<'_>) -> Option<(Option<CpuSet>, Option<CpuSet>)> {
+/// The sets of a process's cpuset.
+fn of_cpuset(reader: &mut Reader<'_>, process: &str) -> Option<(Option<CpuSet>, Option<CpuSet>)> {
     let mut mounts = mounts(reader.text(format_args!("/proc/mounts"))?);
     mounts.retain(|m| m.kind != MountKind::Unified || has_cpusets(reader, &m.path));
     let mount = mounts.first()?;
-    let groups = reader.text(format_args!("/proc/self/cgroup")).and_then(|text| group(text, mount.kind));
+    let groups = reader.text(format_args!("/proc/{process}/cgroup")).and_then(|text| group(text, mount.kind));
     let path = match groups.map(str::to_owned) {
         Some(path) => path,
-        None => reader.text(format_args!("/proc/self/cpuset")).unwrap_or("/").to_owned(),
+        None => reader.text(format_args!("/proc/{process}/cpuset")).unwrap_or("/").to_owned(),
     };
     let [cpus, mems] = mount.kind.files().map(|file| nearest(reader, &mount.path, &path, file));
     Some((cpus, mems))

@@ -72,6 +72,13 @@ pub fn read_for_placement(root: &SysRoot, with_devices: bool) -> Result<Topology
     read_parts(root, if with_devices { Parts::PlacementAndDevices } else { Parts::Placement })
 }
 
+/// Allows in a topology what a process may be given, in place of what this process may use.
+pub fn allow_as(topology: &mut Topology, root: &SysRoot, process: u32) {
+    let ids = topology.node_ids();
+    let allowed = cpuset::of_process(&mut Reader::new(root), process, &topology.online, &ids);
+    (topology.allowed, topology.allowed_nodes) = (allowed.cpus, allowed.nodes);
+}
+
 /// What is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {

@@ -17,8 +17,9 @@ pub fn with_full_node(free: &str, command: &str) -> String {
     )
 }
 
+/// The command itself is kept off the full node: its own 25 MiB would be what fits there.
 fn moved_to_full_node(free: &str) -> String {
-    with_full_node(free, "numa move --pid $P --for 5s --nodes 1; echo code $?; maps after")
+    with_full_node(free, "taskset 1 numa move --pid $P --for 5s --nodes 1; echo code $?; maps after")
 }
 
 /// Takes the CPU of the thread away while it is watched, after one that nobody runs on.
@@ -40,6 +41,7 @@ pub fn guest() -> Result<Guest, Failure> {
         .program(&programs::compiled("elsewhere")?.unwrap())
         .program(&programs::compiled("traced")?.unwrap())
         .program(&of_host("setpriv")?)
+        .program(&of_host("taskset")?)
         .step("quiet", &["sh", "-c", "echo 0 > /proc/sys/kernel/numa_balancing"])
         .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
         // A node keeps a part of its memory free.
@@ -69,7 +71,7 @@ fn a_full_node_gets_what_fits_and_the_rest_stays() {
     let Some(part) = part() else { return };
     for (step, fitting) in [("some", 1..=PAGES * 3 / 4), ("none", 0..=0)] {
         let text = part[step].succeeded();
-        println!("{text}");
+        println!("{text}{}", part[step].errors());
         let (before, after) = (at_of(&text, "before", PAGES).0, at_of(&text, "after", PAGES).0);
         assert_eq!(after.values().sum::<u64>(), before.values().sum::<u64>(), "no page is lost");
         assert!(fitting.contains(&after.get(&1).copied().unwrap_or(0)), "{after:?}");
