@@ -4,6 +4,7 @@ use crate::error::{ESRCH, MoveError, of_process};
 use crate::pacer::Pacer;
 use crate::record::PageRange;
 use crate::report::{LeftPages, StoppedBy};
+use numakit_model::CpuSet;
 use numakit_sys::file_pages::PageState;
 use numakit_sys::migrate;
 use numakit_sys::pages::{KernelPages, MAX_QUERY, PageRun, Pages};
@@ -60,8 +61,17 @@ fn pages_of(run: &PageRun, range: &Range<u64>) -> Vec<Range<u64>> {
     (first..run.end).step_by(size as usize).filter(belongs).map(|start| start..start + size).collect()
 }
 
+/// A page, and the node that it is to go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageMove {
+    /// The page.
+    pub page: PageRange,
+    /// The node.
+    pub node: u32,
+}
+
 /// What moved.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MovedPages {
     /// Their bytes.
     pub bytes: u64,
@@ -71,6 +81,8 @@ pub struct MovedPages {
     pub huge: u64,
     /// Huge pages of which the kernel moved a part.
     pub split: u64,
+    /// Of each page that was to move, whether it is on its node.
+    pub arrived: Vec<bool>,
 }
 
 /// Moves pages of one process.
@@ -87,29 +99,29 @@ pub struct PageMover<'a> {
     pub pause: &'a mut dyn FnMut(Duration) -> bool,
     moves_mapped: bool,
     futile: u32,
+    /// Nodes that had no memory for a page.
+    full: CpuSet,
 }
 
 impl<'a> PageMover<'a> {
     /// A mover for a process.
     pub fn new(process: u32, pacer: &'a mut Pacer, pause: &'a mut dyn FnMut(Duration) -> bool) -> Self {
-        let left = LeftPages::default();
-        Self { process, pacer, left, stopped: None, pause, moves_mapped: true, futile: 0 }
+        let (left, full) = (LeftPages::default(), CpuSet::new());
+        Self { process, pacer, left, stopped: None, pause, moves_mapped: true, futile: 0, full }
     }
 
-    /// Moves pages to a node, in their order.
-    pub fn go(&mut self, pages: &[PageRange], node: u32) -> Result<MovedPages, MoveError> {
-        let (mut moved, mut at, mut is_full) = (MovedPages::default(), 0, false);
-        while at < pages.len() && self.stopped.is_none() && !is_full {
-            let mut end = at + 1;
-            let mut bytes = size(&pages[at]);
-            while end < pages.len() && bytes + size(&pages[end]) <= self.pacer.piece() {
-                bytes += size(&pages[end]);
-                end += 1;
+    /// Moves pages in their order. A piece may have pages for several nodes: each call of the kernel first waits for all CPUs.
+    pub fn go(&mut self, moves: &[PageMove]) -> Result<MovedPages, MoveError> {
+        let mut moved = MovedPages { arrived: vec![false; moves.len()], ..MovedPages::default() };
+        let mut at = 0;
+        while at < moves.len() && self.stopped.is_none() {
+            let (piece, bytes) = self.piece(moves, &mut at);
+            if piece.is_empty() {
+                continue;
             }
-            let piece = &pages[at..end];
-            at = end;
             let start = Instant::now();
-            let states = match self.call(piece, node) {
+            let wanted: Vec<PageMove> = piece.iter().map(|at| moves[*at]).collect();
+            let states = match self.call(&wanted) {
                 Ok(states) => states,
                 Err(error) if error.raw_os_error() == Some(ESRCH) => {
                     self.left.gone += bytes;
@@ -120,7 +132,9 @@ impl<'a> PageMover<'a> {
             };
             let pause = self.pacer.took(bytes, start.elapsed());
             let before = moved.bytes;
-            is_full = self.count(piece, &states, node, &mut moved);
+            for (at, state) in piece.iter().zip(states) {
+                moved.arrived[*at] = self.count(&moves[*at], state, &mut moved);
+            }
             self.futile = if moved.bytes > before { 0 } else { self.futile + 1 };
             if self.futile >= MAX_FUTILE {
                 self.stopped = Some(StoppedBy::Busy);
@@ -128,24 +142,49 @@ impl<'a> PageMover<'a> {
                 self.stopped = Some(StoppedBy::Signal);
             }
         }
-        let rest: u64 = pages[at..].iter().map(size).sum();
-        *(if is_full { &mut self.left.full } else { &mut self.left.stopped }) += rest;
+        self.left.stopped += moves[at..].iter().map(|one| size(&one.page)).sum::<u64>();
         Ok(moved)
+    }
+
+    /// The next pages that fit into a piece, without those for full nodes, and their bytes. Sets `at` behind them.
+    fn piece(&mut self, moves: &[PageMove], at: &mut usize) -> (Vec<usize>, u64) {
+        let (mut piece, mut bytes) = (Vec::new(), 0);
+        while let Some(next) = moves.get(*at) {
+            let more = size(&next.page);
+            if self.full.contains(next.node) {
+                self.left.full += more;
+            } else if piece.is_empty() || bytes + more <= self.pacer.piece() {
+                piece.push(*at);
+                bytes += more;
+            } else {
+                break;
+            }
+            *at += 1;
+        }
+        (piece, bytes)
     }
 
     /// Moves the pages of a piece. Returns where they are, or why those are not where they should be. What the kernel gave up
     /// when one page stayed is tried again, as long as that moves something.
-    fn call(&mut self, piece: &[PageRange], node: u32) -> io::Result<Vec<PageState>> {
-        let addresses: Vec<u64> = piece.iter().map(|page| page.start).collect();
-        let mut states = vec![PageState::Unreached; addresses.len()];
-        let mut open: Vec<usize> = (0..addresses.len()).collect();
+    fn call(&mut self, piece: &[PageMove]) -> io::Result<Vec<PageState>> {
+        let mut states = vec![PageState::Unreached; piece.len()];
+        let mut open: Vec<usize> = (0..piece.len()).collect();
         for _ in 0..MAX_TRIES {
-            let wanted: Vec<u64> = open.iter().map(|at| addresses[*at]).collect();
-            let moved = self.relocate(&wanted, node)?;
-            let now = migrate::states(self.process, &wanted)?;
-            for ((at, moved), now) in open.iter().zip(moved).zip(now) {
-                let is_told = now == PageState::Node(node) || now == PageState::Absent;
-                states[*at] = if is_told { now } else { moved };
+            let pages: Vec<u64> = open.iter().map(|at| piece[*at].page.start).collect();
+            let nodes: Vec<u32> = open.iter().map(|at| piece[*at].node).collect();
+            let moved = self.relocate(&pages, &nodes)?;
+            let now = migrate::states(self.process, &pages)?;
+            // The kernel ends at the first node without memory.
+            let is_there = |(node, now): (&u32, &PageState)| *now == PageState::Node(*node);
+            let first = nodes.iter().zip(&now).position(|of| !is_there(of)).map(|at| nodes[at]);
+            for (index, at) in open.iter().enumerate() {
+                let is_told = is_there((&nodes[index], &now[index])) || now[index] == PageState::Absent;
+                states[*at] = match &moved {
+                    _ if is_told => now[index],
+                    Some(moved) => moved[index],
+                    None if first == Some(nodes[index]) => PageState::NoMemory,
+                    None => PageState::Unreached,
+                };
             }
             let before = open.len();
             open.retain(|at| states[*at] == PageState::Unreached);
@@ -156,57 +195,46 @@ impl<'a> PageMover<'a> {
         Ok(states)
     }
 
-    fn relocate(&mut self, pages: &[u64], node: u32) -> io::Result<Vec<PageState>> {
-        let nodes = vec![node; pages.len()];
-        match migrate::relocate(self.process, pages, &nodes, self.moves_mapped) {
+    /// What became of each page; none if a node has no memory.
+    fn relocate(&mut self, pages: &[u64], nodes: &[u32]) -> io::Result<Option<Vec<PageState>>> {
+        match migrate::relocate(self.process, pages, nodes, self.moves_mapped) {
             // Only CAP_SYS_NICE permits moving pages of other processes.
             Err(error) if self.moves_mapped && error.kind() == io::ErrorKind::PermissionDenied => {
                 self.moves_mapped = false;
-                migrate::relocate(self.process, pages, &nodes, false)
+                migrate::relocate(self.process, pages, nodes, false).map(Some)
             }
-            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
-                Ok(vec![PageState::NoMemory; pages.len()])
-            }
-            result => result,
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Ok(None),
+            result => result.map(Some),
         }
     }
 
-    /// Adds up what became of a piece; whether the node is full.
-    fn count(
-        &mut self,
-        piece: &[PageRange],
-        states: &[PageState],
-        node: u32,
-        moved: &mut MovedPages,
-    ) -> bool {
-        let mut is_full = false;
-        for (page, state) in piece.iter().zip(states) {
-            let bytes = size(page);
-            let left = match state {
-                PageState::Node(there) if *there == node => {
-                    moved.bytes += bytes;
-                    moved.pages += 1;
-                    self.count_huge(page, node, moved);
-                    continue;
-                }
-                PageState::Mapped => &mut self.left.mapped,
-                PageState::NoMemory => {
-                    is_full = true;
-                    &mut self.left.full
-                }
-                PageState::Absent => &mut self.left.gone,
-                PageState::Node(_) | PageState::Busy | PageState::Unreached => &mut self.left.busy,
-            };
-            *left += bytes;
-        }
-        is_full
+    /// Counts what became of a page; whether it is on its node.
+    fn count(&mut self, one: &PageMove, state: PageState, moved: &mut MovedPages) -> bool {
+        let bytes = size(&one.page);
+        let left = match state {
+            PageState::Node(there) if there == one.node => {
+                moved.bytes += bytes;
+                moved.pages += 1;
+                self.count_huge(one, moved);
+                return true;
+            }
+            PageState::Mapped => &mut self.left.mapped,
+            PageState::NoMemory => {
+                self.full.insert(one.node);
+                &mut self.left.full
+            }
+            PageState::Absent => &mut self.left.gone,
+            PageState::Node(_) | PageState::Busy | PageState::Unreached => &mut self.left.busy,
+        };
+        *left += bytes;
+        false
     }
 
     /// Whether a huge page moved whole: its last page is there too.
-    fn count_huge(&self, page: &PageRange, node: u32, moved: &mut MovedPages) {
-        if size(page) > page_size() {
-            let last = migrate::states(self.process, &[page.end - page_size()]);
-            let is_whole = last.is_ok_and(|states| states == [PageState::Node(node)]);
+    fn count_huge(&self, one: &PageMove, moved: &mut MovedPages) {
+        if size(&one.page) > page_size() {
+            let last = migrate::states(self.process, &[one.page.end - page_size()]);
+            let is_whole = last.is_ok_and(|states| states == [PageState::Node(one.node)]);
             *(if is_whole { &mut moved.huge } else { &mut moved.split }) += 1;
         }
     }
@@ -263,16 +291,19 @@ mod tests {
             pauses += 1;
             true
         };
-        let absent = PageRange { start: page_size(), end: 2 * page_size(), node: 1 };
+        let absent =
+            PageMove { page: PageRange { start: page_size(), end: 2 * page_size(), node: 1 }, node: 0 };
         let mut mover = PageMover::new(own, &mut pacer, &mut pause);
-        match mover.go(&[absent], 0) {
-            Ok(moved) => assert_eq!((moved, mover.left.gone), (MovedPages::default(), page_size())),
+        match mover.go(&[absent]) {
+            Ok(moved) => {
+                assert_eq!((moved.pages, moved.arrived, mover.left.gone), (0, vec![false], page_size()))
+            }
             Err(error) => {
                 return numakit_skips::PRIVILEGES.skip(format_args!("move_pages is refused here: {error}"));
             }
         }
         let mut gone = PageMover::new(u32::MAX >> 2, &mut pacer, &mut pause);
-        gone.go(&[absent, absent], 0).unwrap();
+        gone.go(&[absent, absent]).unwrap();
         assert_eq!((gone.stopped, gone.left.gone), (Some(StoppedBy::Ended), 2 * page_size()));
         assert_eq!(pauses, 1);
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{ESRCH, MoveError, of_process};
 use crate::pacer::Pacer;
-use crate::pages::{PageMover, elsewhere, size};
+use crate::pages::{PageMove, PageMover, elsewhere, size};
 use crate::record::{MoveRecord, PageRange, RecordError, ThreadMask};
 use crate::report::{Restored, StoppedBy};
 use numakit_model::CpuSet;
@@ -27,20 +27,19 @@ pub fn restore(root: &SysRoot, process: u32, rate: u64) -> Result<Restored, Move
         .map_err(|error| MoveError::System { what: "cannot receive signals", error })?;
     let mut by_node: BTreeMap<u32, Vec<&PageRange>> = BTreeMap::new();
     record.pages.iter().for_each(|pages| by_node.entry(pages.node).or_default().push(pages));
-    let mut pacer = Pacer::new(rate);
-    let mut stopped = None;
+    let mut moves = Vec::new();
     for (node, ranges) in by_node {
         let ranges: Vec<_> = ranges.iter().map(|pages| pages.start..pages.end).collect();
-        let pages = elsewhere(process, &ranges, node)?;
-        restored.elsewhere += pages.iter().map(size).sum::<u64>();
-        let mut pause = |time: Duration| !crate::session::is_ended(&signals, time);
-        let mut mover = PageMover::new(process, &mut pacer, &mut pause);
-        (mover.left, mover.stopped) = (restored.left, stopped);
-        restored.moved += mover.go(&pages, node)?.bytes;
-        (restored.left, stopped) = (mover.left, mover.stopped);
+        moves.extend(elsewhere(process, &ranges, node)?.into_iter().map(|page| PageMove { page, node }));
     }
+    restored.elsewhere = moves.iter().map(|one| size(&one.page)).sum();
+    let mut pacer = Pacer::new(rate);
+    let mut pause = |time: Duration| !crate::session::is_ended(&signals, time);
+    let mut mover = PageMover::new(process, &mut pacer, &mut pause);
+    restored.moved = mover.go(&moves)?.bytes;
+    restored.left = mover.left;
+    restored.is_complete = mover.stopped != Some(StoppedBy::Signal);
     restored.longest = pacer.longest();
-    restored.is_complete = stopped != Some(StoppedBy::Signal);
     if restored.is_complete {
         record.remove()?;
     }

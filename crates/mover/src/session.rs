@@ -5,7 +5,7 @@ use crate::cured::cured_processes;
 use crate::error::{ESRCH, MoveError, of_process};
 use crate::observed::{MoveObservation, observe};
 use crate::pacer::Pacer;
-use crate::pages::{PageMover, size};
+use crate::pages::{PageMove, PageMover, size};
 use crate::recent::{PAUSE, Recent};
 use crate::record::{MoveRecord, PageRange, ThreadMask};
 use crate::report::{MoveReport, RemoteSamples, StoppedBy};
@@ -340,45 +340,69 @@ impl<'a> MoveSession<'a> {
         pages: &[(u32, Vec<PageRange>)],
         report: &mut MoveReport,
     ) -> Result<(), MoveError> {
-        let mut pacer = Pacer::new(self.settings.rate);
-        let mut room = self.room();
-        let start = Instant::now();
         // What was counted before as staying is counted again by what happens.
         let cpuset = std::mem::take(&mut report.left).cpuset;
         report.left.cpuset = cpuset;
-        let mut parts = std::mem::take(&mut report.parts);
-        for (moved, (_, pages)) in parts.iter_mut().zip(pages) {
-            let part = &moved.part;
-            if !self.allows(part.process, part.node) {
-                continue;
+        let fitting = self.fitting(pages, report);
+        let processes = self.processes();
+        let mut pacer = Pacer::new(self.settings.rate);
+        let start = Instant::now();
+        for process in processes {
+            let of_process = |at: &usize| report.parts[*at].part.process == process;
+            let parts: Vec<usize> = (0..report.parts.len()).filter(of_process).collect();
+            let moves: Vec<(usize, PageMove)> =
+                parts.iter().flat_map(|at| fitting[*at].iter().map(|one| (*at, *one))).collect();
+            self.move_pages(process, &moves, &mut pacer, report)?;
+            for at in parts.into_iter().filter(|at| !fitting[*at].is_empty()) {
+                report.parts[at].part.ranges.iter().for_each(|range| self.recent.moved(process, range));
             }
-            let room = room.entry(part.node).or_default();
-            let mut fitting = 0;
-            for page in pages {
-                match room.checked_sub(size(page)) {
-                    Some(rest) => *room = rest,
-                    None => break,
-                }
-                fitting += 1;
-            }
-            let (pages, beyond) = pages.split_at(fitting);
-            report.left.reserve += beyond.iter().map(size).sum::<u64>();
-            let signals = &self.signals;
-            let mut pause = |time: Duration| !is_ended(signals, time);
-            let mut mover = PageMover::new(part.process, &mut pacer, &mut pause);
-            mover.left = report.left;
-            mover.stopped = report.stopped;
-            let found = mover.go(pages, part.node)?;
-            (report.left, report.stopped) = (mover.left, mover.stopped);
-            moved.moved = found.bytes;
-            report.moved_bytes += found.bytes;
-            report.moved_pages += found.pages;
-            report.huge += found.huge;
-            report.split += found.split;
-            part.ranges.iter().for_each(|range| self.recent.moved(part.process, range));
         }
-        report.parts = parts;
         (report.took, report.longest) = (start.elapsed(), pacer.longest());
+        Ok(())
+    }
+
+    /// The pages of each part that its node has room for. Counts the others.
+    fn fitting(&self, pages: &[(u32, Vec<PageRange>)], report: &mut MoveReport) -> Vec<Vec<PageMove>> {
+        let mut room = self.room();
+        let mut all = Vec::with_capacity(pages.len());
+        for (moved, (_, pages)) in report.parts.iter().zip(pages) {
+            let node = moved.part.node;
+            let mut fitting = Vec::new();
+            if self.allows(moved.part.process, node) {
+                let room = room.entry(node).or_default();
+                for page in pages {
+                    let Some(rest) = room.checked_sub(size(page)) else { break };
+                    *room = rest;
+                    fitting.push(PageMove { page: *page, node });
+                }
+                report.left.reserve += pages[fitting.len()..].iter().map(size).sum::<u64>();
+            }
+            all.push(fitting);
+        }
+        all
+    }
+
+    /// Moves pages of one process, each with the index of its part.
+    fn move_pages(
+        &self,
+        process: u32,
+        moves: &[(usize, PageMove)],
+        pacer: &mut Pacer,
+        report: &mut MoveReport,
+    ) -> Result<(), MoveError> {
+        let signals = &self.signals;
+        let mut pause = |time: Duration| !is_ended(signals, time);
+        let mut mover = PageMover::new(process, pacer, &mut pause);
+        (mover.left, mover.stopped) = (report.left, report.stopped);
+        let moved = mover.go(&moves.iter().map(|(_, one)| *one).collect::<Vec<_>>())?;
+        (report.left, report.stopped) = (mover.left, mover.stopped);
+        for ((at, one), _) in moves.iter().zip(&moved.arrived).filter(|(_, arrived)| **arrived) {
+            report.parts[*at].moved += size(&one.page);
+        }
+        report.moved_bytes += moved.bytes;
+        report.moved_pages += moved.pages;
+        report.huge += moved.huge;
+        report.split += moved.split;
         Ok(())
     }
 }
