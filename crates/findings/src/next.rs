@@ -234,6 +234,8 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
             steps.push(step);
         }
     }
+    let together = brought_together(judged, again, start);
+    steps.extend(together.filter(|step| !steps.iter().any(|known| known.command == step.command)));
     if let Some(first) = steps.first().filter(|step| matches!(step.kind, NextKind::Remedy { .. })) {
         let proof = again.trial(&first.command, start.filter(|_| !again.is_contained));
         steps.push(proof.unwrap_or_else(|| NextStep::new(NextKind::Proof, again.after_change(judged))));
@@ -286,6 +288,24 @@ fn tried(judged: &JudgedReport, again: &ObservedAgain, finding: &Finding, least:
     let is_worth = !finding.remedy.commands.is_empty() || percent >= least;
     (is_worth && finding.certainty > Certainty::Possible && !finding.is_of_others())
         .then(|| mended(judged, again, finding))
+}
+
+/// The command that brings threads together which use the same data on different nodes. What that is worth is not known: it depends on
+/// how often they write to it.
+fn brought_together(judged: &JudgedReport, again: &ObservedAgain, start: Option<&str>) -> Option<NextStep> {
+    judged.separated_threads()?;
+    // On a machine of one node they are together.
+    let nodes = &judged.report.explanation.sharing.as_ref()?.nodes;
+    nodes.windows(2).find(|two| two[0] != two[1])?;
+    let command = match again.is_running {
+        true => format!("numa move {}", again.target),
+        false => {
+            format!("numa run --apply {} {}", again.cure.as_ref().filter(|_| !again.is_contained)?, start?)
+        }
+    };
+    let expect = Some("puts threads that use the same data on one node".to_owned());
+    let kind = NextKind::Remedy { expect, machine: None, is_incomplete: false, is_in_container: false };
+    Some(NextStep::new(kind, command))
 }
 
 /// The remedy of a finding, or what it says to change and the command that proves it.

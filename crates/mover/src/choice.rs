@@ -8,6 +8,7 @@ use crate::parts::{MovablePart, PartPurpose, parts};
 use crate::record::PageRange;
 use crate::report::{MoveReport, NotCured, PartMoved};
 use crate::session::MoveSession;
+use crate::shared::{everywhere, page_of};
 use crate::threads::ThreadDecision;
 use numakit_sys::sched::page_size;
 use std::collections::HashSet;
@@ -22,7 +23,8 @@ impl MoveSession<'_> {
         places: &[u32],
         report: &mut MoveReport,
     ) -> Result<Vec<(u32, Vec<PageRange>)>, MoveError> {
-        let input = observed.part_input(self.root, decided, places)?;
+        let mut input = observed.part_input(self.root, &self.processes(), decided, places)?;
+        report.strangers = std::mem::take(&mut input.strangers);
         let mut found = self.of_cure(decided, report)?;
         let of_cure = found.clone();
         if observed.is_enough() {
@@ -31,10 +33,13 @@ impl MoveSession<'_> {
             found.extend(by_samples);
         }
         // Pages of stacks may also be in parts that samples tell.
-        let mut own = HashSet::new();
+        let (mut own, mut shared) = (HashSet::new(), HashSet::new());
         let mut of_parts = Vec::new();
-        for part in found {
+        for part in found.into_iter().flat_map(|part| everywhere(&input.shared, part)) {
             let mut pages = elsewhere(part.process, &part.ranges, part.node)?;
+            pages.retain(|page| {
+                page_of(&input.shared, part.process, page.start).is_none_or(|page| shared.insert(page))
+            });
             pages.retain(|page| !own.contains(&(part.process, page.start)));
             match part.purpose {
                 PartPurpose::OwnOf(_) => own.extend(pages.iter().map(|page| (part.process, page.start))),

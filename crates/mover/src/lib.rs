@@ -16,6 +16,7 @@ mod record;
 mod report;
 mod restore;
 mod session;
+mod shared;
 mod threads;
 mod watch;
 

@@ -1,8 +1,9 @@
 //! From an observation to what decisions follow from: threads with their pages, and mappings.
 
 use crate::error::{MoveError, of_process};
-use crate::parts::{MappedRange, OwnMemory, PartInput, UsedPage};
+use crate::parts::{MappedRange, OwnMemory, PartInput, UNNAMED, UsedPage};
 use crate::record::MoveRecord;
+use crate::shared::{SharedMemory, counted_at_first};
 use crate::threads::{BusyThread, ThreadDecision};
 use numakit_explain::explainer::Explainer;
 use numakit_explain::memory_use::{MemoryUse, MemoryUses};
@@ -139,10 +140,12 @@ impl MoveObservation {
         }
     }
 
-    /// The input of the choice of parts, if threads run where this is decided. `places` are those of the decisions.
+    /// The input of the choice of parts, if threads run where this is decided. `places` are those of the decisions, and
+    /// `processes` all that may share memory.
     pub fn part_input(
         &self,
         root: &SysRoot,
+        processes: &[u32],
         decisions: &[ThreadDecision],
         places: &[u32],
     ) -> Result<PartInput, MoveError> {
@@ -151,8 +154,10 @@ impl MoveObservation {
             .zip(decisions)
             .filter_map(|(place, decided)| Some((*place, decided.node?)))
             .collect();
-        let processes: BTreeSet<u32> = self.uses.threads.values().map(|thread| thread.process).collect();
-        let mappings = mappings(root, &processes)?;
+        let (mut mappings, shared) = self.mappings(root, processes)?;
+        let (of_strangers, shared): (Vec<SharedMemory>, Vec<SharedMemory>) =
+            shared.into_iter().partition(|memory| memory.has_strangers(root));
+        mappings.extend(shared.iter().filter_map(SharedMemory::first).cloned());
         let used = |(used, samples): (&MemoryUse, &u64)| {
             Some(UsedPage {
                 process: self.uses.threads.get(&used.thread)?.process,
@@ -168,11 +173,57 @@ impl MoveObservation {
             let (process, stack, base) = (thread.process, thread.stack, thread.thread_base);
             Some(OwnMemory { process, thread: thread.thread, node: *node, stack, base })
         };
-        let mut used: Vec<UsedPage> = self.uses.uses.iter().filter_map(used).collect();
+        let used: Vec<UsedPage> = self.uses.uses.iter().filter_map(used).collect();
+        let strangers = self.remote_use_of_strangers(&of_strangers, &used);
+        let mut used: Vec<UsedPage> = used.into_iter().map(|used| counted_at_first(&shared, used)).collect();
         used.sort_unstable_by_key(|used| (used.process, used.page, used.node, used.home, used.object));
         let mut own: Vec<OwnMemory> = nodes.iter().filter_map(own).collect();
         own.sort_unstable_by_key(|own| own.thread);
-        Ok(PartInput { mappings, used, own, names: self.names.clone() })
+        Ok(PartInput { mappings, shared, strangers, used, own, names: self.names.clone() })
+    }
+
+    /// Remote samples of memory that others use too, by the names of its objects, most first.
+    fn remote_use_of_strangers(&self, memory: &[SharedMemory], used: &[UsedPage]) -> Vec<(String, u64)> {
+        let mut names: BTreeMap<String, u64> = BTreeMap::new();
+        for used in used.iter().filter(|used| used.home.is_some_and(|home| home != used.node)) {
+            if memory.iter().any(|memory| memory.has(used)) {
+                let name = self.names.get(used.object as usize).cloned();
+                *names.entry(name.unwrap_or_else(|| UNNAMED.to_owned())).or_default() += used.samples;
+            }
+        }
+        let mut names: Vec<(String, u64)> = names.into_iter().collect();
+        names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        names
+    }
+
+    /// The mappings of processes that may be moved in parts: memory of their own that they may write to, and shared memory.
+    fn mappings(
+        &self,
+        root: &SysRoot,
+        processes: &[u32],
+    ) -> Result<(Vec<MappedRange>, Vec<SharedMemory>), MoveError> {
+        let mut samples: BTreeMap<u32, u64> = BTreeMap::new();
+        for thread in self.uses.threads.values() {
+            *samples.entry(thread.process).or_default() += thread.samples;
+        }
+        let (mut own, mut shared) = (Vec::new(), BTreeMap::<_, Vec<MappedRange>>::new());
+        let all: BTreeSet<u32> = processes.iter().chain(samples.keys()).copied().collect();
+        for process in all {
+            let Some(text) = maps(root, process)? else { continue };
+            for entry in text.lines().filter_map(MapsEntry::parse) {
+                let is_pool = entry.name.starts_with("/anon_hugepage");
+                if entry.is_of_kernel() || !entry.writable || is_pool || is_of_page_cache(&entry) {
+                    continue;
+                }
+                let mapped = MappedRange { process, range: entry.range.clone() };
+                match entry.shared {
+                    true => shared.entry((entry.device, entry.inode, entry.offset)).or_default().push(mapped),
+                    false if samples.contains_key(&process) => own.push(mapped),
+                    false => {}
+                }
+            }
+        }
+        Ok((own, shared.into_values().map(|members| SharedMemory::new(members, &samples)).collect()))
     }
 
     /// Remote samples of mapped files, by their paths, most first.
@@ -199,28 +250,6 @@ impl MoveObservation {
         files.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         files
     }
-}
-
-/// The mappings of processes that may be moved in parts: memory of their own that they may write to, and shared memory that only
-/// one of them has.
-fn mappings(root: &SysRoot, processes: &BTreeSet<u32>) -> Result<Vec<MappedRange>, MoveError> {
-    let (mut own, mut shared) = (Vec::new(), BTreeMap::<_, Vec<MappedRange>>::new());
-    for &process in processes {
-        let Some(text) = maps(root, process)? else { continue };
-        for entry in text.lines().filter_map(MapsEntry::parse) {
-            let is_pool = entry.name.starts_with("/anon_hugepage");
-            if entry.is_of_kernel() || !entry.writable || is_pool || is_of_page_cache(&entry) {
-                continue;
-            }
-            let mapped = MappedRange { process, range: entry.range.clone() };
-            match entry.shared {
-                true => shared.entry((entry.device, entry.inode, entry.offset)).or_default().push(mapped),
-                false => own.push(mapped),
-            }
-        }
-    }
-    own.extend(shared.into_values().filter(|of| of.len() == 1).flatten());
-    Ok(own)
 }
 
 /// The text of `maps`; `None` if the process has ended.

@@ -1,6 +1,7 @@
 //! Which parts of memory go to which node: a pure function of samples and of where threads will run.
 
 use crate::recent::Recent;
+use crate::shared::SharedMemory;
 use numakit_files::{PageUse, PlannedRange, RangeTarget, UsePlan};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,9 @@ const REMOTE: f64 = 0.1;
 const STACK: Range<u64> = 16 << 10..256 << 10;
 /// What is moved around the base of thread-local storage, which is at the end of it on x86-64 and at its start on AArch64.
 const LOCALS: u64 = 16 << 10;
+
+/// The name of memory without one.
+pub const UNNAMED: &str = "unnamed memory";
 
 /// A mapping that may be moved in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,8 +110,12 @@ pub struct SharedRange {
 /// All that parts follow from.
 #[derive(Debug, Default)]
 pub struct PartInput {
-    /// The mappings.
+    /// The mappings; of shared memory, one.
     pub mappings: Vec<MappedRange>,
+    /// The memory that processes share.
+    pub shared: Vec<SharedMemory>,
+    /// Remote samples of memory that processes share which were not chosen, by the names of its objects.
+    pub strangers: Vec<(String, u64)>,
     /// The samples.
     pub used: Vec<UsedPage>,
     /// The stacks and thread-local storage of threads that are moved.
@@ -189,7 +197,7 @@ fn of_mapping(
         let samples: u64 = of.iter().map(|used| used.samples).sum();
         let object = most(of.iter().map(|used| (used.object, used.samples)));
         let (Some(object), true) = (object, samples > 0) else { continue };
-        let name = input.names.get(object as usize).cloned().unwrap_or_else(|| "unnamed memory".to_owned());
+        let name = input.names.get(object as usize).cloned().unwrap_or_else(|| UNNAMED.to_owned());
         let near = |node: u32| range.samples.get(&node).copied().unwrap_or(0);
         match &range.target {
             RangeTarget::Node(node) if near(*node) as f64 >= NEARLY_ALL * samples as f64 => {

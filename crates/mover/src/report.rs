@@ -119,6 +119,8 @@ pub struct MoveReport {
     pub not_cured: Option<NotCured>,
     /// What threads of several nodes use, and therefore stays.
     pub shared: Vec<SharedRange>,
+    /// Remote samples of memory that processes use too which were not chosen, by the names of its objects. It stays.
+    pub strangers: Vec<(String, u64)>,
     /// Remote samples of files, by their paths: these are moved by 'numa file'.
     pub files: Vec<(String, u64)>,
     /// Pages that moved, in bytes and in number; a huge page is one.

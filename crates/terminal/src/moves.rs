@@ -123,16 +123,23 @@ fn remarks(report: &MoveReport, text: &mut String) {
     if report.nodes == 1 {
         line(text, "This machine has one node: nothing is far, and only threads are moved.");
     }
-    let shared: Vec<String> = report
-        .shared
-        .iter()
-        .take(MAX_NAMED)
-        .map(|range| format!("{} ({})", range.name, counted(range.samples as usize, "sample")))
-        .collect();
+    let named = |name: &str, samples: u64| format!("{name} ({})", counted(samples as usize, "sample"));
+    let shared: Vec<String> =
+        report.shared.iter().take(MAX_NAMED).map(|range| named(&range.name, range.samples)).collect();
+    let strangers: Vec<String> =
+        report.strangers.iter().take(MAX_NAMED).map(|(name, samples)| named(name, *samples)).collect();
     if !shared.is_empty() {
+        let shared = shared.join(", ");
+        line(text, format_args!("Threads of several nodes use the same parts, which stay: {shared}."));
+    }
+    if !strangers.is_empty() {
+        let strangers = strangers.join(", ");
         line(
             text,
-            format_args!("Threads of several nodes use the same parts, which stay: {}.", shared.join(", ")),
+            format_args!(
+                "Other processes, which were not chosen, share memory that stays: {strangers}. Choose them too: the first \
+                 process of a server stands for all that it started."
+            ),
         );
     }
     report.not_cured.iter().for_each(|not| not_cured(not, text));

@@ -3,6 +3,8 @@
 
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// Counts the pages of the processes `$P` with a name for the moment, and moves them to node 2 and back.
@@ -96,4 +98,68 @@ fn redis() -> Result<Boot, Failure> {
     guest(&["redis-server", "redis-cli", "redis-benchmark", "taskset"])?
         .step("redis", &["sh", "-c", &format!("{redis}{MOVES}{end}")])
         .boot()
+}
+
+#[test]
+#[ignore = "thorough: PostgreSQL under pgbench on four nodes, 5 minutes"]
+fn a_postgresql_that_moves_answers_and_keeps_its_contents() {
+    let boot = postgresql();
+    let Some(boot) = or_skipped(&boot) else { return };
+    let text = boot["postgresql"].succeeded();
+    println!("{text}");
+    check_pages(&text);
+    let sums = after(&text, "sum ");
+    assert!(sums.len() == 2 && sums[0] == sums[1] && sums[0].starts_with("20000 "), "{sums:?}");
+    assert_eq!(after(&text, "number of failed transactions: "), ["0 (0.000%)"]);
+    let [asked] = after(&text, "number of transactions actually processed: ")[..] else { panic!("{text}") };
+    assert!(asked.parse::<u64>().unwrap() > 200, "{asked}");
+    assert_eq!(after(&text, "pgbench ended with "), ["0"]);
+}
+
+/// The user of PostgreSQL, which refuses to run as root.
+const AS_OWNER: &str = "--reuid 1000 --regid 1000 --clear-groups";
+
+/// An archive of a new cluster of databases, made here: a guest lacks most of what that needs.
+fn cluster() -> Result<PathBuf, Failure> {
+    let dir = std::env::temp_dir().join(format!("numakit-cluster-{}", std::process::id()));
+    let script = format!(
+        "mkdir -p {0} && chown 1000:1000 {0} && cd {0} && export PATH=$PATH:$(echo /usr/lib/postgresql/*/bin) && \
+         setpriv {AS_OWNER} initdb -D {0}/data -U owner -A trust --no-sync --no-locale -E UTF8 >/dev/null && \
+         tar cf {0}.tar data; code=$?; rm -rf {0}; exit $code",
+        dir.display()
+    );
+    let made = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    Ok(dir.with_extension("tar"))
+}
+
+/// PostgreSQL with a table of 20,000 rows, of which two clients read.
+fn postgresql() -> Result<Boot, Failure> {
+    let guest = guest(&["postgres", "psql", "pgbench", "setpriv", "taskset"])?;
+    let cluster = cluster()?;
+    let step = format!(
+        "s() {{ /usr/bin/setpriv {AS_OWNER} \"$@\"; }}; mkdir -p /tmp/pg && tar xf /tmp/cluster.tar -C /tmp/pg; rm /tmp/cluster.tar; \
+         chown -R 1000:1000 /tmp/pg; echo 'owner:x:1000:1000::/tmp/pg:/bin/sh' >>/etc/passwd; \
+         taskset 1 /usr/bin/setpriv {AS_OWNER} postgres -D /tmp/pg/data -k /tmp/pg -h '' -c timezone=GMT -c log_timezone=GMT \
+         -c fsync=off -c autovacuum=off -c shared_buffers=16MB >/tmp/pg-log 2>&1 & \
+         q() {{ s psql -h /tmp/pg -U owner -d postgres -Atc \"$1\"; }}; n=0; \
+         until q 'select 1' >/dev/null 2>&1; do sleep 1; n=$((n+1)); [ $n -lt 120 ] || {{ cat /tmp/pg-log; exit 1; }}; done; \
+         M=$(head -n 1 /tmp/pg/data/postmaster.pid); \
+         q 'create table pgbench_accounts(aid int primary key, bid int, abalance int, filler char(84)); \
+         insert into pgbench_accounts select i, 1, i * 7, i::text from generate_series(1, 20000) i; \
+         create table pgbench_branches(bid int primary key); insert into pgbench_branches values (1)' >/dev/null; \
+         sum() {{ echo sum $(q \"select count(*) || chr(32) || md5(string_agg(a::text, chr(10) order by aid)) from pgbench_accounts a\"); }}; \
+         sum; echo '\\set aid random(1, 20000)' >/tmp/read.sql; \
+         echo 'select abalance from pgbench_accounts where aid = :aid;' >>/tmp/read.sql; \
+         s pgbench -h /tmp/pg -U owner -n -c 2 -j 1 -T 60 -f /tmp/read.sql postgres >load 2>&1 & B=$!; sleep 15; \
+         taskset -ap ff $M >/dev/null; for p in $(pidof postgres); do taskset -ap ff $p >/dev/null; done; P=$(pidof postgres); "
+    );
+    let end = "; wait $B; echo pgbench ended with $?; cat load; sum; kill -INT $M; sleep 2";
+    let booted = guest
+        .file(&cluster, "/tmp/cluster.tar")
+        .file(Path::new("/usr/share/postgresql/15"), "/usr/share/postgresql/15")
+        .step("postgresql", &["sh", "-c", &format!("{step}{MOVES}{end}")])
+        .boot();
+    std::fs::remove_file(&cluster).unwrap();
+    booted
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::explained::{JudgedObject, JudgedProjection};
 use crate::finding::{FindingSubject, Worth};
 use crate::waits;
+use numakit_cure::SharingThreads;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::caches::CacheSizes;
 use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
@@ -10,6 +11,7 @@ use numakit_explain::objects::{BlockOrigins, ObjectKind};
 use numakit_explain::projection::Projection;
 use numakit_explain::python::{PythonTime, ScriptShares};
 use numakit_explain::runtime::NamesReport;
+use numakit_explain::sharing::ThreadSharing;
 use numakit_explain::spins::Spins;
 use numakit_explain::waits::ThreadWaits;
 use numakit_explain::{
@@ -152,6 +154,28 @@ fn running() -> ObservedAgain {
 
 fn commands(judged: &JudgedReport, again: &ObservedAgain) -> Vec<String> {
     steps(judged, again, Some("./app 7")).into_iter().map(|step| step.command).collect()
+}
+
+#[test]
+fn separated_threads_are_brought_together_even_where_no_object_has_a_finding() {
+    let pairs = [[0, 4], [1, 5], [2, 6], [3, 7]];
+    let mut judged = calm();
+    judged.report.explanation.sharing = Some(ThreadSharing {
+        threads: (0..8).collect(),
+        nodes: (0..8).map(|thread| Some(thread / 2)).collect(),
+        node_threads: 2,
+        shared: 0.5,
+        pairs: pairs.map(|threads| SharingThreads { threads, share: 0.1 }).to_vec(),
+        ..ThreadSharing::default()
+    });
+    let kept = ObservedAgain { cure: Some("last".to_owned()), ..started() };
+    let remedy = "numa run --apply last ./app 7";
+    assert_eq!(commands(&judged, &kept), [remedy, "numa explain --compare numa run --apply last ./app 7"]);
+    assert_eq!(commands(&judged, &running())[0], "numa move --pid 7");
+    // Where the cure is not kept, and on a machine of one node, there is no such command.
+    assert!(!commands(&judged, &started()).iter().any(|command| command.contains("run --apply")));
+    judged.report.explanation.sharing.as_mut().unwrap().nodes = vec![Some(0); 8];
+    assert!(!commands(&judged, &kept).contains(&remedy.to_owned()));
 }
 
 #[test]

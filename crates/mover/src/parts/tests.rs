@@ -12,7 +12,7 @@ fn used(page: u64, node: u32, home: u32) -> UsedPage {
 }
 
 fn input(used: Vec<UsedPage>) -> PartInput {
-    PartInput { mappings: vec![mapping(4000)], used, own: Vec::new(), names: vec!["a".to_owned()] }
+    PartInput { mappings: vec![mapping(4000)], used, names: vec!["a".to_owned()], ..PartInput::default() }
 }
 
 fn shown(parts: &[MovablePart]) -> Vec<(u64, u64, u32)> {

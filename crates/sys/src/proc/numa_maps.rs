@@ -55,6 +55,15 @@ pub fn line(text: &[u8], page_size: u64, mut on_node: impl FnMut(Use, u32, u64))
     Some((start, usage))
 }
 
+/// How many processes map the page of a mapping that most of them map; `None` if the line is of another mapping. What the line does
+/// not say is one.
+pub fn most_mappings(text: &[u8], start: u64) -> Option<u64> {
+    let (of, _) = line(text, 0, |_, _, _| {})?;
+    let mut words = text.split(u8::is_ascii_whitespace);
+    let most = words.find_map(|word| word.strip_prefix(b"mapmax=").and_then(digits));
+    (of == start).then_some(most.map_or(1, |(most, _)| most))
+}
+
 /// Parses a line for its policy: the first address of the mapping, and the nodes to which the policy binds its memory or
 /// which it prefers; `None` for other policies.
 pub fn bound_to(text: &[u8]) -> Option<(u64, Option<CpuSet>)> {
@@ -73,6 +82,15 @@ pub fn bound_to(text: &[u8]) -> Option<(u64, Option<CpuSet>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_else_maps_a_page_is_counted() {
+        let line = b"7f0 default file=/SYSV00 dirty=5 mapmax=12 active=0 N2=5 kernelpagesize_kB=4";
+        assert_eq!(most_mappings(line, 0x7f0), Some(12));
+        assert_eq!(most_mappings(line, 0x800), None);
+        assert_eq!(most_mappings(b"7f0 default anon=1 N0=1", 0x7f0), Some(1));
+        assert_eq!(most_mappings(b"", 0), None);
+    }
 
     fn parsed(text: &str) -> Option<(Use, Vec<(u32, u64)>)> {
         let mut nodes = Vec::new();
