@@ -111,7 +111,7 @@ void library_end(void)
         struct object *object = &cure.object[i];
         const struct module *module = &cure.module[object->module];
         if (object->kind == OF_VARIABLE && module->is_loaded)
-            pages_add(object, module->bias + object->address, object->bytes);
+            pages_add(module->bias + object->address, object->bytes);
         large_sample(object);
         pool_sample(object);
         mapping_sample(object);

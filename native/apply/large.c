@@ -3,7 +3,7 @@
 #include "pages.h"
 #include "policy.h"
 
-enum { BUCKETS = 64, HUGE_BYTES = 2 << 20, KEPT_BYTES = 64 << 20, KEPT_PART = 8, SAMPLED = 16, AT_ONCE = 64 };
+enum { BUCKETS = 64, HUGE_BYTES = 2 << 20, KEPT_BYTES = 64 << 20, KEPT_PART = 8, SAMPLED = 1024, AT_ONCE = 64 };
 
 /* Of an object. */
 static struct shelf {
@@ -162,7 +162,7 @@ void large_sample(struct object *object)
     shelf->blocks = shelf->bytes = 0;
     int left = SAMPLED;
     for (struct span *span = shelf->used; span && left > 0; span = span->next, left--)
-        pages_add(object, span->from, span->bytes);
+        pages_add(span->from, span->bytes);
     unlock(&shelf->lock);
 }
 

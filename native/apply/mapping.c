@@ -197,7 +197,7 @@ void mapping_sample(struct object *object)
         return;
     for (size_t i = 0; i < last; i++)
         if (mappings[i].bytes && mappings[i].object == object)
-            pages_add(object, mappings[i].from, mappings[i].bytes);
+            pages_add(mappings[i].from, mappings[i].bytes);
     unlock(&lock_of_mappings);
 }
 

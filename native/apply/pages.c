@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "pages.h"
 
+/* Of the pages that were added, each kept_step-th. */
 static void *kept[FRACTIONS];
-static size_t kept_count;
+static size_t kept_count, kept_step = 1, added;
 
 static void *page_of(uintptr_t address)
 {
@@ -41,18 +42,28 @@ void pages_count(struct object *object, uintptr_t from, size_t bytes)
     count_nodes(object, pages, pages_of(from, bytes, pages));
 }
 
-void pages_add(struct object *object, uintptr_t from, size_t bytes)
+void pages_add(uintptr_t from, size_t bytes)
 {
     void *pages[FRACTIONS];
     size_t count = pages_of(from, bytes, pages);
-    (void)object;
-    /* All of the first, then of the others what there is room for. */
-    for (size_t i = 0; i < count && kept_count < FRACTIONS; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (added++ % kept_step)
+            continue;
+        if (kept_count == FRACTIONS) {
+            kept_count /= 2;
+            kept_step *= 2;
+            for (size_t at = 0; at < kept_count; at++)
+                kept[at] = kept[2 * at];
+            if ((added - 1) % kept_step)
+                continue;
+        }
         kept[kept_count++] = pages[i];
+    }
 }
 
 void pages_ask(struct object *object)
 {
     count_nodes(object, kept, kept_count);
-    kept_count = 0;
+    kept_count = added = 0;
+    kept_step = 1;
 }

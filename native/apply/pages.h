@@ -11,7 +11,7 @@ enum { SAMPLED_FREES = 16 };
 void pages_count(struct object *object, uintptr_t from, size_t bytes);
 
 /* Keeps pages of memory in mind, for one question about all: `pages_ask`. A thread at a time. */
-void pages_add(struct object *object, uintptr_t from, size_t bytes);
+void pages_add(uintptr_t from, size_t bytes);
 void pages_ask(struct object *object);
 
 /* Before memory of a block is reused or unmapped: the first times for an object. */

@@ -276,7 +276,7 @@ void pool_sample(struct object *object)
         if (!lock_briefly(&pool->lock))
             continue;
         if (pool->spans)
-            pages_add(object, pool->spans->from, pool->spans->carved * pool->size);
+            pages_add(pool->spans->from, pool->spans->carved * pool->size);
         unlock(&pool->lock);
     }
 }

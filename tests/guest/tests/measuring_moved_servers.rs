@@ -119,14 +119,21 @@ fn a_postgresql_that_moves_answers_and_keeps_its_contents() {
 /// The user of PostgreSQL, which refuses to run as root.
 const AS_OWNER: &str = "--reuid 1000 --regid 1000 --clear-groups";
 
-/// An archive of a new cluster of databases, made here: a guest lacks most of what that needs.
-fn cluster() -> Result<PathBuf, Failure> {
+/// The newest version of PostgreSQL of this machine. What is in the search path are scripts, which a guest cannot run.
+fn postgresql_folder() -> Result<PathBuf, Failure> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let newest = versions.map(|version| version.path()).filter(|path| path.join("bin/initdb").exists()).max();
+    newest.ok_or_else(|| Failure::NotFound("postgres".to_owned()))
+}
+
+/// An archive of a new cluster of databases, made here: a guest lacks most of what that needs, and the time zone of its configuration.
+fn cluster(initdb: &Path) -> Result<PathBuf, Failure> {
     let dir = std::env::temp_dir().join(format!("numakit-cluster-{}", std::process::id()));
     let script = format!(
-        "mkdir -p {0} && chown 1000:1000 {0} && cd {0} && export PATH=$PATH:$(echo /usr/lib/postgresql/*/bin) && \
-         setpriv {AS_OWNER} initdb -D {0}/data -U owner -A trust --no-sync --no-locale -E UTF8 >/dev/null && \
+        "mkdir -p {0} && chown 1000:1000 {0} && cd {0} && setpriv {AS_OWNER} {1} -D {0}/data -U owner -A trust --no-sync --no-locale -E UTF8 >/dev/null && : >{0}/data/postgresql.conf && \
          tar cf {0}.tar data; code=$?; rm -rf {0}; exit $code",
-        dir.display()
+        dir.display(),
+        initdb.display()
     );
     let made = Command::new("sh").args(["-c", &script]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -135,15 +142,20 @@ fn cluster() -> Result<PathBuf, Failure> {
 
 /// PostgreSQL with a table of 20,000 rows, of which two clients read.
 fn postgresql() -> Result<Boot, Failure> {
-    let guest = guest(&["postgres", "psql", "pgbench", "setpriv", "taskset"])?;
-    let cluster = cluster()?;
+    let mut guest = guest(&["setpriv", "taskset"])?;
+    let folder = postgresql_folder()?;
+    for name in ["postgres", "psql", "pgbench"] {
+        guest = guest.program(&folder.join("bin").join(name));
+    }
+    let share = Path::new("/usr/share/postgresql").join(folder.file_name().unwrap());
+    let cluster = cluster(&folder.join("bin/initdb"))?;
     let step = format!(
-        "s() {{ /usr/bin/setpriv {AS_OWNER} \"$@\"; }}; mkdir -p /tmp/pg && tar xf /tmp/cluster.tar -C /tmp/pg; rm /tmp/cluster.tar; \
+        "s() {{ /usr/bin/setpriv {AS_OWNER} \"$@\"; }}; mkdir -p /tmp/pg /usr/lib && tar xf /tmp/cluster.tar -C /tmp/pg; rm /tmp/cluster.tar; \
          chown -R 1000:1000 /tmp/pg; echo 'owner:x:1000:1000::/tmp/pg:/bin/sh' >>/etc/passwd; \
          taskset 1 /usr/bin/setpriv {AS_OWNER} postgres -D /tmp/pg/data -k /tmp/pg -h '' -c timezone=GMT -c log_timezone=GMT \
          -c fsync=off -c autovacuum=off -c shared_buffers=16MB >/tmp/pg-log 2>&1 & \
          q() {{ s psql -h /tmp/pg -U owner -d postgres -Atc \"$1\"; }}; n=0; \
-         until q 'select 1' >/dev/null 2>&1; do sleep 1; n=$((n+1)); [ $n -lt 120 ] || {{ cat /tmp/pg-log; exit 1; }}; done; \
+         until q 'select 1' >/dev/null 2>&1; do sleep 1; n=$((n+1)); [ $n -lt 60 ] || {{ cat /tmp/pg-log; exit 1; }}; done; \
          M=$(head -n 1 /tmp/pg/data/postmaster.pid); \
          q 'create table pgbench_accounts(aid int primary key, bid int, abalance int, filler char(84)); \
          insert into pgbench_accounts select i, 1, i * 7, i::text from generate_series(1, 20000) i; \
@@ -157,7 +169,7 @@ fn postgresql() -> Result<Boot, Failure> {
     let end = "; wait $B; echo pgbench ended with $?; cat load; sum; kill -INT $M; sleep 2";
     let booted = guest
         .file(&cluster, "/tmp/cluster.tar")
-        .file(Path::new("/usr/share/postgresql/15"), "/usr/share/postgresql/15")
+        .file(&share, &share.to_string_lossy())
         .step("postgresql", &["sh", "-c", &format!("{step}{MOVES}{end}")])
         .boot();
     std::fs::remove_file(&cluster).unwrap();
