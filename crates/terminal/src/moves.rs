@@ -22,8 +22,9 @@ pub fn text(report: &MoveReport, undo: &str) -> String {
     let threads: Vec<Vec<String>> = report.threads.iter().take(MAX_ROWS).map(thread_row).collect();
     text += &page_table(&["THREAD", "NAME", "SAMPLES", "FROM", "TO", "<WHY"], &threads, "");
     more(&mut text, report.threads.len(), "thread");
-    let parts: Vec<Vec<String>> =
-        report.parts.iter().take(MAX_ROWS).map(|part| part_row(part, report.dry_run)).collect();
+    let of_several = report.parts.windows(2).any(|two| two[0].part.process != two[1].part.process);
+    let row = |part| part_row(part, report.dry_run, of_several);
+    let parts: Vec<Vec<String>> = report.parts.iter().take(MAX_ROWS).map(row).collect();
     let last = if report.dry_run { "TO MOVE" } else { "MOVED" };
     text += &page_table(&["MEMORY", "FROM", "TO", "ELSEWHERE", last, "<WHY"], &parts, "");
     more(&mut text, report.parts.len(), "part");
@@ -98,8 +99,13 @@ fn bytes(bytes: u64) -> String {
     if text.ends_with('B') { text } else { format!("{text} bytes") }
 }
 
-fn part_row(moved: &PartMoved, dry_run: bool) -> Vec<String> {
+fn part_row(moved: &PartMoved, dry_run: bool, of_several: bool) -> Vec<String> {
     let part = &moved.part;
+    let name = match part.purpose {
+        PartPurpose::OwnOf(_) => part.name.clone(),
+        _ if of_several => format!("{} of process {}", part.name, part.process),
+        _ => part.name.clone(),
+    };
     let from = part.homes.keys().filter(|home| **home != part.node).map(u32::to_string);
     let from: Vec<String> = from.collect();
     let from = if from.is_empty() { ABSENT.to_owned() } else { format!("node {}", from.join(",")) };
@@ -114,7 +120,7 @@ fn part_row(moved: &PartMoved, dry_run: bool) -> Vec<String> {
     };
     let last = if dry_run { moved.elsewhere } else { moved.moved };
     let to = format!("node {}", part.node);
-    vec![part.name.clone(), from, to, bytes(moved.elsewhere), bytes(last), why]
+    vec![name, from, to, bytes(moved.elsewhere), bytes(last), why]
 }
 
 /// What stays, and what works against it.
