@@ -18,7 +18,7 @@ const LAST: &str = "last";
 /// The cure of this name for a program that is started with these words.
 pub fn named(name: &Path, program: &Program, words: &[OsString]) -> anyhow::Result<Cure> {
     match name == Path::new(LAST) {
-        true => last(program, words),
+        true => last(program, words, &quoted(words)),
         false => Ok(numakit_cure::read(name)?),
     }
 }
@@ -34,7 +34,8 @@ pub fn of_running(name: &Path, root: &SysRoot, processes: &[u32]) -> anyhow::Res
         let line = TaskDir::of(root, process).bytes("cmdline").unwrap_or_default();
         let words = line.strip_suffix(&[0]).unwrap_or(&line).split(|byte| *byte == 0);
         let words: Vec<OsString> = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
-        last(&Program { build_id, ..Program::elsewhere(OsStr::new(&name)) }, &words)
+        let program = Program { build_id, ..Program::elsewhere(OsStr::new(&name)) };
+        last(&program, &words, &format!("--pid {process}"))
     };
     // Without a cure for any of them, what is said is about the first one.
     let mut first = None;
@@ -48,20 +49,26 @@ pub fn of_running(name: &Path, root: &SysRoot, processes: &[u32]) -> anyhow::Res
 }
 
 /// The newest kept cure: of this command line, else of this build of the program, else of what its launcher started, such as
-/// `taskset ff ./app`.
-fn last(program: &Program, words: &[OsString]) -> anyhow::Result<Cure> {
+/// `taskset ff ./app`. `observed` is what `numa explain` observes to have one.
+fn last(program: &Program, words: &[OsString], observed: &str) -> anyhow::Result<Cure> {
     let folder = kept::folder().ok_or_else(|| {
         anyhow!("--apply last: no result is kept, since neither XDG_STATE_HOME nor HOME is set; name the file of a cure")
     })?;
     let (command, launcher) = (quoted(words), quoted(&words[..words.len().min(1)]) + " ");
     let (mut other_build, mut of_program, mut of_launched) = (false, None, None);
-    for (_, path) in kept::newest_first(&folder).unwrap_or_default() {
+    let kept = kept::newest_first(&folder).map_err(|error| {
+        anyhow!(
+            "--apply last: cannot read {}: {error}; make it readable, or name the file of a cure",
+            folder.display()
+        )
+    })?;
+    for (_, path) in kept {
         // What is damaged cannot be told to be of this program; the next one may be.
         let Ok(cure) = numakit_cure::read(&path) else { continue };
         let is_of_build = program.build_id.as_ref() == Some(&cure.program.build_id);
         let is_of_name = program.name() == OsStr::new(&cure.program.file);
         // A cured run is observed like others, and has nothing left to cure.
-        if cure.objects.is_empty() && cure.environment.is_empty() {
+        if cure.objects.is_empty() && cure.environment.is_empty() && cure.sharing.is_empty() {
             continue;
         }
         if is_of_name && !is_of_build {
@@ -84,7 +91,7 @@ fn last(program: &Program, words: &[OsString]) -> anyhow::Result<Cure> {
         (false, Some(_)) => "",
     };
     bail!(
-        "--apply last: no cure of this build of {name} is kept in {}{why}; observe it first: numa explain {name}",
+        "--apply last: no cure of this build of {name} is kept in {}{why}; observe it first: numa explain {observed}",
         folder.display()
     )
 }

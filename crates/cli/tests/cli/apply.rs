@@ -270,6 +270,27 @@ fn what_is_no_cure_is_refused_before_the_program_runs() {
     let done = run(&folder, &["--apply", "last", "true"]);
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.contains("--apply last: no cure of this build of true is kept in "), "{}", done.err);
+    assert!(done.err.contains("observe it first: numa explain true"), "{}", done.err);
+    // What cannot be read is not called empty.
+    std::fs::create_dir_all(folder.path("state/numakit")).unwrap();
+    std::fs::write(folder.path("state/numakit/explained"), "").unwrap();
+    let done = run(&folder, &["--apply", "last", "true"]);
+    assert_eq!(done.code, 2, "{}", done.err);
+    assert!(done.err.contains("--apply last: cannot read "), "{}", done.err);
+}
+
+#[test]
+fn the_last_cure_may_be_about_threads_alone() {
+    let Some(cured) = cured("apply-threads") else { return };
+    let mut cure: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&cured.cure).unwrap()).unwrap();
+    cure["objects"] = serde_json::json!([]);
+    cure["sharing"] = serde_json::json!([{"threads": [0, 1], "share": 0.5}]);
+    let kept = cured.folder.path("state/numakit/explained");
+    std::fs::create_dir_all(&kept).unwrap();
+    std::fs::write(kept.join("app-1.json"), cure.to_string()).unwrap();
+    let done = run(&cured.folder, &["-c", "1", "--busy", "off", "--apply", "last", &cured.program]);
+    assert_eq!(done.code, 0, "{}", done.err);
 }
 
 #[test]
