@@ -4,7 +4,7 @@ use crate::cured::cured_processes;
 use crate::error::MoveError;
 use crate::observed::MoveObservation;
 use crate::pages::{elsewhere, hot_first, size};
-use crate::parts::{MovablePart, PartPurpose, parts};
+use crate::parts::{MovablePart, PartPurpose, parts, whole};
 use crate::record::PageRange;
 use crate::report::{MoveReport, NotCured, PartMoved};
 use crate::session::MoveSession;
@@ -27,7 +27,9 @@ impl MoveSession<'_> {
         report.strangers = std::mem::take(&mut input.strangers);
         let mut found = self.of_cure(decided, report)?;
         let of_cure = found.clone();
-        if observed.is_enough() {
+        if let Some(node) = self.only_node(decided) {
+            found.extend(whole(&input, node, &self.recent));
+        } else if observed.is_enough() {
             let (by_samples, shared) = parts(&input, page_size(), &self.recent);
             report.shared = shared;
             found.extend(by_samples);
@@ -43,7 +45,7 @@ impl MoveSession<'_> {
             pages.retain(|page| !own.contains(&(part.process, page.start)));
             match part.purpose {
                 PartPurpose::OwnOf(_) => own.extend(pages.iter().map(|page| (part.process, page.start))),
-                PartPurpose::UsedByNode => {
+                PartPurpose::UsedByNode | PartPurpose::OnlyNode => {
                     pages.retain(|page| !of_cure.iter().any(|of| has(of, part.process, page)))
                 }
                 PartPurpose::OfCure => {}
@@ -56,6 +58,14 @@ impl MoveSession<'_> {
             }
         }
         Ok(of_parts)
+    }
+
+    /// The only node that was asked for, if all threads are to run there.
+    pub(crate) fn only_node(&self, decided: &[ThreadDecision]) -> Option<u32> {
+        let asked = self.settings.request.nodes.as_ref()?.to_string();
+        // A number with a sign counts from the first node that may be used.
+        let node = asked.parse().ok().filter(|_| !asked.starts_with('+'))?;
+        (!decided.is_empty() && decided.iter().all(|thread| thread.node == Some(node))).then_some(node)
     }
 
     /// The parts of the cure, if there is one.

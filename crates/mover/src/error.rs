@@ -51,6 +51,19 @@ pub enum MoveError {
         /// What was observed.
         observed: ProgramFile,
     },
+    /// The only node that was asked for has no memory for what would have to follow the threads.
+    #[error(
+        "node {node} has {} MiB of memory to give, and {} MiB would have to follow the threads, so that these would be far from the rest; \
+         free memory there, name another node, or give --threads or --pages to do one of both all the same", .room >> 20, .needed >> 20
+    )]
+    NoRoom {
+        /// The node.
+        node: u32,
+        /// Its bytes to give: what is free, without its reserve.
+        room: u64,
+        /// The bytes that are elsewhere.
+        needed: u64,
+    },
     /// No samples can be taken.
     #[error(transparent)]
     Samples(#[from] SamplesError),

@@ -7,6 +7,7 @@ mod choice;
 mod cores;
 mod cured;
 mod error;
+mod moving;
 mod observed;
 mod pacer;
 mod pages;

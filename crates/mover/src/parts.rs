@@ -68,6 +68,8 @@ pub enum PartPurpose {
     OwnOf(u32),
     /// Threads of one node have nearly all of its samples.
     UsedByNode,
+    /// All of the process goes there.
+    OnlyNode,
     /// A cure says so.
     OfCure,
 }
@@ -144,6 +146,36 @@ pub fn parts(input: &PartInput, page: u64, recent: &Recent) -> (Vec<MovablePart>
     let mut shared: Vec<SharedRange> = shared.into_values().collect();
     shared.sort_by_key(|range| std::cmp::Reverse(range.samples));
     (own, shared)
+}
+
+/// All memory of the processes, for one node: a part for each process, and one for each piece of memory that they share. Ranges that
+/// moved too recently are left out.
+pub fn whole(input: &PartInput, node: u32, recent: &Recent) -> Vec<MovablePart> {
+    let is_shared = |mapping: &MappedRange| input.shared.iter().any(|memory| memory.first() == Some(mapping));
+    let mut own: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for mapping in input.mappings.iter().filter(|mapping| recent.may_move(mapping.process, &mapping.range)) {
+        match is_shared(mapping) {
+            true => found.push((mapping.process, vec![mapping.range.clone()], "shared memory")),
+            false => own.entry(mapping.process).or_default().push(mapping.range.clone()),
+        }
+    }
+    let own = own.into_iter().map(|(process, ranges)| (process, ranges, "all memory of its own"));
+    own.chain(found)
+        .map(|(process, mut ranges, name)| {
+            ranges.sort_unstable_by_key(|range| range.start);
+            let is_in = |used: &&UsedPage| {
+                let at = ranges.partition_point(|range| range.end <= used.page);
+                used.process == process && ranges.get(at).is_some_and(|range| range.contains(&used.page))
+            };
+            let used: Vec<&UsedPage> = input.used.iter().filter(is_in).collect();
+            let near = used.iter().filter(|used| used.node == node).map(|used| used.samples).sum();
+            let (homes, hot) = homes_and_hot(&used);
+            let samples = used.iter().map(|used| used.samples).sum();
+            let (name, purpose) = (name.to_owned(), PartPurpose::OnlyNode);
+            MovablePart { process, ranges, node, name, purpose, homes, samples, near, hot }
+        })
+        .collect()
 }
 
 /// The stack and the thread-local storage of a thread.
@@ -247,21 +279,27 @@ fn part(
     name: String,
     used: &[&UsedPage],
 ) -> Option<MovablePart> {
-    let (mut homes, mut pages): (BTreeMap<u32, u64>, BTreeMap<u64, u64>) = Default::default();
-    for used in used {
-        used.home.into_iter().for_each(|home| *homes.entry(home).or_default() += used.samples);
-        *pages.entry(used.page).or_default() += used.samples;
-    }
+    let (homes, hot) = homes_and_hot(used);
     let placed: u64 = homes.values().sum();
     let remote = placed - homes.get(&node).copied().unwrap_or(0);
     if remote == 0 || (remote as f64) < REMOTE * placed as f64 {
         return None;
     }
-    let mut hot: Vec<u64> = pages.keys().copied().collect();
-    hot.sort_by_key(|page| (std::cmp::Reverse(pages[page]), *page));
     let samples = used.iter().map(|used| used.samples).sum();
     let purpose = PartPurpose::UsedByNode;
     Some(MovablePart { process, ranges: vec![range], node, name, purpose, homes, samples, near, hot })
+}
+
+/// The samples by the node of the page, and the pages, those with most samples first.
+fn homes_and_hot(used: &[&UsedPage]) -> (BTreeMap<u32, u64>, Vec<u64>) {
+    let (mut homes, mut pages): (BTreeMap<u32, u64>, BTreeMap<u64, u64>) = Default::default();
+    for used in used {
+        used.home.into_iter().for_each(|home| *homes.entry(home).or_default() += used.samples);
+        *pages.entry(used.page).or_default() += used.samples;
+    }
+    let mut hot: Vec<u64> = pages.keys().copied().collect();
+    hot.sort_by_key(|page| (std::cmp::Reverse(pages[page]), *page));
+    (homes, hot)
 }
 
 /// What has most samples.

@@ -4,8 +4,6 @@ use crate::cores::{CoreChoice, Decided};
 use crate::cured::cured_processes;
 use crate::error::{ESRCH, MoveError, of_process};
 use crate::observed::{MoveObservation, observe};
-use crate::pacer::Pacer;
-use crate::pages::{PageMove, PageMover, size};
 use crate::recent::{PAUSE, Recent};
 use crate::record::{MoveRecord, PageRange, ThreadMask};
 use crate::report::{MoveReport, RemoteSamples, StoppedBy};
@@ -22,10 +20,7 @@ use numakit_sys::{SysRoot, clock, poll};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
-
-/// One in this many parts of a node's memory stays free.
-const RESERVE: u64 = 32;
+use std::time::Duration;
 
 /// Files are named that have this number and this part of the remote samples.
 const MIN_FILE: u64 = 20;
@@ -73,10 +68,10 @@ pub struct MoveSession<'a> {
 
 /// What was decided and is to be done.
 pub(crate) struct Decisions {
-    threads: Vec<(ThreadDecision, CpuSet)>,
+    pub(crate) threads: Vec<(ThreadDecision, CpuSet)>,
     cores: Decided,
     /// The pages of each part, with its process.
-    pages: Vec<(u32, Vec<PageRange>)>,
+    pub(crate) pages: Vec<(u32, Vec<PageRange>)>,
 }
 
 impl<'a> MoveSession<'a> {
@@ -133,6 +128,9 @@ impl<'a> MoveSession<'a> {
         self.load_records()?;
         let pages = pages && report.nodes > 1;
         let decisions = self.decide(observed, threads, pages, &mut report)?;
+        if threads && pages {
+            self.check_room(&decisions, &report)?;
+        }
         if self.settings.dry_run || !report.changes() {
             return Ok(report);
         }
@@ -259,37 +257,6 @@ impl<'a> MoveSession<'a> {
         CoreChoice { root, topology, request, processes: &processes }.decide(dry_run, decide)
     }
 
-    /// Counts what would leave a node too little free memory, or is outside of a cpuset.
-    fn keep_reserves(&self, decisions: &Decisions, report: &mut MoveReport) {
-        let mut room = self.room();
-        for (moved, (_, pages)) in report.parts.iter().zip(&decisions.pages) {
-            let bytes: u64 = pages.iter().map(size).sum();
-            match self.allows(moved.part.process, moved.part.node) {
-                false => report.left.cpuset += bytes,
-                true => {
-                    let room = room.entry(moved.part.node).or_default();
-                    report.left.reserve += bytes.saturating_sub(*room);
-                    *room = room.saturating_sub(bytes);
-                }
-            }
-        }
-    }
-
-    /// Whether the cpuset of a process has a node.
-    fn allows(&self, process: u32, node: u32) -> bool {
-        let status = TaskDir::of(self.root, process).status().ok();
-        status.and_then(|status| status.allowed_nodes()).is_none_or(|nodes| nodes.contains(node))
-    }
-
-    /// Bytes that may move to each node.
-    fn room(&self) -> BTreeMap<u32, u64> {
-        let room = |node: &numakit_model::topology::Node| {
-            let free = node.free_kb.unwrap_or(0).saturating_sub(node.memory_kb.unwrap_or(0) / RESERVE);
-            (node.os_index, free * 1024)
-        };
-        self.topology.nodes.iter().map(room).collect()
-    }
-
     /// Writes the records, before anything changes.
     fn write_down(&mut self, decisions: &Decisions) -> Result<(), MoveError> {
         let now = clock::monotonic();
@@ -332,77 +299,6 @@ impl<'a> MoveSession<'a> {
                     .push(format!("thread {} cannot run on CPU {cpu}: {error}", decision.thread)),
             }
         }
-        Ok(())
-    }
-
-    fn move_parts(
-        &mut self,
-        pages: &[(u32, Vec<PageRange>)],
-        report: &mut MoveReport,
-    ) -> Result<(), MoveError> {
-        // What was counted before as staying is counted again by what happens.
-        let cpuset = std::mem::take(&mut report.left).cpuset;
-        report.left.cpuset = cpuset;
-        let fitting = self.fitting(pages, report);
-        let processes = self.processes();
-        let mut pacer = Pacer::new(self.settings.rate);
-        let start = Instant::now();
-        for process in processes {
-            let of_process = |at: &usize| report.parts[*at].part.process == process;
-            let parts: Vec<usize> = (0..report.parts.len()).filter(of_process).collect();
-            let moves: Vec<(usize, PageMove)> =
-                parts.iter().flat_map(|at| fitting[*at].iter().map(|one| (*at, *one))).collect();
-            self.move_pages(process, &moves, &mut pacer, report)?;
-            for at in parts.into_iter().filter(|at| !fitting[*at].is_empty()) {
-                report.parts[at].part.ranges.iter().for_each(|range| self.recent.moved(process, range));
-            }
-        }
-        (report.took, report.longest) = (start.elapsed(), pacer.longest());
-        Ok(())
-    }
-
-    /// The pages of each part that its node has room for. Counts the others.
-    fn fitting(&self, pages: &[(u32, Vec<PageRange>)], report: &mut MoveReport) -> Vec<Vec<PageMove>> {
-        let mut room = self.room();
-        let mut all = Vec::with_capacity(pages.len());
-        for (moved, (_, pages)) in report.parts.iter().zip(pages) {
-            let node = moved.part.node;
-            let mut fitting = Vec::new();
-            if self.allows(moved.part.process, node) {
-                let room = room.entry(node).or_default();
-                for page in pages {
-                    let Some(rest) = room.checked_sub(size(page)) else { break };
-                    *room = rest;
-                    fitting.push(PageMove { page: *page, node });
-                }
-                report.left.reserve += pages[fitting.len()..].iter().map(size).sum::<u64>();
-            }
-            all.push(fitting);
-        }
-        all
-    }
-
-    /// Moves pages of one process, each with the index of its part.
-    fn move_pages(
-        &self,
-        process: u32,
-        moves: &[(usize, PageMove)],
-        pacer: &mut Pacer,
-        report: &mut MoveReport,
-    ) -> Result<(), MoveError> {
-        let signals = &self.signals;
-        let mut pause = |time: Duration| !is_ended(signals, time);
-        let mut mover = PageMover::new(process, pacer, &mut pause);
-        (mover.left, mover.stopped) = (report.left, report.stopped);
-        let moved = mover.go(&moves.iter().map(|(_, one)| *one).collect::<Vec<_>>())?;
-        (report.left, report.stopped) = (mover.left, mover.stopped);
-        for ((at, one), _) in moves.iter().zip(&moved.arrived).filter(|(_, arrived)| **arrived) {
-            report.parts[*at].moved += size(&one.page);
-        }
-        report.moved_bytes += moved.bytes;
-        report.moved_pages += moved.pages;
-        report.huge += moved.huge;
-        report.split += moved.split;
         Ok(())
     }
 }

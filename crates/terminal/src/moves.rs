@@ -112,6 +112,7 @@ fn part_row(moved: &PartMoved, dry_run: bool, of_several: bool) -> Vec<String> {
     let why = match part.purpose {
         PartPurpose::OwnOf(_) => "the thread's own".to_owned(),
         PartPurpose::OfCure => "by the cure".to_owned(),
+        PartPurpose::OnlyNode => "no other node was asked for".to_owned(),
         PartPurpose::UsedByNode => {
             let share = part.near as f64 / part.samples.max(1) as f64 * 100.0;
             let samples = counted(part.samples as usize, "sample");

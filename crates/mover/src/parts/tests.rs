@@ -88,3 +88,22 @@ fn a_thread_has_its_stack_and_its_local_storage() {
     let elsewhere = PartInput { own: vec![OwnMemory { stack: 7, ..own }], ..input(Vec::new()) };
     assert!(parts(&elsewhere, PAGE, &Recent::default()).0.is_empty());
 }
+
+#[test]
+fn all_memory_goes_to_the_only_node_that_was_asked_for() {
+    let elsewhere = MappedRange { process: 9, range: PAGE..5 * PAGE };
+    let common = MappedRange { process: 9, range: 8 * PAGE..9 * PAGE };
+    let mut input = input(vec![used(3, 0, 0), used(7, 1, 0), used(7, 1, 0)]);
+    input.mappings.extend([elsewhere.clone(), common.clone()]);
+    input.shared = vec![SharedMemory::new(vec![common.clone()], &BTreeMap::new())];
+    let found = whole(&input, 1, &Recent::default());
+    let [own, shared] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(own.ranges, [elsewhere.range, mapping(4000).range]);
+    assert_eq!((own.samples, own.near, &own.homes), (3, 2, &BTreeMap::from([(0, 3)])));
+    assert_eq!(own.hot, [START + 7 * PAGE, START + 3 * PAGE]);
+    assert_eq!((shared.ranges.as_slice(), shared.samples), (std::slice::from_ref(&common.range), 0));
+    let mut recent = Recent::default();
+    recent.look(0);
+    recent.moved(9, &common.range);
+    assert_eq!(whole(&input, 1, &recent).len(), 1);
+}

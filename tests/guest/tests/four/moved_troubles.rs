@@ -4,6 +4,7 @@
 use super::moved::{around, at_of, codes};
 use numakit_guest::programs::{self, figure};
 use numakit_guest::{Failure, Guest, Part, Shape};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const PAGES: u64 = (16 << 20) / 4096;
@@ -18,8 +19,11 @@ pub fn with_full_node(free: &str, command: &str) -> String {
 }
 
 /// The command itself is kept off the full node: its own 25 MiB would be what fits there.
-fn moved_to_full_node(free: &str) -> String {
-    with_full_node(free, "taskset 1 numa move --pid $P --for 5s --nodes 1; echo code $?; maps after")
+fn moved_to_full_node(free: &str, options: &[&str]) -> String {
+    let one =
+        |options: &&str| format!("taskset 1 numa move --pid $P --for 5s --nodes 1 {options}; echo code $?; ");
+    let all: String = options.iter().map(one).collect();
+    with_full_node(free, &format!("{all} maps after"))
 }
 
 /// Takes the CPU of the thread away while it is watched, after one that nobody runs on.
@@ -45,8 +49,11 @@ pub fn guest() -> Result<Guest, Failure> {
         .step("quiet", &["sh", "-c", "echo 0 > /proc/sys/kernel/numa_balancing"])
         .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
         // A node keeps a part of its memory free.
-        .step("some", &["sh", "-c", &around("serve 2", &moved_to_full_node("T / 32 + 8"))])
-        .step("none", &["sh", "-c", &around("serve 2", &moved_to_full_node("4"))])
+        .step(
+            "some",
+            &["sh", "-c", &around("serve 2", &moved_to_full_node("T / 32 + 8", &["--threads", "--pages"]))],
+        )
+        .step("none", &["sh", "-c", &around("serve 2", &moved_to_full_node("4", &[""]))])
         .step("cpus", &["sh", "-c", &around("few 3", WITHOUT_CPUS)])
         .step("traced", &["sh", "-c", &around("few 3", TRACED)])
         .step(
@@ -66,18 +73,37 @@ fn part() -> Option<Part> {
     super::PARTS.part("moved_troubles")
 }
 
+/// Pages on each node before and after a step, in which none is lost.
+fn pages(text: &str) -> (BTreeMap<u32, u64>, BTreeMap<u32, u64>) {
+    println!("{text}");
+    let (before, after) = (at_of(text, "before", PAGES).0, at_of(text, "after", PAGES).0);
+    assert_eq!(after.values().sum::<u64>(), before.values().sum::<u64>(), "no page is lost");
+    assert_eq!(figure(text, "wrong"), Some(0.0));
+    (before, after)
+}
+
 #[test]
 fn a_full_node_gets_what_fits_and_the_rest_stays() {
     let Some(part) = part() else { return };
-    for (step, fitting) in [("some", 1..=PAGES * 3 / 4), ("none", 0..=0)] {
-        let text = part[step].succeeded();
-        println!("{text}{}", part[step].errors());
-        let (before, after) = (at_of(&text, "before", PAGES).0, at_of(&text, "after", PAGES).0);
-        assert_eq!(after.values().sum::<u64>(), before.values().sum::<u64>(), "no page is lost");
-        assert!(fitting.contains(&after.get(&1).copied().unwrap_or(0)), "{after:?}");
-        assert!(text.contains("stay: their node would have too little free memory"), "{text}");
-        assert_eq!((codes(&text), figure(&text, "wrong")), (vec!["1"], Some(0.0)));
-    }
+    let text = part["some"].succeeded();
+    let (_, after) = pages(&text);
+    assert!((1..=PAGES * 3 / 4).contains(&after.get(&1).copied().unwrap_or(0)), "{after:?}");
+    assert!(text.contains("stay: their node would have too little free memory"), "{text}");
+    assert_eq!(codes(&text), ["0", "1"]);
+}
+
+#[test]
+fn threads_do_not_go_where_their_memory_cannot_follow() {
+    let Some(part) = part() else { return };
+    let (text, errors) = (part["none"].succeeded(), part["none"].errors());
+    let (before, after) = pages(&text);
+    assert_eq!(after, before);
+    assert!(errors.contains("16 MiB would have to follow the threads"), "{errors}");
+    assert!(
+        text.lines().filter(|line| line.starts_with("Cpus_allowed_list")).all(|line| line.ends_with("0-7")),
+        "{text}"
+    );
+    assert_eq!(codes(&text), ["2"]);
 }
 
 #[test]

@@ -58,7 +58,7 @@ const TRY: &str = r#"line=$(sed -n 's/.*"try": *"\([^"]*\)".*/\1/p' $1 | head -n
 [ -n "$line" ] || { echo "no command is suggested" >&2; exit 1; }
 case $line in
     'numa move '*) line="numa run --apply $1 $2" ;;
-    *) line="${line%CMD}$2" ;;
+    *CMD) line="${line%CMD}$2" ;;
 esac
 echo "$line"
 unset GOMP_CPU_AFFINITY
