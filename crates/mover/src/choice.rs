@@ -8,7 +8,7 @@ use crate::parts::{MovablePart, PartPurpose, parts, whole};
 use crate::record::PageRange;
 use crate::report::{MoveReport, NotCured, PartMoved};
 use crate::session::MoveSession;
-use crate::shared::{everywhere, page_of};
+use crate::shared_memory::{everywhere, page_of};
 use crate::threads::ThreadDecision;
 use numakit_sys::sched::page_size;
 use std::collections::HashSet;

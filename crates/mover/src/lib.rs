@@ -17,7 +17,7 @@ mod record;
 mod report;
 mod restore;
 mod session;
-mod shared;
+mod shared_memory;
 mod threads;
 mod watch;
 

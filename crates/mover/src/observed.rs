@@ -3,7 +3,7 @@
 use crate::error::{MoveError, of_process};
 use crate::parts::{MappedRange, OwnMemory, PartInput, UNNAMED, UsedPage};
 use crate::record::MoveRecord;
-use crate::shared::{SharedMemory, counted_at_first};
+use crate::shared_memory::{SharedMemory, counted_at_first};
 use crate::threads::{BusyThread, ThreadDecision};
 use numakit_explain::explainer::Explainer;
 use numakit_explain::memory_use::{MemoryUse, MemoryUses};

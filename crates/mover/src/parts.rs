@@ -1,7 +1,7 @@
 //! Which parts of memory go to which node: a pure function of samples and of where threads will run.
 
 use crate::recent::Recent;
-use crate::shared::SharedMemory;
+use crate::shared_memory::SharedMemory;
 use numakit_files::{PageUse, PlannedRange, RangeTarget, UsePlan};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -145,7 +145,7 @@ fn remarks(report: &MoveReport, text: &mut String) {
             text,
             format_args!(
                 "Other processes, which were not chosen, share memory that stays: {strangers}. Choose them too: the first \
-                 process of a server stands for all that it started."
+                 process of a server chooses all that it started."
             ),
         );
     }
