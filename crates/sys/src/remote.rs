@@ -3,7 +3,7 @@
 use crate::check;
 use crate::proc::TaskDir;
 use crate::root::SysRoot;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,10 +21,11 @@ pub fn read(process: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
 /// How the memory of a process is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
-    /// By `process_vm_readv`.
-    Call,
-    /// From its file `mem`, as a filter refuses the call.
+    /// From its file `mem`. `process_vm_readv` would copy pages that the process shares with its parent or children until it writes
+    /// to them: each read would cost it memory, on the node of the reader.
     File,
+    /// By `process_vm_readv`, since the file may not be opened.
+    Call,
     /// Not at all: this user may not read it.
     Refused,
     /// The process has ended.
@@ -36,13 +37,13 @@ enum Reading {
 pub struct RemoteMemory {
     process: u32,
     reading: Cell<Reading>,
-    file: OnceCell<Option<File>>,
+    file: RefCell<Option<File>>,
 }
 
 impl RemoteMemory {
     /// The memory of this process.
     pub fn of(process: u32) -> Self {
-        Self { process, reading: Cell::new(Reading::Call), file: OnceCell::new() }
+        Self { process, reading: Cell::new(Reading::File), file: RefCell::new(None) }
     }
 
     /// Whether the memory is gone with its process.
@@ -62,33 +63,49 @@ impl RemoteMemory {
 
     /// Copies bytes from an address on; returns how many could be read, and `None` for none.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Option<usize> {
-        loop {
-            let error = match self.reading.get() {
-                Reading::Call => match read(self.process, address, into) {
-                    Ok(length) => return Some(length),
-                    Err(error) => error,
-                },
-                Reading::File => {
-                    return self.file()?.read_at(into, address).ok().filter(|length| *length > 0);
-                }
-                Reading::Refused | Reading::Ended => return None,
+        if self.reading.get() == Reading::File {
+            let error = match self.read_file(address, into) {
+                // Without memory there is no process, and a new one of this number has another file.
+                Ok(0) => io::Error::from_raw_os_error(libc::ESRCH),
+                Ok(length) => return Some(length),
+                Err(error) => error,
             };
-            self.reading.set(match error.raw_os_error() {
-                Some(libc::ESRCH) => Reading::Ended,
-                // This user may not read the memory, or a filter refuses the call.
-                Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => match self.file() {
-                    Some(_) => Reading::File,
-                    None => Reading::Refused,
-                },
+            match error.raw_os_error() {
+                Some(libc::ESRCH | libc::ENOENT) => self.reading.set(Reading::Ended),
+                Some(libc::EPERM | libc::EACCES) => self.reading.set(Reading::Call),
+                // Too many files are open.
+                Some(libc::EMFILE | libc::ENFILE) => return read(self.process, address, into).ok(),
                 // There is nothing at this address.
                 _ => return None,
-            });
+            }
         }
+        if self.reading.get() != Reading::Call {
+            return None;
+        }
+        let error = match read(self.process, address, into) {
+            Ok(length) => return Some(length),
+            Err(error) => error.raw_os_error(),
+        };
+        match error {
+            Some(libc::ESRCH) => self.reading.set(Reading::Ended),
+            // This user may not read the memory, or a filter refuses the call.
+            Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => self.reading.set(Reading::Refused),
+            _ => {}
+        }
+        None
     }
 
-    fn file(&self) -> Option<&File> {
-        let open = || File::open(TaskDir::of(&SysRoot::host(), self.process).path("mem")).ok();
-        self.file.get_or_init(open).as_ref()
+    /// Reads from the file. The file of a process that executed another program since has nothing, and is opened again.
+    fn read_file(&self, address: u64, into: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file.borrow_mut();
+        if let Some(open) = file.as_ref() {
+            let length = open.read_at(into, address)?;
+            if length > 0 {
+                return Ok(length);
+            }
+        }
+        let path = TaskDir::of(&SysRoot::host(), self.process).path("mem");
+        file.insert(File::open(path)?).read_at(into, address)
     }
 }
 
@@ -125,11 +142,48 @@ mod tests {
         let gone = RemoteMemory::of(u32::MAX >> 2);
         assert_eq!(gone.read(start, &mut bytes), None);
         assert!(gone.has_ended() || !gone.is_readable());
-        let memory = RemoteMemory { reading: Cell::new(Reading::File), ..RemoteMemory::of(own) };
-        bytes = [0; 8];
-        let length = memory.read(start + page as u64 - 3, &mut bytes[..3]);
-        assert_eq!((length, &bytes[..3]), (Some(3), &b"abc"[..]));
+        for reading in [Reading::File, Reading::Call] {
+            let memory = RemoteMemory { reading: Cell::new(reading), ..RemoteMemory::of(own) };
+            bytes = [0; 8];
+            let length = memory.read(start + page as u64 - 3, &mut bytes[..3]);
+            assert_eq!((length, &bytes[..3]), (Some(3), &b"abc"[..]));
+            assert_eq!(memory.read(0, &mut bytes), None);
+        }
         // SAFETY: nothing refers to the mapping.
         unsafe { libc::munmap(start as *mut libc::c_void, 2 * page) };
+    }
+
+    /// Whether a page is of one process alone, by /proc/PID/pagemap.
+    fn is_exclusive(process: u32, address: u64) -> bool {
+        let pages = File::open(format!("/proc/{process}/pagemap")).unwrap();
+        let mut entry = [0; 8];
+        pages.read_exact_at(&mut entry, address / crate::sched::page_size() * 8).unwrap();
+        u64::from_ne_bytes(entry) >> 56 & 1 == 1
+    }
+
+    #[test]
+    fn what_is_read_stays_shared_with_the_parent() {
+        let bytes = vec![7u8; 3 * crate::sched::page_size() as usize];
+        let page = (bytes.as_ptr() as u64).next_multiple_of(crate::sched::page_size());
+        // SAFETY: the child only waits for its end.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            loop {
+                // SAFETY: as above.
+                unsafe { libc::pause() };
+            }
+        }
+        let child = u32::try_from(child).unwrap();
+        let mut read = [0; 4];
+        let before = is_exclusive(child, page);
+        let length = RemoteMemory::of(child).read(page, &mut read);
+        let after = is_exclusive(child, page);
+        // SAFETY: it is this test's own child.
+        unsafe {
+            libc::kill(child as i32, libc::SIGKILL);
+            libc::waitpid(child as i32, std::ptr::null_mut(), 0);
+        }
+        assert_eq!((length, read), (Some(4), [7; 4]));
+        assert_eq!((before, after), (false, false));
     }
 }
