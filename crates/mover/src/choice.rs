@@ -9,7 +9,7 @@ use crate::record::PageRange;
 use crate::report::{MoveReport, NotCured, PartMoved};
 use crate::session::MoveSession;
 use crate::shared_memory::{everywhere, page_of};
-use crate::threads::ThreadDecision;
+use crate::threads::{ThreadDecision, ThreadReason};
 use numakit_sys::sched::page_size;
 use std::collections::HashSet;
 
@@ -65,7 +65,9 @@ impl MoveSession<'_> {
         let asked = self.settings.request.nodes.as_ref()?.to_string();
         // A number with a sign counts from the first node that may be used.
         let node = asked.parse().ok().filter(|_| !asked.starts_with('+'))?;
-        (!decided.is_empty() && decided.iter().all(|thread| thread.node == Some(node))).then_some(node)
+        let mut movable =
+            decided.iter().filter(|thread| thread.reason != ThreadReason::StartsOthers).peekable();
+        (movable.peek().is_some() && movable.all(|thread| thread.node == Some(node))).then_some(node)
     }
 
     /// The parts of the cure, if there is one.

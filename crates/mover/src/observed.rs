@@ -12,8 +12,8 @@ use numakit_observation::samples::{SampleRequest, SamplesError};
 use numakit_processes::ChosenProcesses;
 use numakit_sampling::SampleSettings;
 use numakit_sys::SysRoot;
-use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::maps::MapsEntry;
+use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::sched::affinity_of;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -22,6 +22,8 @@ use std::time::Duration;
 const MIN_SAMPLES: u64 = 20;
 /// A thread is busy that has this part of the samples of the busiest one.
 const BUSY: f64 = 0.05;
+/// With fewer samples, no thread is busy.
+const MIN_BUSY: u64 = 4;
 /// A page that more threads use says nothing of who belongs together.
 const MAX_SHARERS: usize = 8;
 
@@ -76,8 +78,9 @@ impl MoveObservation {
         let nodes = self.counts(|used| used.cpu_node);
         let homes = self.counts(|used| used.home);
         let (mut threads, mut places) = (Vec::new(), Vec::new());
+        let children = tree::by_parent(root);
         for (place, used) in &self.uses.threads {
-            if (used.samples as f64) < BUSY * most as f64 {
+            if (used.samples as f64) < BUSY * most as f64 || used.samples < MIN_BUSY {
                 continue;
             }
             let dir = TaskDir::of(root, used.process).thread(used.thread);
@@ -100,6 +103,7 @@ impl MoveObservation {
                     .or_else(|| Some(topology.node_of_cpu(cpu?)?.os_index)),
                 mask: of_record.map_or_else(|| bound.clone(), |of| of.cpus.clone()),
                 bound,
+                starts_others: starts_others(root, used.process, &children),
                 samples: used.samples,
                 homes: homes.get(place).cloned().unwrap_or_default(),
                 shared: BTreeMap::new(),
@@ -250,6 +254,13 @@ impl MoveObservation {
         files.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         files
     }
+}
+
+/// Whether children of a process run its own program: it starts workers, and more may come.
+fn starts_others(root: &SysRoot, process: u32, children: &HashMap<u32, Vec<u32>>) -> bool {
+    let program = |process: u32| root.link(&TaskDir::of(root, process).path("exe")).ok();
+    let own = program(process);
+    own.is_some() && children.get(&process).into_iter().flatten().any(|child| program(*child) == own)
 }
 
 /// The text of `maps`; `None` if the process has ended.

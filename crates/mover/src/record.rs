@@ -30,7 +30,10 @@ const MAX_ADDRESS: u64 = 1 << 56;
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// There is none.
-    #[error("process {0} was not moved by this user, or was moved back; 'numa doctor' lists those that were")]
+    #[error(
+        "nothing of process {0} is to be undone: this user did not move it, or it was moved back, or those of its processes that were \
+         moved have ended; 'numa doctor' lists what can be undone"
+    )]
     None(u32),
     /// There is no folder for results.
     #[error("there is no folder for the record of what is changed; set HOME or XDG_STATE_HOME")]

@@ -7,7 +7,7 @@ use crate::record::{MoveRecord, PageRange, RecordError, ThreadMask};
 use crate::report::{Restored, StoppedBy};
 use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
-use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::sched::{affinity_of, set_affinity_of};
 use numakit_sys::signal::{self, Signals};
 use std::collections::BTreeMap;
@@ -46,31 +46,38 @@ pub fn restore(root: &SysRoot, process: u32, rate: u64) -> Result<Restored, Move
     Ok(restored)
 }
 
-/// Gives threads their masks again, and those that were created meanwhile by bound ones all CPUs of these.
+/// Gives threads their masks again, and those that were created meanwhile by bound ones all CPUs of these: also those of processes
+/// that its process started.
 fn threads(root: &SysRoot, record: &MoveRecord, restored: &mut Restored) -> Result<(), MoveError> {
-    let dir = TaskDir::of(root, record.process);
-    let running = dir.threads().map_err(|_| MoveError::NoProcess(record.process))?;
     let mut all = CpuSet::new();
     record.threads.iter().for_each(|thread| all.insert_all(&thread.cpus));
     let mut known = 0;
-    for thread in running {
-        let Ok(stat) = dir.thread(thread).stat() else { continue };
-        let of = |mask: &&ThreadMask| mask.thread == thread && mask.start == stat.start;
-        let result = match record.threads.iter().find(of) {
-            Some(mask) => {
-                known += 1;
-                set_affinity_of(thread, &mask.cpus).map(|()| restored.threads += 1)
+    for process in tree::family(root, record.process) {
+        let dir = TaskDir::of(root, process);
+        // One that was moved itself has a record of its own.
+        if process != record.process && (all.is_empty() || MoveRecord::load(process)?.is_some()) {
+            continue;
+        }
+        let Ok(running) = dir.threads() else { continue };
+        for thread in running {
+            let Ok(stat) = dir.thread(thread).stat() else { continue };
+            let of = |mask: &&ThreadMask| mask.thread == thread && mask.start == stat.start;
+            let result = match record.threads.iter().find(of) {
+                Some(mask) => {
+                    known += 1;
+                    set_affinity_of(thread, &mask.cpus).map(|()| restored.threads += 1)
+                }
+                None if is_bound(thread) && !all.is_empty() && is_younger(record, stat.start) => {
+                    set_affinity_of(thread, &all).map(|()| restored.inherited += 1)
+                }
+                None => Ok(()),
+            };
+            match result {
+                Err(error) if error.raw_os_error() == Some(ESRCH) => {}
+                // A mask whose CPUs are all gone or outside of the cpuset: the thread stays as it is.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                other => other.map_err(of_process(record.process, "a thread cannot be bound"))?,
             }
-            None if is_bound(thread) && !all.is_empty() && is_younger(record, stat.start) => {
-                set_affinity_of(thread, &all).map(|()| restored.inherited += 1)
-            }
-            None => Ok(()),
-        };
-        match result {
-            Err(error) if error.raw_os_error() == Some(ESRCH) => {}
-            // A mask whose CPUs are all gone or outside of the cpuset: the thread stays as it is.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-            other => other.map_err(of_process(record.process, "a thread cannot be bound"))?,
         }
     }
     restored.ended = record.threads.len() as u64 - known;

@@ -26,6 +26,8 @@ pub struct BusyThread {
     pub mask: CpuSet,
     /// The CPUs on which it may run now: less than `mask` where it was moved before.
     pub bound: CpuSet,
+    /// Whether its process starts others of the same program, which would inherit its CPU.
+    pub starts_others: bool,
     /// Its samples.
     pub samples: u64,
     /// Samples of pages, by the node of the page.
@@ -57,6 +59,8 @@ pub enum ThreadReason {
     CoreWasShared,
     /// Its core is none of those that it may have.
     CoreNotFree,
+    /// Processes of the same program that its process starts would inherit its CPU; it is left as it is.
+    StartsOthers,
     /// There is no free core among those that it may run on; it is left as it is.
     NoCore,
     /// More threads are busy than there are cores for them: one that had a core alone would leave the others with fewer.
@@ -95,14 +99,17 @@ pub fn plan(threads: &[BusyThread], cores: &[FreeCore], pages_follow: bool) -> V
     let mut planner = Planner {
         threads,
         cores,
-        wanted: threads.iter().map(node_of_pages).collect(),
+        wanted: threads
+            .iter()
+            .map(|thread| node_of_pages(thread).filter(|_| !thread.starts_others))
+            .collect(),
         given: vec![None; threads.len()],
         taken: BTreeSet::new(),
     };
-    if threads.len() > cores.len() {
+    let mut order: Vec<usize> = (0..threads.len()).filter(|at| !threads[*at].starts_others).collect();
+    if order.len() > cores.len() {
         return (0..threads.len()).map(|at| planner.decision(at)).collect();
     }
-    let mut order: Vec<usize> = (0..threads.len()).collect();
     order.sort_by_key(|at| (std::cmp::Reverse(threads[*at].samples), *at));
     let holders = planner.holders(&order);
     if pages_follow {
@@ -142,6 +149,11 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
+    /// How many threads want a core.
+    fn wanting(&self) -> usize {
+        self.threads.iter().filter(|thread| !thread.starts_others).count()
+    }
+
     /// The busiest thread of each core, with the core.
     fn holders(&self, order: &[usize]) -> BTreeMap<usize, usize> {
         let (mut holders, mut held) = (BTreeMap::new(), BTreeSet::new());
@@ -246,7 +258,8 @@ impl Planner<'_> {
         let thread = &self.threads[at];
         let (core, reason) = match self.given[at] {
             Some((core, reason)) => (Some(&self.cores[core]), reason),
-            None if self.threads.len() > self.cores.len() => (None, ThreadReason::MoreThreads),
+            None if thread.starts_others => (None, ThreadReason::StartsOthers),
+            None if self.wanting() > self.cores.len() => (None, ThreadReason::MoreThreads),
             None => (None, ThreadReason::NoCore),
         };
         // A thread that stays keeps its CPU, which may be another one of its core.

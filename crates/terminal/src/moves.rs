@@ -79,6 +79,9 @@ fn thread_row(thread: &ThreadDecision) -> Vec<String> {
         ThreadReason::CoreNotFree => {
             "its core is not for it: held by others, or on another node than asked for"
         }
+        ThreadReason::StartsOthers => {
+            "left as it is: processes of its program that it starts would inherit its CPU"
+        }
         ThreadReason::MoreThreads => "more threads are busy than cores are free: left as it is",
         ThreadReason::NoCore => "no core is free among those that it may use: left as it is",
     };
@@ -266,8 +269,14 @@ fn left(left: &LeftPages, text: &mut String) {
 /// What was restored.
 pub fn restored(restored: &Restored) -> String {
     let mut text = String::new();
-    let threads = counted(restored.threads as usize, "thread");
-    line(&mut text, format_args!("process {}: the CPU masks of {threads} are as before", restored.process));
+    let process = restored.process;
+    match restored.threads {
+        0 => line(&mut text, format_args!("process {process}: no thread of it had another CPU mask")),
+        threads => {
+            let threads = counted(threads as usize, "thread");
+            line(&mut text, format_args!("process {process}: the CPU masks of {threads} are as before"));
+        }
+    }
     if restored.inherited > 0 {
         let young = counted(restored.inherited as usize, "younger thread");
         line(&mut text, format_args!("{young} had inherited a CPU and may run on the CPUs of all"));

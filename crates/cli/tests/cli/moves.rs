@@ -26,6 +26,20 @@ const SPINNING: &str = "#include <pthread.h>\n#include <stdlib.h>\n#include <uni
         return read(0, &word, 1) != 0;\n\
     }\n";
 
+/// A process that starts another one of its program; both compute, and start one more for each SIGUSR1.
+const FORKING: &str = "#include <signal.h>\n#include <sys/prctl.h>\n#include <unistd.h>\n\
+    static volatile sig_atomic_t asked = 1;\n\
+    static void ask(int none) { asked = 1; }\n\
+    int main(void) {\n\
+        signal(SIGUSR1, ask);\n\
+        for (;;)\n\
+            if (asked) {\n\
+                asked = 0;\n\
+                if (fork() == 0)\n\
+                    prctl(PR_SET_PDEATHSIG, SIGKILL);\n\
+            }\n\
+    }\n";
+
 struct Running(Child);
 
 impl Running {
@@ -50,6 +64,48 @@ impl Drop for Running {
 /// The records in a folder.
 fn records(folder: &Folder) -> usize {
     std::fs::read_dir(folder.path("state/numakit/moved")).map_or(0, |files| files.count())
+}
+
+#[test]
+fn measuring_a_process_that_starts_others_is_not_bound() {
+    let folder = Folder::new("move-forking");
+    let Some(program) = compiled(&folder, "forking", FORKING, &[]) else { return };
+    let running = Running::start(&program);
+    let before = running.masks();
+    let pid = running.0.id();
+    let done = folder.run(&format!("move --pid {pid} --for 2s --threads --json"));
+    if done.code == 2 && done.err.contains("works") {
+        return numakit_skips::PRIVILEGES.skip("running processes may not be observed here");
+    }
+    assert_eq!(done.code, 0, "{}", done.err);
+    let report: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let decided = report["threads"].as_array().unwrap();
+    let parent = decided.iter().find(|thread| thread["thread"].as_u64() == Some(u64::from(pid))).unwrap();
+    assert_eq!(
+        (parent["reason"].as_str(), parent["cpu"].as_u64()),
+        (Some("starts-others"), None),
+        "{report:#}"
+    );
+    assert_eq!(running.masks(), before);
+
+    // Its child is bound, and what that starts inherits its CPU until it is given back.
+    let child = |pid: u32| TaskDir::of(&SysRoot::host(), pid).children().unwrap().first().copied();
+    let first = child(pid).unwrap();
+    let of_first = decided.iter().find(|thread| thread["thread"].as_u64() == Some(u64::from(first))).unwrap();
+    if of_first["cpu"].is_null() {
+        return numakit_skips::MACHINE.skip("no core is free for a process");
+    }
+    assert!(Command::new("kill").args(["-USR1", &first.to_string()]).status().unwrap().success());
+    until!(child(first).is_some());
+    let second = child(first).unwrap();
+    assert_eq!(affinity_of(second).unwrap(), affinity_of(first).unwrap());
+    let back = folder.run(&format!("move --pid {pid} --back"));
+    assert_eq!(back.code, 0, "{}", back.err);
+    assert!(back.out.contains("1 younger thread had inherited a CPU"), "{}", back.out);
+    assert_eq!(
+        [affinity_of(first).unwrap(), affinity_of(second).unwrap()],
+        [before[0].clone(), before[0].clone()]
+    );
 }
 
 #[test]
@@ -89,7 +145,7 @@ fn measuring_threads_are_bound_to_cores_of_their_own_and_freed_again() {
     assert_eq!((running.masks(), records(&folder)), (before, 0));
     let again = folder.run(&format!("move --pid {pid} --back"));
     assert_eq!(again.code, 2);
-    assert!(again.err.contains("was not moved by this user"), "{}", again.err);
+    assert!(again.err.contains("is to be undone: this user did not move it"), "{}", again.err);
 }
 
 #[test]
@@ -135,7 +191,7 @@ fn bad_requests_are_refused_with_what_to_do() {
         ("move --pid 4194304".to_owned(), "there is no such process"),
         (format!("move --pid {pid} --rate 0"), "--rate 0"),
         (format!("move --pid {pid} --back --watch"), "cannot be used with"),
-        (format!("move --pid {pid} --back"), "was not moved by this user"),
+        (format!("move --pid {pid} --back"), "is to be undone: this user did not move it"),
         (format!("move --pid {pid} --nodes 900"), "900"),
         (format!("move --pid {pid} --apply missing"), "cannot read missing"),
         (format!("move --pid {pid} --apply last"), "no cure of this build of sleep is kept"),

@@ -15,6 +15,7 @@ fn thread(number: u32, cpu: u32, homes: &[(u32, u64)]) -> BusyThread {
         node: Some(cpu / 2),
         mask: CpuSet::range(0, 7),
         bound: CpuSet::range(0, 7),
+        starts_others: false,
         samples: 100,
         homes: homes.iter().copied().collect(),
         shared: BTreeMap::new(),
@@ -118,4 +119,15 @@ proptest! {
             seen.insert(cpu);
         }
     }
+}
+
+#[test]
+fn what_starts_others_is_not_bound_and_takes_no_core() {
+    let parent = BusyThread { starts_others: true, ..thread(1, 0, &[(3, 50)]) };
+    let mut threads = vec![parent];
+    threads.extend((2..=9).map(|at| thread(at, at - 2, &[])));
+    let decisions = plan(&threads, &cores(), true);
+    assert_eq!((decisions[0].cpu, decisions[0].reason), (None, ThreadReason::StartsOthers));
+    assert!(!decisions[0].changes);
+    assert_eq!(cpus(&decisions[1..]), (0..8).map(Some).collect::<Vec<_>>());
 }
