@@ -9,6 +9,8 @@
 //! 2. Pairs: the winner and the default run in turns. Only these runs give the [gain](PairedGain) that is published: the gain in the
 //!    rounds, by which the winner was chosen, is too large by chance.
 //!
+//! [`candidates`] has settings that may make any program faster.
+//!
 //! docs/decisions/0035-settings-race-in-rounds.md has the reasons and what was measured.
 //!
 //! ```
@@ -43,6 +45,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod candidates;
 mod gain;
 mod race;
 mod random;
