@@ -21,14 +21,14 @@ static void count_nodes(struct object *object, void **pages, size_t count)
             count_up(&object->told->pages_on[nodes[i] < COUNTED_NODES ? nodes[i] : COUNTED_NODES - 1], 1);
 }
 
-/* A page of each fraction, or all if there are fewer. Not always the same one of a fraction, which would be on one node where pages are
- * interleaved. */
+/* A page of each fraction, or all if there are fewer. Which one looks like chance: steps of one length would be on one node where pages are
+ * interleaved over as many. */
 static size_t pages_of(uintptr_t from, size_t bytes, void *pages[FRACTIONS])
 {
-    enum { STRIDE = 7 };
     size_t count = 0, each = bytes / FRACTIONS, choices = each / cure.page_bytes;
     for (size_t i = 0; i < FRACTIONS; i++) {
-        size_t within = choices > 1 ? (i * STRIDE + choices / 2) % choices * cure.page_bytes : each / 2;
+        size_t chance = (size_t)((uint32_t)(i + 1) * 2654435769u >> 12);
+        size_t within = choices > 1 ? chance % choices * cure.page_bytes : each / 2;
         void *page = page_of(from + each * i + within);
         if (count == 0 || pages[count - 1] != page)
             pages[count++] = page;

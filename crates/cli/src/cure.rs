@@ -55,7 +55,7 @@ fn last(program: &Program, words: &[OsString], observed: &str) -> anyhow::Result
         anyhow!("--apply last: no result is kept, since neither XDG_STATE_HOME nor HOME is set; name the file of a cure")
     })?;
     let (command, launcher) = (quoted(words), quoted(&words[..words.len().min(1)]) + " ");
-    let (mut other_build, mut of_program, mut of_launched) = (false, None, None);
+    let (mut other_build, mut nothing, mut of_program, mut of_launched) = (false, false, None, None);
     let kept = kept::newest_first(&folder).map_err(|error| {
         anyhow!(
             "--apply last: cannot read {}: {error}; make it readable, or name the file of a cure",
@@ -69,6 +69,7 @@ fn last(program: &Program, words: &[OsString], observed: &str) -> anyhow::Result
         let is_of_name = program.name() == OsStr::new(&cure.program.file);
         // A cured run is observed like others, and has nothing left to cure.
         if cure.objects.is_empty() && cure.environment.is_empty() && cure.sharing.is_empty() {
+            nothing |= is_of_build;
             continue;
         }
         if is_of_name && !is_of_build {
@@ -85,6 +86,12 @@ fn last(program: &Program, words: &[OsString], observed: &str) -> anyhow::Result
         return Ok(cure);
     }
     let name = program.name().display();
+    if nothing {
+        bail!(
+            "--apply last: {name} was observed, and that gave no cure: nothing in it needs one, or too little was seen; \
+             'numa show' says which"
+        );
+    }
     let why = match (other_build, &program.build_id) {
         (true, _) => ": those that are kept are of other builds",
         (false, None) => ", and it has no build ID, by which it would be found: link it with -Wl,--build-id",

@@ -2,7 +2,7 @@
 
 use crate::activity;
 use crate::explained::{FewSamples, JudgedReport};
-use crate::finding::{Certainty, CostBasis, Finding, FindingCost, FindingRemedy};
+use crate::finding::{Certainty, CostBasis, Finding, FindingCost, FindingRemedy, FindingSubject};
 use crate::rules;
 use numakit_explain::runtime::{NamelessCode, NamesSource, RuntimeNames, RuntimeProgram};
 use numakit_explain::{Regime, lacks_words};
@@ -15,6 +15,8 @@ use std::time::Duration;
 const MAX_STEPS: usize = 2;
 /// A change of the source that saves this part of what the cause costs is named beside it.
 const LESS: f64 = 0.5;
+/// From this percentage of its time on, a program is worth a command that needs no change of its source.
+const NOTICED: f64 = 1.0;
 /// From this part of the CPU time on, what cannot be told of code without names is worth a command.
 const NAMELESS: f64 = 0.15;
 /// From this part of the CPU time on, the chains that wait for memory are worth a look.
@@ -234,8 +236,11 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
             steps.push(step);
         }
     }
-    let together = brought_together(judged, again, start);
-    steps.extend(together.filter(|step| !steps.iter().any(|known| known.command == step.command)));
+    for step in [brought_together(judged, again, start), at_least(judged, &steps)].into_iter().flatten() {
+        if !steps.iter().any(|known| known.command == step.command) {
+            steps.push(step);
+        }
+    }
     if let Some(first) = steps.first().filter(|step| matches!(step.kind, NextKind::Remedy { .. })) {
         let proof = again.trial(&first.command, start.filter(|_| !again.is_contained));
         steps.push(proof.unwrap_or_else(|| NextStep::new(NextKind::Proof, again.after_change(judged))));
@@ -288,6 +293,21 @@ fn tried(judged: &JudgedReport, again: &ObservedAgain, finding: &Finding, least:
     let is_worth = !finding.remedy.commands.is_empty() || percent >= least;
     (is_worth && finding.certainty > Certainty::Possible && !finding.is_of_others())
         .then(|| mended(judged, again, finding))
+}
+
+/// Where no step changes anything, the command for the first object with one: what is misplaced is known exactly, while waits that cost
+/// more may follow from it.
+fn at_least(judged: &JudgedReport, steps: &[NextStep]) -> Option<NextStep> {
+    let changes = |step: &NextStep| matches!(step.kind, NextKind::Remedy { .. });
+    let is_of_object = |finding: &&Finding| {
+        let is_much = finding.cost.percent().is_none_or(|percent| percent >= NOTICED);
+        matches!(finding.subject, FindingSubject::Object(_))
+            && finding.certainty > Certainty::Possible
+            && is_much
+            && !finding.is_of_others()
+    };
+    let first = judged.findings.iter().filter(is_of_object).find_map(|finding| remedy(finding, None));
+    first.filter(|_| !steps.iter().any(changes))
 }
 
 /// The command that brings threads together which use the same data on different nodes. What that is worth is not known: it depends on

@@ -4,7 +4,7 @@ use crate::run::compiled;
 use crate::runner::Folder;
 use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
-use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::sched::affinity_of;
 use numakit_testing::until;
 use std::process::{Child, Command, Stdio};
@@ -89,7 +89,7 @@ fn measuring_a_process_that_starts_others_is_not_bound() {
     assert_eq!(running.masks(), before);
 
     // Its child is bound, and what that starts inherits its CPU until it is given back.
-    let child = |pid: u32| TaskDir::of(&SysRoot::host(), pid).children().unwrap().first().copied();
+    let child = |pid: u32| tree::by_parent(&SysRoot::host()).get(&pid)?.first().copied();
     let first = child(pid).unwrap();
     let of_first = decided.iter().find(|thread| thread["thread"].as_u64() == Some(u64::from(first))).unwrap();
     if of_first["cpu"].is_null() {

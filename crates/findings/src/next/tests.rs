@@ -157,6 +157,18 @@ fn commands(judged: &JudgedReport, again: &ObservedAgain) -> Vec<String> {
 }
 
 #[test]
+fn a_command_is_offered_beside_a_cause_that_has_none() {
+    let cure = "numa run --apply last ./app 7";
+    let said = commands(&with(&[(0.4, None), (0.02, Some(cure))]), &started());
+    assert_eq!(said, ["numa explain --compare ./app 7", cure]);
+    // One is enough, and what is hardly noticed is not worth one.
+    let other = "numa run --thp on ./app 7";
+    let said = commands(&with(&[(0.4, Some(other)), (0.02, Some(cure))]), &started());
+    assert!(!said.contains(&cure.to_owned()), "{said:?}");
+    assert!(!commands(&with(&[(0.4, None), (0.002, Some(cure))]), &started()).contains(&cure.to_owned()));
+}
+
+#[test]
 fn separated_threads_are_brought_together_even_where_no_object_has_a_finding() {
     let pairs = [[0, 4], [1, 5], [2, 6], [3, 7]];
     let mut judged = calm();
