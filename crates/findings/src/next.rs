@@ -236,11 +236,9 @@ pub(crate) fn steps(judged: &JudgedReport, again: &ObservedAgain, start: Option<
             steps.push(step);
         }
     }
-    for step in [brought_together(judged, again, start), at_least(judged, &steps)].into_iter().flatten() {
-        if !steps.iter().any(|known| known.command == step.command) {
-            steps.push(step);
-        }
-    }
+    add_new(&mut steps, brought_together(judged, again, start));
+    let least = at_least(judged, &steps);
+    add_new(&mut steps, least);
     if let Some(first) = steps.first().filter(|step| matches!(step.kind, NextKind::Remedy { .. })) {
         let proof = again.trial(&first.command, start.filter(|_| !again.is_contained));
         steps.push(proof.unwrap_or_else(|| NextStep::new(NextKind::Proof, again.after_change(judged))));
@@ -293,6 +291,13 @@ fn tried(judged: &JudgedReport, again: &ObservedAgain, finding: &Finding, least:
     let is_worth = !finding.remedy.commands.is_empty() || percent >= least;
     (is_worth && finding.certainty > Certainty::Possible && !finding.is_of_others())
         .then(|| mended(judged, again, finding))
+}
+
+/// Adds a step unless its command is there.
+fn add_new(steps: &mut Vec<NextStep>, step: Option<NextStep>) {
+    let is_new = |step: &NextStep| steps.iter().all(|known| known.command != step.command);
+    let new = step.filter(is_new);
+    steps.extend(new);
 }
 
 /// Where no step changes anything, the command for the first object with one: what is misplaced is known exactly, while waits that cost
