@@ -185,11 +185,7 @@ impl Environment {
 
     /// The libraries in the list, without the one of this name.
     fn preloaded_except(&self, name: &[u8]) -> Vec<Vec<u8>> {
-        let list = self.get(PRELOAD).unwrap_or_default().as_bytes();
-        // The loader accepts colons and spaces as separators.
-        let names = list.split(|&b| b == b':' || b == b' ');
-        let is_it = |entry: &[u8]| file_name(entry) == name;
-        names.filter(|entry| !entry.is_empty() && !is_it(entry)).map(<[u8]>::to_vec).collect()
+        entries_except(self.get(PRELOAD).unwrap_or_default(), name)
     }
 
     /// The changes.
@@ -201,6 +197,19 @@ impl Environment {
     pub fn into_variables(self) -> Vec<(OsString, OsString)> {
         self.variables.into_iter().collect()
     }
+}
+
+/// The libraries of a list, without the one of this name.
+fn entries_except(list: &OsStr, name: &[u8]) -> Vec<Vec<u8>> {
+    // The loader accepts colons and spaces as separators.
+    let names = list.as_bytes().split(|&b| b == b':' || b == b' ');
+    let is_it = |entry: &[u8]| file_name(entry) == name;
+    names.filter(|entry| !entry.is_empty() && !is_it(entry)).map(<[u8]>::to_vec).collect()
+}
+
+/// A list of preloaded libraries without that of cures.
+pub(crate) fn without_cure(list: &OsStr) -> OsString {
+    OsString::from_vec(entries_except(list, CURE).join(&b':'))
 }
 
 /// The last part of a path.

@@ -2,6 +2,7 @@
 
 use crate::EnvironmentChange;
 use crate::command::ExplainedCommand;
+use crate::environment::{PRELOAD, without_cure};
 use numakit_sys::apply_table::APPLY;
 use numakit_sys::command::quoted;
 use numakit_sys::huge_pages::HugePages;
@@ -15,7 +16,9 @@ impl ExplainedCommand {
         let mut lines: Vec<String> =
             comments(start).into_iter().map(|comment| format!("# {comment}\n")).collect();
         if self.cure.is_some() {
-            lines.push("# the cure is left out: only 'numa run --apply' applies it\n".to_owned());
+            lines.push(
+                "# the policies of objects are left out: only 'numa run --apply' sets them\n".to_owned(),
+            );
         }
         let mut words: Vec<String> = Vec::new();
         if let Some(cpus) = &start.cpus {
@@ -28,10 +31,12 @@ impl ExplainedCommand {
         words.extend(start.scheduler.map(|scheduler| format!("chrt {}", chrt(scheduler))));
         words.extend(start.stack.map(|bytes| format!("prlimit --stack={bytes}:")));
         words.push("env".to_owned());
-        for change in &self.changes {
+        for (at, change) in self.changes.iter().enumerate() {
             match change {
                 EnvironmentChange::Set(name, ..) if ["NUMA_HOLD", APPLY].contains(&name.as_str()) => {}
+                EnvironmentChange::Set(name, ..) if is_set(&self.changes[at + 1..], name) => {}
                 EnvironmentChange::Set(name, value, _) => {
+                    let value = if name == PRELOAD { without_cure(value) } else { value.clone() };
                     let mut word = OsString::from(format!("{name}="));
                     word.push(value);
                     words.push(quoted(&[word]));
@@ -44,6 +49,11 @@ impl ExplainedCommand {
         lines.push(words.join(" \\\n    ") + "\n");
         lines.concat()
     }
+}
+
+/// Whether one of these changes sets a variable.
+fn is_set(changes: &[EnvironmentChange], name: &str) -> bool {
+    changes.iter().any(|change| matches!(change, EnvironmentChange::Set(set, ..) if set == name))
 }
 
 fn env_at(words: &[String]) -> usize {

@@ -151,6 +151,9 @@ fn a_dry_run_says_what_objects_would_get() {
         done.err
     );
     assert!(done.out.contains("PYTHONMALLOC=malloc") && !done.out.contains("NUMA_APPLY"), "{}", done.out);
+    // The command without numa sets each variable once, and does without the library.
+    assert!(!done.out.contains("libnumaapply"), "{}", done.out);
+    assert_eq!(done.out.matches("LD_PRELOAD=").count(), 1, "{}", done.out);
 }
 
 #[test]

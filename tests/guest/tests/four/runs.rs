@@ -6,7 +6,7 @@ use std::time::Duration;
 
 pub fn guest() -> Result<Guest, Failure> {
     // The second looks for its cores while the first runs; a program waits until both do.
-    let pair = "one() { numa run -c 3 -- sh -c 'touch here-$$; until [ -e go ]; do usleep 50000; done; \
+    let pair = "one() { numa run -c 3 --busy off -- sh -c 'touch here-$$; until [ -e go ]; do usleep 50000; done; \
         exec affinity stacks'; }; \
         one >first & one >second & until [ -n \"$(ls here-* 2>/dev/null | sed -n 2p)\" ]; do usleep 50000; done; \
         numa run -c 3 true; echo refused $?; touch go; wait";
