@@ -8,7 +8,7 @@ use crate::parts::{MovablePart, PartPurpose, parts, whole};
 use crate::record::PageRange;
 use crate::report::{MoveReport, NotCured, PartMoved};
 use crate::session::MoveSession;
-use crate::shared_memory::{everywhere, page_of};
+use crate::shared_memory::{everywhere, place_of};
 use crate::threads::{ThreadDecision, ThreadReason};
 use numakit_sys::sched::page_size;
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ impl MoveSession<'_> {
         report.strangers = std::mem::take(&mut input.strangers);
         let mut found = self.of_cure(decided, report)?;
         let of_cure = found.clone();
-        if let Some(node) = self.only_node(decided) {
+        if let Some(node) = self.only_node(decided.iter()) {
             found.extend(whole(&input, node, &self.recent));
         } else if observed.is_enough() {
             let (by_samples, shared) = parts(&input, page_size(), &self.recent);
@@ -39,9 +39,10 @@ impl MoveSession<'_> {
         let mut of_parts = Vec::new();
         for part in found.into_iter().flat_map(|part| everywhere(&input.shared, part)) {
             let mut pages = elsewhere(part.process, &part.ranges, part.node)?;
-            pages.retain(|page| {
-                page_of(&input.shared, part.process, page.start).is_none_or(|page| shared.insert(page))
-            });
+            let first = part.ranges.first().map_or(0, |range| range.start);
+            if let Some(place) = place_of(&input.shared, part.process, first) {
+                pages.retain(|page| place.page(page.start).is_none_or(|page| shared.insert(page)));
+            }
             pages.retain(|page| !own.contains(&(part.process, page.start)));
             match part.purpose {
                 PartPurpose::OwnOf(_) => own.extend(pages.iter().map(|page| (part.process, page.start))),
@@ -61,12 +62,11 @@ impl MoveSession<'_> {
     }
 
     /// The only node that was asked for, if all threads are to run there.
-    pub(crate) fn only_node(&self, decided: &[ThreadDecision]) -> Option<u32> {
+    pub(crate) fn only_node<'a>(&self, decided: impl Iterator<Item = &'a ThreadDecision>) -> Option<u32> {
         let asked = self.settings.request.nodes.as_ref()?.to_string();
         // A number with a sign counts from the first node that may be used.
         let node = asked.parse().ok().filter(|_| !asked.starts_with('+'))?;
-        let mut movable =
-            decided.iter().filter(|thread| thread.reason != ThreadReason::StartsOthers).peekable();
+        let mut movable = decided.filter(|thread| thread.reason != ThreadReason::StartsOthers).peekable();
         (movable.peek().is_some() && movable.all(|thread| thread.node == Some(node))).then_some(node)
     }
 

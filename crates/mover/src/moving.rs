@@ -6,7 +6,6 @@ use crate::pages::{PageMove, PageMover, size};
 use crate::record::PageRange;
 use crate::report::MoveReport;
 use crate::session::{Decisions, MoveSession, is_ended};
-use crate::threads::ThreadDecision;
 use numakit_sys::proc::TaskDir;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -36,10 +35,8 @@ impl MoveSession<'_> {
 
     /// An error if the only node that was asked for has no room for most of what would have to follow the threads.
     pub(crate) fn check_room(&self, decisions: &Decisions, report: &MoveReport) -> Result<(), MoveError> {
-        let decided: Vec<ThreadDecision> =
-            decisions.threads.iter().map(|(decided, _)| decided.clone()).collect();
         let needed: u64 = report.parts.iter().map(|part| part.elsewhere).sum();
-        match self.only_node(&decided) {
+        match self.only_node(decisions.threads.iter().map(|(decided, _)| decided)) {
             Some(node) if report.left.reserve > LITTLE.max(needed / CANNOT_FOLLOW) => {
                 let room = self.room().get(&node).copied().unwrap_or(0);
                 Err(MoveError::NoRoom { node, room, needed })

@@ -3,7 +3,7 @@
 use crate::error::{MoveError, of_process};
 use crate::parts::{MappedRange, OwnMemory, PartInput, UNNAMED, UsedPage};
 use crate::record::MoveRecord;
-use crate::shared_memory::{SharedMemory, counted_at_first};
+use crate::shared_memory::{SharedMemory, counted_at_first, of_strangers};
 use crate::threads::{BusyThread, ThreadDecision};
 use numakit_explain::explainer::Explainer;
 use numakit_explain::memory_use::{MemoryUse, MemoryUses};
@@ -159,8 +159,7 @@ impl MoveObservation {
             .filter_map(|(place, decided)| Some((*place, decided.node?)))
             .collect();
         let (mut mappings, shared) = self.mappings(root, processes)?;
-        let (of_strangers, shared): (Vec<SharedMemory>, Vec<SharedMemory>) =
-            shared.into_iter().partition(|memory| memory.has_strangers(root));
+        let (strange, shared) = of_strangers(root, shared);
         mappings.extend(shared.iter().filter_map(SharedMemory::first).cloned());
         let used = |(used, samples): (&MemoryUse, &u64)| {
             Some(UsedPage {
@@ -178,7 +177,7 @@ impl MoveObservation {
             Some(OwnMemory { process, thread: thread.thread, node: *node, stack, base })
         };
         let used: Vec<UsedPage> = self.uses.uses.iter().filter_map(used).collect();
-        let strangers = self.remote_use_of_strangers(&of_strangers, &used);
+        let strangers = self.remote_use_of_strangers(&strange, &used);
         let mut used: Vec<UsedPage> = used.into_iter().map(|used| counted_at_first(&shared, used)).collect();
         used.sort_unstable_by_key(|used| (used.process, used.page, used.node, used.home, used.object));
         let mut own: Vec<OwnMemory> = nodes.iter().filter_map(own).collect();

@@ -5,7 +5,7 @@ use crate::parts::{MappedRange, MovablePart, UsedPage};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::numa_maps;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One piece of memory, mapped by several processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,20 @@ pub struct SharedMemory {
 pub struct SharedPage {
     memory: usize,
     offset: u64,
+}
+
+/// Where shared memory begins in one of its processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedPlace {
+    memory: usize,
+    start: u64,
+}
+
+impl SharedPlace {
+    /// Which page of it is at an address of this process; none before its start.
+    pub fn page(self, address: u64) -> Option<SharedPage> {
+        Some(SharedPage { memory: self.memory, offset: address.checked_sub(self.start)? })
+    }
 }
 
 impl SharedMemory {
@@ -36,15 +50,6 @@ impl SharedMemory {
         self.members.first()
     }
 
-    /// Whether more processes map some of its pages than were chosen.
-    pub fn has_strangers(&self, root: &SysRoot) -> bool {
-        let most = |member: &MappedRange| {
-            let text = TaskDir::of(root, member.process).text("numa_maps").ok()?;
-            text.lines().find_map(|line| numa_maps::most_mappings(line.as_bytes(), member.range.start))
-        };
-        self.members.iter().filter_map(most).any(|most| most > self.members.len() as u64)
-    }
-
     /// Whether a used page is of it.
     pub fn has(&self, used: &UsedPage) -> bool {
         self.member(used.process, used.page).is_some()
@@ -53,6 +58,29 @@ impl SharedMemory {
     fn member(&self, process: u32, address: u64) -> Option<&MappedRange> {
         self.members.iter().find(|member| member.process == process && member.range.contains(&address))
     }
+}
+
+/// The memory of which more processes map a page than were chosen, and the rest. The kernel walks the page tables of a process for
+/// the answer, so each is asked once.
+pub fn of_strangers(root: &SysRoot, shared: Vec<SharedMemory>) -> (Vec<SharedMemory>, Vec<SharedMemory>) {
+    let members =
+        || shared.iter().enumerate().flat_map(|(at, of)| of.members.iter().map(move |one| (at, one)));
+    let processes: BTreeSet<u32> = members().map(|(_, member)| member.process).collect();
+    let mut strange = BTreeSet::new();
+    for process in processes {
+        let text = TaskDir::of(root, process).text("numa_maps").unwrap_or_default();
+        for (at, member) in members().filter(|(_, member)| member.process == process) {
+            let of_it = |line: &str| numa_maps::most_mappings(line.as_bytes(), member.range.start);
+            if text.lines().find_map(of_it).is_some_and(|most| most > shared[at].members.len() as u64) {
+                strange.insert(at);
+            }
+        }
+    }
+    let (of_strangers, own): (Vec<_>, Vec<_>) =
+        shared.into_iter().enumerate().partition(|(at, _)| strange.contains(at));
+    let without_number =
+        |all: Vec<(usize, SharedMemory)>| all.into_iter().map(|(_, memory)| memory).collect();
+    (without_number(of_strangers), without_number(own))
 }
 
 /// Counts the use of shared memory at its first mapping.
@@ -86,11 +114,11 @@ pub fn everywhere(shared: &[SharedMemory], part: MovablePart) -> Vec<MovablePart
     std::iter::once(part).chain(others).collect()
 }
 
-/// Which page of shared memory is at an address of a process; none if only this process maps it.
-pub fn page_of(shared: &[SharedMemory], process: u32, address: u64) -> Option<SharedPage> {
+/// Where the shared memory at an address of a process begins; none if only this process maps it.
+pub fn place_of(shared: &[SharedMemory], process: u32, address: u64) -> Option<SharedPlace> {
     shared.iter().enumerate().find_map(|(memory, of)| {
-        let offset = address.checked_sub(of.member(process, address)?.range.start)?;
-        (of.members.len() > 1).then_some(SharedPage { memory, offset })
+        let start = of.member(process, address)?.range.start;
+        (of.members.len() > 1).then_some(SharedPlace { memory, start })
     })
 }
 
@@ -135,7 +163,7 @@ mod tests {
             all.iter().map(|part| (part.process, part.ranges[0].start, part.ranges[0].end)).collect();
         assert_eq!(ranges, [(3, 0x71000, 0x79000), (1, 0x11000, 0x18000), (2, 0x11000, 0x18000)]);
         assert_eq!(all[1].hot, [0x12000]);
-        let page = |process, address| page_of(&shared(), process, address);
+        let page = |process, address| place_of(&shared(), process, address)?.page(address);
         assert_eq!(page(1, 0x12000), page(3, 0x72000));
         assert!(page(1, 0x12000).is_some() && page(1, 0x12000) != page(2, 0x13000));
         assert_eq!((page(4, 0x12000), page(1, 0x9000)), (None, None));
@@ -146,6 +174,6 @@ mod tests {
     #[test]
     fn memory_of_one_process_is_shared_with_none() {
         let alone = [SharedMemory::new(vec![mapped(1, 0x10000)], &BTreeMap::new())];
-        assert_eq!(page_of(&alone, 1, 0x11000), None);
+        assert_eq!(place_of(&alone, 1, 0x11000), None);
     }
 }

@@ -107,7 +107,7 @@ pub fn plan(threads: &[BusyThread], cores: &[FreeCore], pages_follow: bool) -> V
         taken: BTreeSet::new(),
     };
     let mut order: Vec<usize> = (0..threads.len()).filter(|at| !threads[*at].starts_others).collect();
-    if order.len() > cores.len() {
+    if planner.wanting() > cores.len() {
         return (0..threads.len()).map(|at| planner.decision(at)).collect();
     }
     order.sort_by_key(|at| (std::cmp::Reverse(threads[*at].samples), *at));
