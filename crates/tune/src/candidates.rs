@@ -7,8 +7,10 @@ mod options;
 
 pub use options::{TuneNeed, TuneOption, TuneSetting};
 
+use serde::{Deserialize, Serialize};
+
 /// What of a machine decides which settings there are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunedMachine {
     /// Nodes that have cores and memory.
     pub nodes: u32,
@@ -20,6 +22,8 @@ pub struct TunedMachine {
     pub threads_per_core: u32,
     /// Files of other allocators that are installed, as the loader finds them.
     pub allocators: Vec<String>,
+    /// Settings of the machine that may be changed: files, and values that they have not.
+    pub settings: Vec<(String, String)>,
 }
 
 impl TunedMachine {
@@ -67,14 +71,16 @@ pub fn around(machine: &TunedMachine, best: &[TuneSetting]) -> Vec<TuneSetting> 
     let mut more = vec![
         TuneOption::HugePages,
         TuneOption::NoHugePages,
-        TuneOption::Allocator("uma"),
-        TuneOption::Allocator("numa"),
+        TuneOption::Allocator("uma".to_owned()),
+        TuneOption::Allocator("numa".to_owned()),
     ];
     more.extend(machine.allocators.iter().cloned().map(TuneOption::Preload));
     more.extend([TuneOption::ThreadsWaitAsleep, TuneOption::DynamicLoops]);
     if machine.threads_per_core > 1 {
         more.push(TuneOption::ThreadsPerCore(machine.threads_per_core));
     }
+    let of_machine = |(file, value): &(String, String)| TuneOption::Machine(file.clone(), value.clone());
+    more.extend(machine.settings.iter().map(of_machine));
     let mut settings: Vec<TuneSetting> = Vec::new();
     for option in &more {
         for setting in best {
@@ -111,7 +117,7 @@ mod tests {
     use super::*;
 
     fn machine(nodes: u32, cores: u32, cores_per_cache: u32, threads_per_core: u32) -> TunedMachine {
-        TunedMachine { nodes, cores, cores_per_cache, threads_per_core, allocators: Vec::new() }
+        TunedMachine { nodes, cores, cores_per_cache, threads_per_core, allocators: Vec::new(), settings: Vec::new() }
     }
 
     fn words(settings: &[TuneSetting]) -> Vec<String> {
@@ -160,9 +166,9 @@ mod tests {
         let base = TuneSetting::placed(vec![TuneOption::Interleave]);
         let with = |option| base.with(&option).unwrap();
         let won = [
-            with(TuneOption::Allocator("numa")),
+            with(TuneOption::Allocator("numa".into())),
             with(TuneOption::HugePages),
-            with(TuneOption::Allocator("uma")),
+            with(TuneOption::Allocator("uma".into())),
         ];
         let found = words(&products(&base, &won));
         let begin = "--memory interleave";

@@ -9,12 +9,13 @@
 //! 2. Pairs: the winner and the default run in turns. Only these runs give the [gain](PairedGain) that is published: the gain in the
 //!    rounds, by which the winner was chosen, is too large by chance.
 //!
-//! [`candidates`] has settings that may make any program faster.
+//! [`candidates`] has settings that may make any program faster, and [`tuning`] the races in which a program is tuned: what its
+//! samples advise first, then these.
 //!
 //! docs/decisions/0035-settings-race-in-rounds.md has the reasons and what was measured.
 //!
 //! ```
-//! use numakit_tune::{Better, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceSettings, RunOutcome};
+//! use numakit_tune::{Better, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceGoal, RaceSettings, RunOutcome};
 //!
 //! let mut race = Race::new(RaceSettings {
 //!     // The default, and two settings of which the second asks more of the user.
@@ -27,6 +28,7 @@
 //!     budget: RaceBudget { runs: 100, seconds: Some(1200.0) },
 //!     worth: 0.01,
 //!     seed: 7,
+//!     goal: RaceGoal::Prove,
 //! })?;
 //! while let Some(next) = race.next_run() {
 //!     // Here the program runs.
@@ -50,10 +52,11 @@ mod gain;
 mod race;
 mod random;
 mod settings;
+pub mod tuning;
 
 pub use gain::{CONFIDENCE, PairedGain};
 pub use race::{
     CandidateState, NextRun, PROCEDURE_VERSION, Race, RaceAnswer, RaceRecord, RaceRecordError, RaceStanding,
     RunFailure, RunOutcome, RunPurpose, TellError, ToldRun,
 };
-pub use settings::{Better, MAX_CANDIDATES, RaceBudget, RaceCandidate, RaceSettings, RaceSettingsError};
+pub use settings::{Better, MAX_CANDIDATES, RaceBudget, RaceCandidate, RaceGoal, RaceSettings, RaceSettingsError};

@@ -65,6 +65,17 @@ pub struct RaceBudget {
     pub seconds: Option<f64>,
 }
 
+/// What a race is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RaceGoal {
+    /// To find the best candidate, and to confirm its gain in new pairs.
+    #[default]
+    Prove,
+    /// To find those that may be the best, for another race: it ends after the rounds.
+    Choose,
+}
+
 /// What a race is given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RaceSettings {
@@ -78,6 +89,9 @@ pub struct RaceSettings {
     pub worth: f64,
     /// The source of the random order.
     pub seed: u64,
+    /// What it is for.
+    #[serde(default)]
+    pub goal: RaceGoal,
 }
 
 /// Settings that no race can have.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use numakit_tune::{
-    Better, CandidateState, PairedGain, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceRecord,
+    Better, CandidateState, PairedGain, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceGoal, RaceRecord,
     RaceSettings, RunFailure, RunOutcome,
 };
 use proptest::prelude::*;
@@ -15,10 +15,11 @@ fn settings() -> impl Strategy<Value = RaceSettings> {
     let candidates = proptest::collection::vec(candidate(), 1..14);
     let better = prop_oneof![Just(Better::Less), Just(Better::More)];
     let budget = (0..120_u32, proptest::option::of(1.0..500.0));
-    (candidates, better, budget, 0.001..0.2, any::<u64>()).prop_map(
-        |(candidates, better, (runs, seconds), worth, seed)| {
+    let goal = prop_oneof![Just(RaceGoal::Prove), Just(RaceGoal::Choose)];
+    (candidates, better, budget, 0.001..0.2, any::<u64>(), goal).prop_map(
+        |(candidates, better, (runs, seconds), worth, seed, goal)| {
             let budget = RaceBudget { runs, seconds };
-            RaceSettings { candidates, better, budget, worth, seed }
+            RaceSettings { candidates, better, budget, worth, seed, goal }
         },
     )
 }

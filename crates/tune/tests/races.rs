@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use numakit_tune::{
-    Better, CandidateState, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceRecord, RaceRecordError,
+    Better, CandidateState, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceGoal, RaceRecord, RaceRecordError,
     RaceSettings, RaceSettingsError, RunFailure, RunOutcome, RunPurpose, TellError,
 };
 
@@ -13,6 +13,7 @@ fn settings(candidates: usize) -> RaceSettings {
         budget: RaceBudget { runs: 200, seconds: None },
         worth: 0.01,
         seed: 1,
+        goal: RaceGoal::Prove,
     }
 }
 

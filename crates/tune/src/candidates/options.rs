@@ -1,7 +1,10 @@
 //! Settings and their options.
 
+use serde::{Deserialize, Serialize};
+
 /// An option of a setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TuneOption {
     /// This number of cores, and not all that are free.
     Cores(u32),
@@ -20,17 +23,26 @@ pub enum TuneOption {
     /// No transparent huge pages.
     NoHugePages,
     /// libnumalloc with this profile.
-    Allocator(&'static str),
+    Allocator(String),
     /// The allocator in this file.
     Preload(String),
     /// Threads of OpenMP that wait, sleep.
     ThreadsWaitAsleep,
     /// Loops of OpenMP whose schedule is that of the runtime get a dynamic one.
     DynamicLoops,
+    /// The objects that the cure in this file names get their nodes.
+    Cure(String),
+    /// A variable of the environment, by its name, and its value.
+    Variable(String, String),
+    /// Other words of `numa run`.
+    Words(Vec<String>),
+    /// A setting of the machine: its file, and what is written there.
+    Machine(String, String),
 }
 
 /// What a setting needs beyond numa.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TuneNeed {
     /// A kernel that interleaves by weights: Linux 6.9.
     WeightedInterleaving,
@@ -38,21 +50,67 @@ pub enum TuneNeed {
     OtherMalloc,
     /// A program that uses OpenMP.
     OpenMp,
+    /// The file of a cure, which fits this build of the program.
+    CureFile,
+    /// A setting of the whole machine (root).
+    MachineSetting,
+}
+
+impl TuneNeed {
+    /// What a user must have, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::WeightedInterleaving => "Linux 6.9",
+            Self::OtherMalloc => "a dynamic program with the C library's malloc",
+            Self::OpenMp => "OpenMP",
+            Self::CureFile => "its cure, for this build",
+            Self::MachineSetting => "a setting of the machine",
+        }
+    }
 }
 
 impl TuneOption {
     /// Options of one kind exclude each other.
-    fn kind(&self) -> u8 {
-        match self {
+    fn kind(&self) -> (u8, &str) {
+        let kind = match self {
             Self::Cores(_) => 0,
             Self::Scatter => 1,
             Self::Unbound => 2,
             Self::Interleave | Self::Weighted => 3,
             Self::ThreadsPerCore(_) => 4,
             Self::HugePages | Self::NoHugePages => 5,
-            Self::Allocator(_) | Self::Preload(_) => 6,
-            Self::ThreadsWaitAsleep => 7,
-            Self::DynamicLoops => 8,
+            Self::Allocator(_) => 6,
+            Self::Cure(_) => 7,
+            Self::Words(_) => 8,
+            Self::Machine(file, _) => return (9, file),
+            // Both are a preloaded allocator.
+            Self::Preload(_) => return (6, ""),
+            Self::ThreadsWaitAsleep | Self::DynamicLoops | Self::Variable(..) => {
+                return (10, self.variable().map_or("", |(name, _)| name));
+            }
+        };
+        (kind, "")
+    }
+
+    /// The option that these words of `numa run` begin with, and how many words it is.
+    fn of_words(words: &[String]) -> (Self, usize) {
+        let value = words.get(1).map(String::as_str);
+        let known = match (words[0].as_str(), value) {
+            ("-c", Some(count)) => count.parse().ok().map(Self::Cores),
+            ("--policy", Some("scatter")) => Some(Self::Scatter),
+            ("--memory", Some("interleave")) => Some(Self::Interleave),
+            ("--memory", Some("weighted")) => Some(Self::Weighted),
+            ("--threads-per-core", Some(count)) => count.parse().ok().map(Self::ThreadsPerCore),
+            ("--thp", Some("on")) => Some(Self::HugePages),
+            ("--thp", Some("off")) => Some(Self::NoHugePages),
+            ("--alloc", Some(profile)) => Some(Self::Allocator(profile.to_owned())),
+            ("--apply", Some(file)) => Some(Self::Cure(file.to_owned())),
+            ("--no-library", _) => return (Self::Unbound, 1),
+            _ => None,
+        };
+        match known {
+            Some(option) => (option, 2),
+            None => (Self::Words(words.to_vec()), words.len()),
         }
     }
 
@@ -68,8 +126,19 @@ impl TuneOption {
             Self::HugePages => words(["--thp", "on"]),
             Self::NoHugePages => words(["--thp", "off"]),
             Self::Allocator(profile) => words(["--alloc", profile]),
-            Self::Preload(_) | Self::ThreadsWaitAsleep | Self::DynamicLoops => Vec::new(),
+            Self::Cure(file) => words(["--apply", file]),
+            Self::Words(words) => words.clone(),
+            Self::Preload(_)
+            | Self::ThreadsWaitAsleep
+            | Self::DynamicLoops
+            | Self::Variable(..)
+            | Self::Machine(..) => Vec::new(),
         }
+    }
+
+    /// Whether it is an option of `numa run`.
+    fn is_of_run(&self) -> bool {
+        self.variable().is_none() && !matches!(self, Self::Machine(..))
     }
 
     fn variable(&self) -> Option<(&str, &str)> {
@@ -77,6 +146,7 @@ impl TuneOption {
             Self::Preload(file) => Some(("LD_PRELOAD", file)),
             Self::ThreadsWaitAsleep => Some(("OMP_WAIT_POLICY", "passive")),
             Self::DynamicLoops => Some(("OMP_SCHEDULE", "dynamic")),
+            Self::Variable(name, value) => Some((name, value)),
             _ => None,
         }
     }
@@ -86,13 +156,15 @@ impl TuneOption {
             Self::Weighted => Some(TuneNeed::WeightedInterleaving),
             Self::Allocator(_) | Self::Preload(_) => Some(TuneNeed::OtherMalloc),
             Self::ThreadsWaitAsleep | Self::DynamicLoops => Some(TuneNeed::OpenMp),
+            Self::Cure(_) => Some(TuneNeed::CureFile),
+            Self::Machine(..) => Some(TuneNeed::MachineSetting),
             _ => None,
         }
     }
 }
 
 /// A setting: the words of a command line of `numa run`, and variables. The default is the program as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TuneSetting {
     is_placed: bool,
     options: Vec<TuneOption>,
@@ -102,6 +174,19 @@ impl TuneSetting {
     /// A setting of `numa run` with these options.
     pub fn placed(options: Vec<TuneOption>) -> Self {
         Self { is_placed: true, options }
+    }
+
+    /// The setting that a command line has: variables before it, and the words after `numa run`, if that starts the program.
+    pub fn typed(variables: &[(String, String)], run: Option<&[String]>) -> Self {
+        let variable = |(name, value): &(String, String)| TuneOption::Variable(name.clone(), value.clone());
+        let mut options: Vec<TuneOption> = variables.iter().map(variable).collect();
+        let mut words = run.unwrap_or_default();
+        while !words.is_empty() {
+            let (option, count) = TuneOption::of_words(words);
+            options.push(option);
+            words = &words[count..];
+        }
+        Self { is_placed: run.is_some(), options }
     }
 
     /// Whether `numa run` starts the program; otherwise it is started as it is, with the variables.
@@ -122,7 +207,7 @@ impl TuneSetting {
             return None;
         }
         let mut setting = self.clone();
-        if !self.is_placed && option.variable().is_none() {
+        if !self.is_placed && option.is_of_run() {
             if matches!(option, TuneOption::ThreadsPerCore(_)) {
                 return None;
             }
@@ -131,6 +216,11 @@ impl TuneSetting {
         }
         setting.options.push(option.clone());
         Some(setting)
+    }
+
+    /// Whether it has all options of another setting, and more. A setting that was not placed goes on on all CPUs.
+    pub(crate) fn extends(&self, other: &Self) -> bool {
+        self != other && other.options.iter().all(|option| self.options.contains(option))
     }
 
     /// The option that it has and another setting has not.
@@ -146,6 +236,28 @@ impl TuneSetting {
     /// Variables of the environment: names and values.
     pub fn environment(&self) -> Vec<(&str, &str)> {
         self.options.iter().filter_map(TuneOption::variable).collect()
+    }
+
+    /// The settings of the machine that it changes: files and what is written there.
+    pub fn machine(&self) -> Vec<(&str, &str)> {
+        let of_machine = |option| match option {
+            &TuneOption::Machine(ref file, ref value) => Some((file.as_str(), value.as_str())),
+            _ => None,
+        };
+        self.options.iter().filter_map(of_machine).collect()
+    }
+
+    /// All options of several settings together; `None` if two exclude each other.
+    pub fn together(settings: &[&Self]) -> Option<Self> {
+        let mut all = Self { is_placed: settings.iter().any(|one| one.is_placed), options: Vec::new() };
+        for option in settings.iter().flat_map(|one| &one.options) {
+            let is_same = all.options.contains(option);
+            if !is_same && all.options.iter().any(|other| other.kind() == option.kind()) {
+                return None;
+            }
+            all.options.extend((!is_same).then(|| option.clone()));
+        }
+        Some(all)
     }
 
     /// What it needs, each once.

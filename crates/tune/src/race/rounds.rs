@@ -6,6 +6,7 @@ use super::procedure::{
 };
 use super::scores::Scores;
 use super::{CandidateState, Confirmation, Phase, Race};
+use crate::settings::RaceGoal;
 
 impl Race {
     fn scores(&self) -> Scores {
@@ -85,21 +86,45 @@ impl Race {
         let racers = self.racers();
         let leader = self.leader_of(scores, racers.iter().copied());
         let error = leader.and_then(|leader| scores.error(leader));
-        let reserve = racers.len() + 1 + 2 * PAIRS[0];
+        let of_pairs = if self.settings.goal == RaceGoal::Prove { 2 * PAIRS[0] } else { 0 };
+        let reserve = racers.len() + 1 + of_pairs;
         let is_settled = racers.len() <= 1 || error.is_some_and(|error| error < EQUAL);
         if !is_settled && self.rounds.len() < ROUNDS && self.runs_left() as usize >= reserve {
             return self.begin_round();
         }
-        // What ran once only is promising: a first run says little.
-        let is_promising = |candidate: &usize| {
-            let gain = scores.advantage(*candidate).zip(scores.error(*candidate));
-            let demanded = PROMISING - patience(self.states.len());
-            gain.is_none_or(|(advantage, error)| advantage - demanded * error > self.worth())
-        };
-        match leader.or(racers.first().copied()).filter(is_promising) {
+        let leader = leader.or(racers.first().copied());
+        match leader.filter(|leader| self.settings.goal == RaceGoal::Prove && self.is_promising(scores, *leader)) {
             Some(leader) => self.begin_confirmation(leader),
             None => self.phase = Phase::Over,
         }
+    }
+
+    /// Whether it gains what is worth it, as far as is known. What ran once only is promising: a first run says little.
+    fn is_promising(&self, scores: &Scores, candidate: usize) -> bool {
+        let gain = scores.advantage(candidate).zip(scores.error(candidate));
+        let demanded = PROMISING - patience(self.states.len());
+        gain.is_none_or(|(advantage, error)| advantage - demanded * error > self.worth())
+    }
+
+    /// The candidates that gain something, as far as is known, the best first; among equals the simpler ones.
+    pub fn promising(&self) -> Vec<usize> {
+        let scores = self.scores();
+        let is_promising = |candidate: &usize| self.is_promising(&scores, *candidate);
+        let mut left: Vec<usize> = self.racers().into_iter().filter(is_promising).collect();
+        let mut best = Vec::new();
+        while let Some(leader) = self.leader_of(&scores, left.iter().copied()) {
+            left.retain(|candidate| *candidate != leader);
+            best.push(leader);
+        }
+        best
+    }
+
+    /// By how much a candidate gains more than another one in the rounds, as a fraction; `None` unless that is worth it beyond noise.
+    pub fn gained_over(&self, candidate: usize, other: usize) -> Option<f64> {
+        let scores = self.scores();
+        let advantage = scores.locations[other]?.expected - scores.locations[candidate]?.expected;
+        let error = scores.error(candidate)?;
+        (advantage - PROMISING * error > self.worth()).then(|| self.settings.better.gain(advantage))
     }
 
     fn begin_confirmation(&mut self, candidate: usize) {

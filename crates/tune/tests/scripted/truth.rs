@@ -1,6 +1,6 @@
 //! Fake programs on a fake machine: true gains, noise, drift, runs that something slows down, and a setting that starts badly.
 
-use numakit_tune::{Better, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceSettings, RunOutcome};
+use numakit_tune::{Better, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceGoal, RaceSettings, RunOutcome};
 use std::f64::consts::TAU;
 
 /// Gains that are drawn from, as fractions.
@@ -155,6 +155,7 @@ pub fn trial(scene: Scene<'_>, seed: u64) -> Trial {
         budget: RaceBudget { runs: 300, seconds: None },
         worth: 0.01,
         seed,
+        goal: RaceGoal::Prove,
     })
     .unwrap();
     while let Some(next) = race.next_run() {
