@@ -28,6 +28,7 @@ mod projection;
 mod refused;
 mod registry;
 mod to_file;
+mod tuned;
 pub mod verbs;
 mod words;
 
@@ -131,7 +132,7 @@ macro_rules! verbs {
 }
 
 verbs! {
-    Front: explain::ExplainArgs, run::RunArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, show::ShowArgs, topo::TopoArgs,
+    Front: explain::ExplainArgs, run::RunArgs, tune::TuneArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, show::ShowArgs, topo::TopoArgs,
         bench::BenchArgs, doctor::DoctorArgs;
     See: stat::StatArgs, live::LiveArgs, file::FileArgs, alloc::AllocArgs, list::ListArgs;
     Record: ctl::CtlArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;

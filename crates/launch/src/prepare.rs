@@ -16,7 +16,7 @@ use numakit_registry::{
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::permissions::{Permission, Permissions};
 use numakit_sys::proc::LoadAverage;
-use numakit_sys::{SysRoot, sched};
+use numakit_sys::{SysRoot, sched, start_notice};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -214,7 +214,8 @@ impl LaunchRequest<'_> {
         mut plan: ExplainedPlan,
         reservation: Option<Reservation>,
     ) -> Result<PreparedLaunch, StartError> {
-        let mut environment = Environment::of(std::env::vars_os());
+        let is_kept = |(name, _): &(OsString, OsString)| name != start_notice::VARIABLE;
+        let mut environment = Environment::of(std::env::vars_os().filter(is_kept));
         let cure = self.options.cure.as_ref();
         let order = cure.and_then(|cure| cure.order(self.program, &mut plan.plan, &environment));
         let request = CommandRequest {
@@ -260,6 +261,9 @@ impl PreparedLaunch {
     /// this process's, this process becomes the program and this does not return. The caller must have a single thread.
     pub fn run(self) -> Result<(Ending, Option<AppliedCure>), StartError> {
         let Self { command: ExplainedCommand { prepared: command, cure, .. }, reservation, group, .. } = self;
+        if let Some(pipe) = std::env::var_os(start_notice::VARIABLE) {
+            start_notice::tell(&pipe);
+        }
         if reservation.is_none() && cure.is_none() {
             let error = command.exec();
             return Err(match error.get_ref() {

@@ -26,4 +26,5 @@ pub mod table;
 pub mod tasks;
 pub mod topology;
 pub mod totals;
+pub mod tune;
 mod wrap;

@@ -20,6 +20,8 @@ pub struct TunedMachine {
     pub cores_per_cache: u32,
     /// Hardware threads (PUs) of a core.
     pub threads_per_core: u32,
+    /// Whether the program may use OpenMP.
+    pub has_openmp: bool,
     /// Files of other allocators that are installed, as the loader finds them.
     pub allocators: Vec<String>,
     /// Settings of the machine that may be changed: files, and values that they have not.
@@ -75,7 +77,9 @@ pub fn around(machine: &TunedMachine, best: &[TuneSetting]) -> Vec<TuneSetting> 
         TuneOption::Allocator("numa".to_owned()),
     ];
     more.extend(machine.allocators.iter().cloned().map(TuneOption::Preload));
-    more.extend([TuneOption::ThreadsWaitAsleep, TuneOption::DynamicLoops]);
+    if machine.has_openmp {
+        more.extend([TuneOption::ThreadsWaitAsleep, TuneOption::DynamicLoops]);
+    }
     if machine.threads_per_core > 1 {
         more.push(TuneOption::ThreadsPerCore(machine.threads_per_core));
     }
@@ -117,7 +121,8 @@ mod tests {
     use super::*;
 
     fn machine(nodes: u32, cores: u32, cores_per_cache: u32, threads_per_core: u32) -> TunedMachine {
-        TunedMachine { nodes, cores, cores_per_cache, threads_per_core, allocators: Vec::new(), settings: Vec::new() }
+        let (allocators, settings) = (Vec::new(), Vec::new());
+        TunedMachine { nodes, cores, cores_per_cache, threads_per_core, has_openmp: true, allocators, settings }
     }
 
     fn words(settings: &[TuneSetting]) -> Vec<String> {

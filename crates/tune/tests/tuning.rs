@@ -11,6 +11,7 @@ fn machine() -> TunedMachine {
         cores: 32,
         cores_per_cache: 8,
         threads_per_core: 2,
+        has_openmp: true,
         allocators: vec!["libjemalloc.so.2".into()],
         settings: Vec::new(),
     }

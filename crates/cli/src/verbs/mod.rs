@@ -27,3 +27,4 @@ pub mod show;
 pub mod stat;
 pub mod top;
 pub mod topo;
+pub mod tune;

@@ -17,6 +17,11 @@ impl Race {
         (0..self.states.len()).filter(|candidate| self.states[*candidate] == CandidateState::Racing)
     }
 
+    /// By how much runs of one candidate differ, as a standard deviation in parts; `None` before two rounds.
+    pub fn noise(&self) -> Option<f64> {
+        self.scores().noise.map(|noise| noise.deviation)
+    }
+
     /// Those that may win.
     fn racers(&self) -> Vec<usize> {
         self.racing().filter(|candidate| *candidate > 0).collect()

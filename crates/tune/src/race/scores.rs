@@ -25,7 +25,7 @@ pub(super) struct Scores {
 /// The noise of a run, as a standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Noise {
-    deviation: f64,
+    pub(super) deviation: f64,
     /// The same, with what few runs do not tell of it.
     pub(super) careful: f64,
 }

@@ -28,7 +28,7 @@ impl Tuning {
         }
         let stage = match self.stages.len() {
             0 => Some(self.first()?),
-            _ if self.is_settled() => None,
+            _ if self.is_settled() => self.rest()?,
             1 => match self.second()? {
                 Some(stage) => Some(stage),
                 None => self.last()?,
@@ -76,6 +76,18 @@ impl Tuning {
             return self.stage(candidates, left.saturating_sub(FOR_PROOF), RaceGoal::Prove);
         }
         self.stage(candidates, (left - FOR_PROOF) / 2, RaceGoal::Choose)
+    }
+
+    /// What the last race had no time for, if nothing came of it and there is time after all.
+    fn rest(&self) -> Result<Option<TuneStage>, RaceSettingsError> {
+        let Some(TuneStage { left_out, race, .. }) = self.stages.last() else { return Ok(None) };
+        let runs = self.runs_left();
+        if left_out.is_empty() || race.answer() != RaceAnswer::Nothing || runs < FOR_PROOF {
+            return Ok(None);
+        }
+        let candidate = |setting: &TuneSetting| StageCandidate { remedy: self.remedy(setting), setting: setting.clone() };
+        let candidates = left_out.iter().map(candidate).collect();
+        self.stage(candidates, runs.saturating_sub(FOR_PROOF), RaceGoal::Prove).map(Some)
     }
 
     /// One option more for the best settings of the first race.

@@ -1,0 +1,211 @@
+//! `numa tune`: what was found, in words.
+
+use crate::table::page_table;
+use crate::wrap::wrap;
+use numakit_model::numbers::{ABSENT, counted, duration};
+use numakit_trials::{CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, TuneReport};
+use numakit_tune::candidates::TuneNeed;
+use numakit_tune::{Better, CandidateState, PairedGain, RunFailure};
+use std::fmt::Write;
+
+/// Settings that are shown.
+const MAX_ROWS: usize = 24;
+/// Gains that differ by less from what was promised are as promised.
+const AS_PROMISED: f64 = 0.01;
+
+/// The answer in one line, the table of all settings, and what else is to be known. `resume` is the command that goes on, if
+/// something is left to run; lines are broken at `width`.
+pub fn text(report: &TuneReport, resume: Option<&str>, width: Option<usize>) -> String {
+    let mut text = String::new();
+    let mut say = |line: &str| wrap(line, width).iter().for_each(|line| text += &format!("{line}\n"));
+    say(&answer(report));
+    details(report).iter().for_each(|line| say(line));
+    text += &table(&report.candidates);
+    let mut say = |line: &str| wrap(line, width).iter().for_each(|line| text += &format!("{line}\n"));
+    remarks(report).iter().for_each(|line| say(line));
+    if let Some(resume) = resume {
+        text += &format!("to go on: {resume}\n");
+    }
+    text
+}
+
+/// `29 %`, `0.8 %`.
+fn percent(part: f64) -> String {
+    let value = 100.0 * part;
+    if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// `29 % less time (26 to 31)`.
+fn gained(gain: &PairedGain, metric: &ReportedMetric) -> String {
+    let more = match metric.better {
+        Better::Less => "less",
+        Better::More => "more",
+    };
+    format!("{} % {more} {} ({} to {})", percent(gain.gain), metric.name, percent(gain.low), percent(gain.high))
+}
+
+/// The first line.
+fn answer(report: &TuneReport) -> String {
+    let tried = report.candidates.iter().filter(|one| one.source != CandidateSource::Default);
+    let failed = tried.clone().filter(|one| matches!(one.state, CandidateState::Failed(_))).count();
+    let tried = tried.count();
+    let runs = counted(report.runs, "run");
+    match &report.answer {
+        ReportedAnswer::Use { command, gain, .. } => {
+            let pairs = counted(gain.pairs as usize, "pair");
+            format!("use this: {command}: {}, {pairs}", gained(gain, &report.metric))
+        }
+        ReportedAnswer::Nothing => {
+            let noise = report.noise.map_or_else(String::new, |noise| {
+                format!("; runs of one setting differ by {} %", percent(noise))
+            });
+            let failed = if failed > 0 { format!(", of which {failed} failed") } else { String::new() };
+            let tried = counted(tried, "setting");
+            format!("nothing is worth it: of {tried}{failed}, none gains {} % or more, in {runs}{noise}", percent(report.worth))
+        }
+        ReportedAnswer::Open { leading } => {
+            let leads = match leading {
+                Some(command) => format!("{command} leads, and its gain is not proved"),
+                None => "nothing leads".to_owned(),
+            };
+            format!("not known yet, after {runs}: {leads}; the budget is used up, or the tuning was interrupted")
+        }
+        ReportedAnswer::DefaultFailed { failure, why } => {
+            let failed = match failure {
+                RunFailure::Failed => "the program fails without a setting, so nothing can be compared",
+                RunFailure::Hung => "the program does not end without a setting, so nothing can be compared",
+                RunFailure::WrongResult => "the result of the program is wrong without a setting: see the check",
+                RunFailure::NoMetric => "the program does not give the metric without a setting",
+            };
+            format!("{failed}: {why}")
+        }
+    }
+}
+
+/// What belongs to the answer.
+fn details(report: &TuneReport) -> Vec<String> {
+    let ReportedAnswer::Use { candidate, gain, cpu, needs, bound, .. } = &report.answer else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    let mut of_answer = vec![format!("worst pair: {} %", percent(gain.worst))];
+    of_answer.extend(cpu.as_ref().map(|cpu| match cpu.gain < 0.0 {
+        true => format!("CPU time: {} % more", percent(-cpu.gain)),
+        false => format!("CPU time: {} % less", percent(cpu.gain)),
+    }));
+    if !needs.is_empty() {
+        of_answer.push(format!("needs {}", need_words(needs)));
+    }
+    lines.push(of_answer.join("; "));
+    if let Some(bound) = bound {
+        let kept = if gain.low > bound + AS_PROMISED { "more than" } else { "within" };
+        lines.push(format!("numa explain had promised at most {} %: this is {kept} that", percent(*bound)));
+    }
+    if gain.worst < 0.0 && gain.low > 0.0 {
+        lines.push(format!(
+            "in at least one of {} it was slower: look at the worst pair before you rely on it",
+            counted(gain.pairs as usize, "pair")
+        ));
+    }
+    let others = report.candidates.iter().enumerate();
+    let others = others.filter(|(at, one)| at != candidate && one.source != CandidateSource::Default);
+    let second = others.filter_map(|(_, one)| Some((one.gain()?.gain, one))).max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((gain, one)) = second {
+        lines.push(match gain >= report.worth {
+            true => format!("next to it: {}, {} % in {}", one.command, percent(gain), counted(one.runs as usize, "run")),
+            false => format!("nothing else gains {} % or more", percent(report.worth)),
+        });
+    }
+    lines
+}
+
+fn need_words(needs: &[TuneNeed]) -> String {
+    needs.iter().map(|need| need.words()).collect::<Vec<_>>().join(", ")
+}
+
+/// All settings.
+fn table(candidates: &[ReportedCandidate]) -> String {
+    let rows: Vec<Vec<String>> = candidates.iter().take(MAX_ROWS).map(row).collect();
+    let mut text = page_table(&["GAIN %", "INTERVAL", "WORST %", "RUNS", "STATE", "<COMMAND"], &rows, "");
+    if candidates.len() > MAX_ROWS {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "and {} that gain less", counted(candidates.len() - MAX_ROWS, "setting"));
+    }
+    text
+}
+
+fn row(candidate: &ReportedCandidate) -> Vec<String> {
+    let gain = candidate.gain();
+    let of = |value: Option<String>| value.unwrap_or_else(|| ABSENT.to_owned());
+    let interval = gain.filter(|gain| gain.pairs > 1);
+    let promised = candidate.bound.map_or_else(String::new, |bound| format!(" (promised: at most {} %)", percent(bound)));
+    vec![
+        of(gain.map(|gain| percent(gain.gain))),
+        of(interval.map(|gain| format!("{} to {}", percent(gain.low), percent(gain.high)))),
+        of(gain.map(|gain| percent(gain.worst))),
+        candidate.runs.to_string(),
+        state(candidate).to_owned(),
+        candidate.command.clone() + &promised,
+    ]
+}
+
+/// Where it is in the race, in a word or two.
+fn state(candidate: &ReportedCandidate) -> &'static str {
+    if candidate.source == CandidateSource::Default {
+        return "default";
+    }
+    match candidate.state {
+        CandidateState::Racing => "in the race",
+        CandidateState::Failed(RunFailure::Failed) => "failed",
+        CandidateState::Failed(RunFailure::Hung) => "hung",
+        CandidateState::Failed(RunFailure::WrongResult) => "wrong result",
+        CandidateState::Failed(RunFailure::NoMetric) => "no metric",
+        CandidateState::Slower => "behind",
+        CandidateState::NoGain => "no gain",
+        CandidateState::Bounded => "cannot win",
+        CandidateState::Refuted => "not confirmed",
+        CandidateState::Confirmed => "confirmed",
+    }
+}
+
+/// What else is to be known.
+fn remarks(report: &TuneReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    for candidate in report.candidates.iter().filter(|one| one.source != CandidateSource::Default) {
+        if let Some(why) = &candidate.why {
+            lines.push(format!("{}: {why}", candidate.command));
+        }
+    }
+    for (by, count) in &report.spoiled {
+        lines.push(format!("{} repeated, since {}", was(*count), by.words()));
+    }
+    if report.binds_threads {
+        lines.push("the program binds its threads itself: settings of cores may not reach them".to_owned());
+    }
+    if report.leaving > 0 {
+        lines.push(format!(
+            "{} left processes behind, which were ended: the metric does not say what these would have done",
+            counted(report.leaving, "run")
+        ));
+    }
+    if let Some(few) = &report.few_samples {
+        lines.push(format!("the observation before says little: {few}"));
+    }
+    for command in &report.untried {
+        lines.push(format!("not tried, since it does more than start the program: {command}"));
+    }
+    if !report.left_out.is_empty() {
+        let count = counted(report.left_out.len(), "setting");
+        lines.push(format!("{count} not tried, since the budget has no time for more; --budget gives it"));
+    }
+    let took = duration(report.seconds);
+    lines.push(format!("{} in {took}; all of it: {}", counted(report.runs, "run"), report.file));
+    lines
+}
+
+fn was(count: usize) -> String {
+    match count {
+        1 => "1 run was".to_owned(),
+        _ => format!("{count} runs were"),
+    }
+}

@@ -1,0 +1,271 @@
+//! What a tuning found, as values: the JSON of `numa tune`.
+
+use crate::disturbance::SpoiledBy;
+use crate::session::{KeptRun, TuneSession};
+use numakit_tune::candidates::{TuneNeed, TuneSetting};
+use numakit_tune::tuning::TuneAnswer;
+use numakit_tune::{Better, CandidateState, PairedGain, RunFailure, RunOutcome, RunPurpose};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a tuning found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TuneReport {
+    /// The command line that was tuned.
+    pub command: String,
+    /// What was compared.
+    pub metric: ReportedMetric,
+    /// Gains below this one, as a fraction, are not worth a setting.
+    pub worth: f64,
+    /// The answer.
+    pub answer: ReportedAnswer,
+    /// All settings that ran, the best first, the default before all.
+    pub candidates: Vec<ReportedCandidate>,
+    /// Settings that the budget had no time for.
+    pub left_out: Vec<String>,
+    /// Commands that the observation advises and that were not tried, since they do more than start the program.
+    pub untried: Vec<String>,
+    /// Why the observation of the program says little, if it does.
+    pub few_samples: Option<String>,
+    /// Runs, with those that were spoiled.
+    pub runs: usize,
+    /// Seconds of all runs.
+    pub seconds: f64,
+    /// By how much runs with the same setting differ, as a standard deviation in parts; `None` before two rounds.
+    pub noise: Option<f64>,
+    /// How many runs were spoiled, by what.
+    pub spoiled: BTreeMap<SpoiledBy, usize>,
+    /// Whether the program binds its threads itself, so that settings of cores may not reach them.
+    pub binds_threads: bool,
+    /// Runs that left processes behind, which were ended.
+    pub leaving: usize,
+    /// The file in which all runs are kept.
+    pub file: String,
+}
+
+/// What was compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReportedMetric {
+    /// Its name.
+    pub name: String,
+    /// Which values are better.
+    pub better: Better,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ReportedAnswer {
+    /// This is worth it.
+    Use {
+        /// Its place in the list of candidates.
+        candidate: usize,
+        /// What is typed.
+        command: String,
+        /// What it gains.
+        gain: PairedGain,
+        /// What it gains of the CPU time, in the same pairs; `None` where that is not known.
+        cpu: Option<PairedGain>,
+        /// What it needs beyond numa.
+        needs: Vec<TuneNeed>,
+        /// The most that the observation had promised, as a fraction.
+        bound: Option<f64>,
+    },
+    /// Nothing is worth it.
+    Nothing,
+    /// It is not known: the tuning is not over, or its budget was too small.
+    Open {
+        /// What leads so far.
+        leading: Option<String>,
+    },
+    /// The program does not work without a setting.
+    DefaultFailed {
+        /// How it failed.
+        failure: RunFailure,
+        /// In words.
+        why: String,
+    },
+}
+
+/// Where a candidate comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CandidateSource {
+    /// The program as it is.
+    Default,
+    /// A remedy of what was found in it.
+    Verdict,
+    /// A setting that may make any program faster.
+    Generic,
+}
+
+/// A setting that ran.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportedCandidate {
+    /// As it is typed.
+    pub command: String,
+    /// Where it comes from.
+    pub source: CandidateSource,
+    /// What was found in the program, if it is a remedy.
+    pub says: Option<String>,
+    /// The most that it can gain, as a fraction, if that is known.
+    pub bound: Option<f64>,
+    /// What it needs beyond numa.
+    pub needs: Vec<TuneNeed>,
+    /// Where it was in its last race.
+    pub state: CandidateState,
+    /// Its runs in all races.
+    pub runs: u32,
+    /// Those that were spoiled.
+    pub spoiled: u32,
+    /// What it gained in the rounds of its last race.
+    pub in_rounds: Option<PairedGain>,
+    /// What it gained in new pairs.
+    pub confirmed: Option<PairedGain>,
+    /// How it failed, in words.
+    pub why: Option<String>,
+}
+
+impl ReportedCandidate {
+    /// What it gained, as far as is known: in new pairs, else in rounds.
+    pub fn gain(&self) -> Option<&PairedGain> {
+        self.confirmed.as_ref().or(self.in_rounds.as_ref())
+    }
+}
+
+impl TuneSession {
+    /// What was found so far.
+    pub fn report(&self) -> TuneReport {
+        let candidates = self.candidates();
+        let mut spoiled = BTreeMap::new();
+        for by in self.runs.iter().filter_map(|kept| kept.run.spoiled) {
+            *spoiled.entry(by).or_default() += 1;
+        }
+        let stages = self.tuning.stages();
+        let left_out = stages.iter().flat_map(|stage| &stage.left_out).map(|setting| self.typed(setting));
+        TuneReport {
+            command: self.request.scene.typed(),
+            metric: ReportedMetric { name: self.request.metric.to_string(), better: self.request.better },
+            worth: self.request.worth,
+            answer: self.answer(&candidates),
+            left_out: left_out.filter(|command| candidates.iter().all(|known| known.command != *command)).collect(),
+            untried: self.advised.untried.clone(),
+            few_samples: self.advised.few.clone(),
+            runs: self.runs.len(),
+            seconds: self.runs.iter().map(|kept| kept.run.seconds).sum(),
+            noise: stages.iter().rev().find_map(|stage| stage.race.noise()),
+            spoiled,
+            binds_threads: self.seen.binds_threads,
+            leaving: self.runs.iter().filter(|kept| kept.run.left > 0).count(),
+            file: self.file.display().to_string(),
+            candidates,
+        }
+    }
+
+    fn answer(&self, candidates: &[ReportedCandidate]) -> ReportedAnswer {
+        match self.tuning.answer() {
+            TuneAnswer::Use { setting, gain } => {
+                let command = self.typed(setting);
+                let place = candidates.iter().position(|candidate| candidate.command == command);
+                let bound = place.and_then(|place| candidates[place].bound);
+                let cpu = self.cpu_gain(setting);
+                let needs = setting.needs();
+                ReportedAnswer::Use { candidate: place.unwrap_or(0), command, gain, cpu, needs, bound }
+            }
+            TuneAnswer::Nothing => ReportedAnswer::Nothing,
+            TuneAnswer::Open { leading } => {
+                let leading = leading.map(|setting| self.typed(setting));
+                let gains = |command: &String| {
+                    let candidate = candidates.iter().find(|candidate| candidate.command == *command);
+                    candidate.and_then(ReportedCandidate::gain).is_some_and(|gain| gain.gain > 0.0)
+                };
+                ReportedAnswer::Open { leading: leading.filter(gains) }
+            }
+            TuneAnswer::DefaultFailed(failure) => {
+                let why = self.runs.iter().rev().find_map(|kept| kept.run.why.clone());
+                ReportedAnswer::DefaultFailed { failure, why: why.unwrap_or_default() }
+            }
+        }
+    }
+
+    /// All settings that are in a race, each once, the best first.
+    fn candidates(&self) -> Vec<ReportedCandidate> {
+        let mut settings: Vec<&TuneSetting> = Vec::new();
+        for candidate in self.tuning.stages().iter().flat_map(|stage| &stage.candidates) {
+            if !settings.contains(&&candidate.setting) {
+                settings.push(&candidate.setting);
+            }
+        }
+        let mut all: Vec<ReportedCandidate> = settings.iter().map(|setting| self.candidate(setting)).collect();
+        all.retain(|candidate| candidate.runs > 0 || candidate.source == CandidateSource::Default);
+        let gain = |candidate: &ReportedCandidate| {
+            let gain = candidate.gain().map_or(f64::NEG_INFINITY, |gain| gain.gain);
+            (candidate.confirmed.is_some() && candidate.state == CandidateState::Confirmed, gain)
+        };
+        all.sort_by(|one, other| {
+            let is_default = |one: &ReportedCandidate| one.source == CandidateSource::Default;
+            let ((proved, gained), (other_proved, other_gained)) = (gain(one), gain(other));
+            let by_gain = other_proved.cmp(&proved).then(other_gained.total_cmp(&gained));
+            is_default(other).cmp(&is_default(one)).then(by_gain)
+        });
+        all
+    }
+
+    fn candidate(&self, setting: &TuneSetting) -> ReportedCandidate {
+        let remedy = self.advised.remedies.iter().find(|advised| advised.remedy.setting == *setting);
+        let mut found = ReportedCandidate {
+            command: self.typed(setting),
+            source: match remedy {
+                _ if *setting == TuneSetting::default() => CandidateSource::Default,
+                Some(_) => CandidateSource::Verdict,
+                None => CandidateSource::Generic,
+            },
+            says: remedy.map(|advised| advised.says.clone()),
+            bound: remedy.and_then(|advised| advised.remedy.bound),
+            needs: setting.needs(),
+            state: CandidateState::Racing,
+            runs: 0,
+            spoiled: 0,
+            in_rounds: None,
+            confirmed: None,
+            why: None,
+        };
+        for (number, stage) in self.tuning.stages().iter().enumerate() {
+            let place = stage.candidates.iter().position(|candidate| candidate.setting == *setting);
+            let Some(place) = place else { continue };
+            let standing = stage.race.standings()[place];
+            found.state = standing.state;
+            found.runs += standing.runs;
+            found.spoiled += standing.spoiled;
+            found.in_rounds = standing.in_rounds.or(found.in_rounds);
+            found.confirmed = standing.confirmed.or(found.confirmed);
+            let failed = |kept: &&KeptRun| {
+                (kept.stage, kept.candidate) == (number, place) && matches!(kept.run.outcome, RunOutcome::Failed(_))
+            };
+            found.why = self.runs.iter().find(failed).and_then(|kept| kept.run.why.clone()).or(found.why);
+        }
+        found
+    }
+
+    /// What a setting gains of the CPU time, in the pairs that confirmed it.
+    fn cpu_gain(&self, setting: &TuneSetting) -> Option<PairedGain> {
+        let stage = self.tuning.stages().len().checked_sub(1)?;
+        let candidates = &self.tuning.stages()[stage].candidates;
+        let place = candidates.iter().position(|candidate| candidate.setting == *setting)?;
+        let mut pairs: BTreeMap<usize, [Option<f64>; 2]> = BTreeMap::new();
+        // Pairs of a candidate that was confirmed before it have the same numbers: the last ones are its own.
+        let mut other = 0;
+        for kept in self.runs.iter().filter(|kept| kept.stage == stage) {
+            let RunPurpose::Pair(number) = kept.purpose else { continue };
+            if kept.candidate != 0 && kept.candidate != other {
+                other = kept.candidate;
+                pairs.retain(|pair, costs| *pair == number && costs[1].is_none() && number == 1);
+            }
+            if matches!(kept.run.outcome, RunOutcome::Metric(_)) {
+                pairs.entry(number).or_default()[usize::from(kept.candidate != 0)] = kept.run.cpu;
+            }
+        }
+        let pairs: Vec<(f64, f64)> = pairs.into_values().filter_map(|[without, with]| without.zip(with)).collect();
+        (other == place).then(|| PairedGain::of_pairs(Better::Less, &pairs)).flatten()
+    }
+}

@@ -1,0 +1,373 @@
+//! One run after the other: started, measured, checked, and ended with all that it started.
+
+mod output;
+mod program;
+mod running;
+mod seen;
+mod server;
+
+use crate::commands::{TrialCommand, words_of_line};
+use crate::disturbance::{Disturbance, SpoiledBy, quantile};
+use crate::metric::{self, FigureError, TrialMetric};
+use crate::request::{TrialCheck, TrialScene, TuneRequest};
+use numakit_sys::children::{ChildEnd, Children};
+use numakit_sys::guard::SettingsGuard;
+use numakit_sys::signal::{self, Signal, Signals};
+use numakit_tune::candidates::TuneSetting;
+use numakit_tune::{RunFailure, RunOutcome};
+use output::TrialOutput;
+pub use seen::SeenProgram;
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+
+/// A run hangs if it takes this many times as long as the default does.
+const HANGS: f64 = 5.0;
+/// And at least this long.
+const LEAST_LIMIT: f64 = 2.0;
+/// What a program starts may end this much later than the program itself.
+const GRACE: Duration = Duration::from_millis(300);
+/// What is ended may take this long.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRun {
+    /// What the race is told.
+    pub outcome: RunOutcome,
+    /// Seconds of all that belongs to it.
+    pub seconds: f64,
+    /// Seconds from the start of the program to its end, or of the load or turn.
+    pub wall: f64,
+    /// Seconds of CPU time of the program and all that it started; `None` where that is not known.
+    pub cpu: Option<f64>,
+    /// What disturbed it.
+    pub disturbance: Disturbance,
+    /// What spoiled it.
+    pub spoiled: Option<SpoiledBy>,
+    /// Why it failed, in words.
+    pub why: Option<String>,
+    /// How many processes it left behind. They were ended.
+    pub left: usize,
+}
+
+/// A run, or what ended it before.
+#[derive(Debug)]
+pub enum TrialEnd {
+    /// It ran.
+    Ran(Box<TrialRun>),
+    /// This process received a signal, and the run was ended.
+    Interrupted(Signal),
+}
+
+/// Why nothing can run.
+#[derive(Debug, Error)]
+pub enum TrialError {
+    /// Children cannot be managed, or there is no room for output.
+    #[error("cannot run programs: {0}")]
+    System(#[from] io::Error),
+    /// A pattern is none.
+    #[error(transparent)]
+    Figure(#[from] FigureError),
+    /// A process cannot be ended.
+    #[error("process {0}, which a run left behind, cannot be ended; end it, and go on with --resume")]
+    Stays(u32),
+    /// A setting of the machine cannot be changed.
+    #[error("cannot change {path}: {error}; settings of the machine need root: leave out --system")]
+    Setting {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A setting of the machine cannot be restored.
+    #[error("cannot restore {path} to '{value}': {error}; write it back as root")]
+    NotRestored {
+        /// Its file.
+        path: PathBuf,
+        /// Its value before.
+        value: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// What runs programs.
+#[derive(Debug)]
+pub struct TrialRunner {
+    scene: TrialScene,
+    metric: TrialMetric,
+    pattern: Option<Regex>,
+    is_counter: bool,
+    check: Option<RunCheck>,
+    children: Children,
+    signals: Signals,
+    guard: Option<SettingsGuard>,
+    /// The file of this program, which runs in place of the word `numa`.
+    numa: OsString,
+    /// Seconds of runs of the default.
+    defaults: Vec<f64>,
+    /// What disturbed the runs so far.
+    usual: Vec<Disturbance>,
+    /// Whether another program had reserved cores before this run.
+    was_reserved: bool,
+    /// What the program was seen to do in its first run.
+    seen: SeenProgram,
+    /// The files of the observation that this run is.
+    observation: Option<(PathBuf, PathBuf)>,
+    /// The server that runs meanwhile.
+    server: Option<u32>,
+    /// What a running process has now.
+    applied: TuneSetting,
+}
+
+#[derive(Debug)]
+enum RunCheck {
+    Output(Regex),
+    Command(String),
+}
+
+/// How a part of a run ended, or why the run is over.
+enum PartEnd {
+    Ended(ChildEnd),
+    Hung,
+    Interrupted(Signal),
+}
+
+/// What a scene measured.
+struct Measured {
+    end: Result<(), (RunFailure, String)>,
+    wall: f64,
+    cpu: Option<f64>,
+    disturbance: Disturbance,
+    output: TrialOutput,
+    /// The figure, where the scene itself asked for it.
+    figure: Option<Result<f64, FigureError>>,
+}
+
+/// What a scene returns.
+enum SceneEnd {
+    Measured(Box<Measured>),
+    Interrupted(Signal),
+}
+
+impl TrialRunner {
+    /// Prepares runs. Call it before any other thread exists; `guarded` are settings of the machine that runs may change.
+    pub fn new(request: &TuneRequest, guarded: &[PathBuf]) -> Result<Self, TrialError> {
+        // First, since only a process with one thread forks.
+        let guard = (!guarded.is_empty()).then(|| SettingsGuard::start(guarded)).transpose()?;
+        let pattern = match &request.metric {
+            TrialMetric::Output { pattern } => Some(metric::pattern(pattern)?),
+            _ => None,
+        };
+        let check = match &request.check {
+            Some(TrialCheck::Output { pattern }) => Some(RunCheck::Output(metric::pattern(pattern)?)),
+            Some(TrialCheck::Command { line }) => Some(RunCheck::Command(line.clone())),
+            None => None,
+        };
+        Ok(Self {
+            scene: request.scene.clone(),
+            metric: request.metric.clone(),
+            pattern,
+            is_counter: request.is_counter,
+            check,
+            children: Children::adopt()?,
+            signals: Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])?,
+            guard,
+            numa: std::env::current_exe()?.into_os_string(),
+            defaults: Vec::new(),
+            usual: Vec::new(),
+            was_reserved: false,
+            seen: SeenProgram::default(),
+            observation: None,
+            server: None,
+            applied: TuneSetting::default(),
+        })
+    }
+
+    /// What earlier runs, before an interruption, said of the machine and of the default.
+    pub fn remember(&mut self, run: &TrialRun, is_default: bool) {
+        if is_default && matches!(run.outcome, RunOutcome::Metric(_)) {
+            self.defaults.push(run.wall);
+        }
+        self.usual.push(run.disturbance);
+    }
+
+    /// Runs once with a setting. Without `limit`, it hangs if it takes five times as long as the default.
+    pub fn run(&mut self, setting: &TuneSetting, limit: Option<Duration>) -> Result<TrialEnd, TrialError> {
+        let begun = std::time::Instant::now();
+        let limit = limit.or_else(|| self.limit());
+        self.was_reserved = is_reserved();
+        self.change_machine(setting)?;
+        let ended = match self.scene.clone() {
+            TrialScene::Program { words } => self.run_program(&words, setting, limit),
+            TrialScene::Server { server, load, warm, ready } => {
+                let warm = warm.unwrap_or_else(|| load.clone());
+                self.run_server(&server::ServerWords { server, load, warm, ready }, setting, limit)
+            }
+            TrialScene::Running { target, turn } => self.run_turn(&target, turn, setting),
+        };
+        self.restore_machine()?;
+        let measured = match ended? {
+            SceneEnd::Measured(measured) => *measured,
+            SceneEnd::Interrupted(signal) => {
+                self.end_all()?;
+                return Ok(TrialEnd::Interrupted(signal));
+            }
+        };
+        let left = self.end_all()?;
+        let run = self.judged(measured, setting, left, begun.elapsed().as_secs_f64())?;
+        self.remember(&run, *setting == TuneSetting::default());
+        Ok(TrialEnd::Ran(Box::new(run)))
+    }
+
+    /// What the program was seen to do in its first run that was not observed.
+    pub fn seen(&self) -> SeenProgram {
+        self.seen
+    }
+
+    /// After which time a run hangs; `None` before the first run of the default.
+    fn limit(&self) -> Option<Duration> {
+        let usual = quantile(&self.defaults, 0.5)?;
+        Some(Duration::from_secs_f64((HANGS * usual).max(LEAST_LIMIT)))
+    }
+
+    /// Ends what a run left behind; returns how many processes that were.
+    fn end_all(&mut self) -> Result<usize, TrialError> {
+        let kept: Vec<u32> = self.guard.iter().map(SettingsGuard::process).collect();
+        let left = self.children.wait_for_all(&kept, GRACE)?;
+        if left.is_empty() {
+            return Ok(0);
+        }
+        match self.children.end_all(&kept, PATIENCE)?.first() {
+            Some(process) => Err(TrialError::Stays(*process)),
+            None => Ok(left.len()),
+        }
+    }
+
+    fn judged(
+        &mut self,
+        measured: Measured,
+        setting: &TuneSetting,
+        left: usize,
+        seconds: f64,
+    ) -> Result<TrialRun, TrialError> {
+        let Measured { end, wall, cpu, disturbance, output, figure } = measured;
+        let mut spoiled = disturbance.spoils(&self.usual);
+        let mut why = None;
+        let outcome = match end {
+            Err((failure, words)) => {
+                // It may have found no core, and is repeated.
+                let is_reserved = setting.is_placed() && (self.was_reserved || is_reserved());
+                spoiled = is_reserved.then_some(SpoiledBy::Reserved);
+                why = Some(words);
+                if is_reserved { RunOutcome::Spoiled } else { RunOutcome::Failed(failure) }
+            }
+            Ok(()) => match self.checked(&output)? {
+                Some(words) => {
+                    why = Some(words);
+                    RunOutcome::Failed(RunFailure::WrongResult)
+                }
+                None => match figure.map_or_else(|| self.figure(&output, wall, cpu), Ok)? {
+                    Ok(_) if spoiled.is_some() => RunOutcome::Spoiled,
+                    Ok(figure) => RunOutcome::Metric(figure),
+                    Err(error) => {
+                        why = Some(error.to_string());
+                        RunOutcome::Failed(RunFailure::NoMetric)
+                    }
+                },
+            },
+        };
+        Ok(TrialRun { outcome, seconds, wall, cpu, disturbance, spoiled, why, left })
+    }
+
+    /// Why the result is wrong; `None` if it is right.
+    fn checked(&mut self, output: &TrialOutput) -> Result<Option<String>, TrialError> {
+        match &self.check {
+            None => Ok(None),
+            Some(RunCheck::Output(pattern)) => Ok((!pattern.is_match(&output.text()?))
+                .then(|| format!("nothing that it printed matches '{}'", pattern.as_str()))),
+            Some(RunCheck::Command(line)) => {
+                let (line, words) = (line.clone(), words_of_line(line));
+                let (end, said) = self.helper(&words, Some(output))?;
+                Ok((end != ChildEnd::Exited(0))
+                    .then(|| format!("'{line}' says that its result is wrong: {}", said.ending(end))))
+            }
+        }
+    }
+
+    /// The figure of a run.
+    fn figure(
+        &mut self,
+        output: &TrialOutput,
+        wall: f64,
+        cpu: Option<f64>,
+    ) -> Result<Result<f64, FigureError>, TrialError> {
+        let time = |seconds: f64| if seconds > 0.0 { Ok(seconds) } else { Err(FigureError::NotPositive(seconds)) };
+        Ok(match &self.metric {
+            TrialMetric::WallTime => time(wall),
+            TrialMetric::CpuTime => time(cpu.unwrap_or(0.0)),
+            TrialMetric::Output { .. } => match &self.pattern {
+                Some(pattern) => metric::found(pattern, &output.text()?),
+                None => Err(FigureError::NoMatch(String::new())),
+            },
+            TrialMetric::Command { line } => self.asked(&line.clone())?,
+        })
+    }
+
+    /// The figure that a command prints.
+    fn asked(&mut self, line: &str) -> Result<Result<f64, FigureError>, TrialError> {
+        let (end, said) = self.helper(&words_of_line(line), None)?;
+        Ok(match end {
+            ChildEnd::Exited(0) => metric::printed(&said.printed()?),
+            end => Err(FigureError::NoNumber(format!("{line}: {}", said.ending(end)))),
+        })
+    }
+
+    /// Changes the settings of the machine that a setting names.
+    fn change_machine(&self, setting: &TuneSetting) -> Result<(), TrialError> {
+        for (path, value) in setting.machine() {
+            let path = PathBuf::from(path);
+            let set = self.guard.as_ref().map_or(Ok(()), |guard| guard.set(&path, value));
+            set.map_err(|error| TrialError::Setting { path, error })?;
+        }
+        Ok(())
+    }
+
+    fn restore_machine(&self) -> Result<(), TrialError> {
+        let failed = self.guard.iter().flat_map(SettingsGuard::restore).next();
+        match failed {
+            Some((path, value, error)) => Err(TrialError::NotRestored { path, value, error }),
+            None => Ok(()),
+        }
+    }
+
+    fn command(&self, setting: &TuneSetting, words: &[String]) -> TrialCommand {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let Some((result, cure)) = &self.observation else {
+            return crate::commands::command_of(setting, &words, &self.numa);
+        };
+        let explain = [self.numa.clone(), "explain".into(), "--json".into(), result.into(), "--cure".into(), cure.into()];
+        TrialCommand { variables: Vec::new(), words: explain.into_iter().chain(["--".into()]).chain(words).collect() }
+    }
+
+    /// Runs the program once, observed by `numa explain`, which writes its JSON and the cure to these files.
+    pub fn observe(&mut self, result: &Path, cure: &Path) -> Result<TrialEnd, TrialError> {
+        self.observation = Some((result.to_owned(), cure.to_owned()));
+        let ran = self.run(&TuneSetting::default(), None);
+        self.observation = None;
+        // It is neither the time of the default nor what is usual.
+        self.defaults.clear();
+        self.usual.clear();
+        ran
+    }
+}
+
+/// Whether another program has reserved cores.
+fn is_reserved() -> bool {
+    numakit_registry::inspect().is_ok_and(|view| view.holdings.iter().any(|holding| !holding.is_own))
+}
