@@ -40,11 +40,9 @@ impl TuneFiles {
             anyhow!("there is no place to keep the runs; set HOME, or XDG_STATE_HOME to a directory of yours")
         })?;
         let folder = folder.join(FOLDER);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .with_context(|| format!("cannot create {}; set XDG_STATE_HOME to a directory of yours", folder.display()))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).with_context(|| {
+            format!("cannot create {}; set XDG_STATE_HOME to a directory of yours", folder.display())
+        })?;
         for (_, old) in cache::newest_first(&folder, ".json")?.into_iter().skip(MOST - 1) {
             // Another process may have removed it.
             let _ = fs::remove_file(&old);
@@ -59,7 +57,8 @@ impl TuneFiles {
         (words, std::process::id(), numakit_sys::clock::utc()).hash(&mut hasher);
         let unique = format!("{name}-{:016x}", hasher.finish());
         let here = PathBuf::from(format!("{name}.cure"));
-        let is_free = !here.exists() && fs::metadata(".").is_ok_and(|folder| !folder.permissions().readonly());
+        let is_free =
+            !here.exists() && fs::metadata(".").is_ok_and(|folder| !folder.permissions().readonly());
         Ok(Self {
             session: folder.join(format!("{unique}.json")),
             observed: folder.join(format!("{unique}.observed")),
@@ -116,7 +115,10 @@ pub fn moves() -> Advised {
 pub fn texts(words: &[OsString]) -> anyhow::Result<Vec<String>> {
     let text = |word: &OsString| {
         word.to_str().map(str::to_owned).ok_or_else(|| {
-            anyhow!("'{}' is not UTF-8, which the file of a tuning cannot hold; start it by a script", word.display())
+            anyhow!(
+                "'{}' is not UTF-8, which the file of a tuning cannot hold; start it by a script",
+                word.display()
+            )
         })
     };
     words.iter().map(text).collect()

@@ -4,8 +4,8 @@
 use crate::clock::{self, EndedUsage};
 use crate::proc::{TaskDir, tree};
 use crate::signal::{self, Signal, Signals};
-use crate::supervise::{ChildEvent, WaitResult, become_subreaper, leave_session, next_child_event, send};
 use crate::start_notice::{self, StartPipe};
+use crate::supervise::{ChildEvent, WaitResult, become_subreaper, leave_session, next_child_event, send};
 use crate::{SysRoot, inherited, poll};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -83,7 +83,9 @@ impl Children {
         let mut command = Command::new(program);
         let variables = start.variables.iter().map(|(name, value)| (name, value));
         command.args(arguments).envs(variables);
-        command.stdin(start.input.map_or_else(|| Ok(Stdio::null()), |input| input.try_clone().map(Stdio::from))?);
+        command.stdin(
+            start.input.map_or_else(|| Ok(Stdio::null()), |input| input.try_clone().map(Stdio::from))?,
+        );
         command.stdout(start.output.try_clone()?).stderr(start.errors.try_clone()?);
         let notice = start.notice.map(StartPipe::number);
         if let Some(number) = notice {

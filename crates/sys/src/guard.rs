@@ -78,7 +78,8 @@ impl Drop for SettingsGuard {
 }
 
 fn restore(before: &[(PathBuf, String)]) -> Vec<(PathBuf, String, io::Error)> {
-    let failed = |(path, value): &(PathBuf, String)| Some((path.clone(), value.clone(), write(path, value).err()?));
+    let failed =
+        |(path, value): &(PathBuf, String)| Some((path.clone(), value.clone(), write(path, value).err()?));
     before.iter().filter_map(failed).collect()
 }
 

@@ -1,8 +1,8 @@
 //! How a program that measures others learns when `numa run` has prepared a program: the time until then belongs to `numa run`, and is the
 //! same for a program that runs for a second and for one that runs for days.
 
-use crate::{clock, poll};
 use crate::file::inherited;
+use crate::{clock, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::OsStr;

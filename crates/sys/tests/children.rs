@@ -16,8 +16,7 @@ fn programs_are_reaped_with_what_they_leave() {
     let start = |children: &mut Children, script: &str| {
         let words: Vec<OsString> = ["sh", "-c", script].iter().map(OsString::from).collect();
         let variables = [("GIVEN".into(), "7".into())];
-        let start =
-            ChildStart {
+        let start = ChildStart {
             words: &words,
             variables: &variables,
             input: None,

@@ -3,7 +3,9 @@
 use crate::table::page_table;
 use crate::wrap::wrap;
 use numakit_model::numbers::{ABSENT, counted, duration};
-use numakit_trials::{CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, TuneReport};
+use numakit_trials::{
+    CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, TriedRemedy, TuneReport,
+};
 use numakit_tune::candidates::TuneNeed;
 use numakit_tune::{Better, CandidateState, PairedGain, RunFailure};
 use std::fmt::Write;
@@ -29,6 +31,42 @@ pub fn text(report: &TuneReport, resume: Option<&str>, width: Option<usize>) -> 
     text
 }
 
+/// What remedies were measured to gain, beside what was promised.
+pub fn tried(remedies: &[TriedRemedy], pairs: u32) -> String {
+    let of = |value: Option<String>| value.unwrap_or_else(|| ABSENT.to_owned());
+    let row = |remedy: &TriedRemedy| {
+        let interval = remedy.gain.as_ref().filter(|gain| gain.pairs > 1);
+        vec![
+            of(remedy.gain.as_ref().map(|gain| percent(gain.gain))),
+            of(interval.map(|gain| format!("{} to {}", percent(gain.low), percent(gain.high)))),
+            of(remedy.cpu.as_ref().map(|gain| percent(gain.gain))),
+            of(remedy.bound.map(percent)),
+            remedy.gain.as_ref().map_or(0, |gain| gain.pairs).to_string(),
+            remedy.command.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = remedies.iter().map(row).collect();
+    let mut text = page_table(&["TIME %", "INTERVAL", "CPU %", "AT MOST %", "PAIRS", "<TRIED"], &rows, "");
+    for remedy in remedies {
+        if let Some(why) = &remedy.why {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}: {why}", remedy.command);
+        }
+    }
+    if rows.is_empty() {
+        return text;
+    }
+    text += "TIME and CPU: how much less with the remedy, in pairs of runs with it and without it; AT MOST: what was promised\n";
+    let counted_pairs = remedies.iter().filter_map(|remedy| Some(remedy.gain.as_ref()?.pairs));
+    if let Some(least) = counted_pairs.min().filter(|least| *least < pairs) {
+        let _ = writeln!(
+            text,
+            "only {least} of {pairs} pairs count: in the others the machine was busy, so try again while it is quiet"
+        );
+    }
+    text
+}
+
 /// `29 %`, `0.8 %`.
 fn percent(part: f64) -> String {
     let value = 100.0 * part;
@@ -41,7 +79,13 @@ fn gained(gain: &PairedGain, metric: &ReportedMetric) -> String {
         Better::Less => "less",
         Better::More => "more",
     };
-    format!("{} % {more} {} ({} to {})", percent(gain.gain), metric.name, percent(gain.low), percent(gain.high))
+    format!(
+        "{} % {more} {} ({} to {})",
+        percent(gain.gain),
+        metric.name,
+        percent(gain.low),
+        percent(gain.high)
+    )
 }
 
 /// The first line.
@@ -61,20 +105,27 @@ fn answer(report: &TuneReport) -> String {
             });
             let failed = if failed > 0 { format!(", of which {failed} failed") } else { String::new() };
             let tried = counted(tried, "setting");
-            format!("nothing is worth it: of {tried}{failed}, none gains {} % or more, in {runs}{noise}", percent(report.worth))
+            format!(
+                "nothing is worth it: of {tried}{failed}, none gains {} % or more, in {runs}{noise}",
+                percent(report.worth)
+            )
         }
         ReportedAnswer::Open { leading } => {
             let leads = match leading {
                 Some(command) => format!("{command} leads, and its gain is not proved"),
                 None => "nothing leads".to_owned(),
             };
-            format!("not known yet, after {runs}: {leads}; the budget is used up, or the tuning was interrupted")
+            format!(
+                "not known yet, after {runs}: {leads}; the budget is used up, or the tuning was interrupted"
+            )
         }
         ReportedAnswer::DefaultFailed { failure, why } => {
             let failed = match failure {
                 RunFailure::Failed => "the program fails without a setting, so nothing can be compared",
                 RunFailure::Hung => "the program does not end without a setting, so nothing can be compared",
-                RunFailure::WrongResult => "the result of the program is wrong without a setting: see the check",
+                RunFailure::WrongResult => {
+                    "the result of the program is wrong without a setting: see the check"
+                }
                 RunFailure::NoMetric => "the program does not give the metric without a setting",
             };
             format!("{failed}: {why}")
@@ -109,10 +160,16 @@ fn details(report: &TuneReport) -> Vec<String> {
     }
     let others = report.candidates.iter().enumerate();
     let others = others.filter(|(at, one)| at != candidate && one.source != CandidateSource::Default);
-    let second = others.filter_map(|(_, one)| Some((one.gain()?.gain, one))).max_by(|a, b| a.0.total_cmp(&b.0));
+    let second =
+        others.filter_map(|(_, one)| Some((one.gain()?.gain, one))).max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((gain, one)) = second {
         lines.push(match gain >= report.worth {
-            true => format!("next to it: {}, {} % in {}", one.command, percent(gain), counted(one.runs as usize, "run")),
+            true => format!(
+                "next to it: {}, {} % in {}",
+                one.command,
+                percent(gain),
+                counted(one.runs as usize, "run")
+            ),
             false => format!("nothing else gains {} % or more", percent(report.worth)),
         });
     }
@@ -138,7 +195,9 @@ fn row(candidate: &ReportedCandidate) -> Vec<String> {
     let gain = candidate.gain();
     let of = |value: Option<String>| value.unwrap_or_else(|| ABSENT.to_owned());
     let interval = gain.filter(|gain| gain.pairs > 1);
-    let promised = candidate.bound.map_or_else(String::new, |bound| format!(" (promised: at most {} %)", percent(bound)));
+    let promised = candidate
+        .bound
+        .map_or_else(String::new, |bound| format!(" (promised: at most {} %)", percent(bound)));
     vec![
         of(gain.map(|gain| percent(gain.gain))),
         of(interval.map(|gain| format!("{} to {}", percent(gain.low), percent(gain.high)))),

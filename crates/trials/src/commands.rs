@@ -33,7 +33,9 @@ pub fn command_of(setting: &TuneSetting, program: &[OsString], numa: &OsStr) -> 
         words.extend([numa.to_owned(), "run".into()]);
         words.extend(setting.words().into_iter().map(OsString::from));
         // A program may begin with a hyphen.
-        words.extend(program.first().filter(|first| first.as_encoded_bytes().starts_with(b"-")).map(|_| "--".into()));
+        words.extend(
+            program.first().filter(|first| first.as_encoded_bytes().starts_with(b"-")).map(|_| "--".into()),
+        );
     }
     words.extend_from_slice(program);
     TrialCommand { variables: variables.iter().map(variable).collect(), words }
@@ -52,16 +54,26 @@ pub fn setting_of(command: &str, program: &[OsString]) -> Option<TuneSetting> {
     let words = shlex::split(command)?;
     let is_variable = |word: &&String| {
         let name = word.split_once('=').map(|(name, _)| name);
-        name.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()))
+        name.is_some_and(|name| {
+            !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+        })
     };
     let before = words.iter().take_while(is_variable).count();
-    let variables: Vec<(String, String)> =
-        words[..before].iter().filter_map(|word| word.split_once('=')).map(|(n, v)| (n.into(), v.into())).collect();
+    let variables: Vec<(String, String)> = words[..before]
+        .iter()
+        .filter_map(|word| word.split_once('='))
+        .map(|(n, v)| (n.into(), v.into()))
+        .collect();
     let rest = &words[before..];
-    let run = rest.len().checked_sub(program.len()).filter(|at| rest[*at..].iter().zip(program).all(|(a, b)| OsStr::new(a) == b))?;
+    let run = rest
+        .len()
+        .checked_sub(program.len())
+        .filter(|at| rest[*at..].iter().zip(program).all(|(a, b)| OsStr::new(a) == b))?;
     match &rest[..run] {
         [] => (!variables.is_empty()).then(|| TuneSetting::typed(&variables, None)),
-        [numa, verb, words @ ..] if Path::new(numa).file_name() == Some(OsStr::new("numa")) && verb == "run" => {
+        [numa, verb, words @ ..]
+            if Path::new(numa).file_name() == Some(OsStr::new("numa")) && verb == "run" =>
+        {
             let words: Vec<String> = words.iter().filter(|word| *word != "--").cloned().collect();
             Some(TuneSetting::typed(&variables, Some(&words)))
         }
@@ -101,7 +113,9 @@ mod tests {
         }
         let thp = setting_of("numa run --thp on ./app", &words("./app")).unwrap();
         assert_eq!(thp.options(), [TuneOption::HugePages]);
-        for other in ["./app", "numa move --pid 3", "echo always >/sys/x && ./app", "numa run --thp on ./other"] {
+        for other in
+            ["./app", "numa move --pid 3", "echo always >/sys/x && ./app", "numa run --thp on ./other"]
+        {
             assert_eq!(setting_of(other, &words("./app")), None, "{other}");
         }
     }

@@ -56,7 +56,9 @@ impl MachineTicks {
         let StatLine::Other(b"cpu", rest) = stat_line(first) else { return None };
         let ticks: Vec<u64> = numbers(rest).collect();
         // user nice system idle iowait irq softirq steal; time of guests is in that of users.
-        let &[user, nice, system, idle, iowait, irq, softirq, stolen, ..] = ticks.as_slice() else { return None };
+        let &[user, nice, system, idle, iowait, irq, softirq, stolen, ..] = ticks.as_slice() else {
+            return None;
+        };
         let busy = user + nice + system + irq + softirq;
         Some(Self { busy, stolen, all: busy + idle + iowait + stolen })
     }
@@ -178,7 +180,8 @@ mod tests {
         assert_eq!(disturbed(0.1, 0.3, 1.0).spoils(&before), Some(SpoiledBy::Steal));
         assert_eq!(disturbed(0.1, 0.0, 1.3).spoils(&before), Some(SpoiledBy::Frequency));
         // On a machine that is never quiet that is usual.
-        let loud: Vec<Disturbance> = (0..8).map(|run| disturbed(0.6 * f64::from(run % 2), 0.0, 1.0)).collect();
+        let loud: Vec<Disturbance> =
+            (0..8).map(|run| disturbed(0.6 * f64::from(run % 2), 0.0, 1.0)).collect();
         assert_eq!(disturbed(0.5, 0.0, 1.0).spoils(&loud), None);
         // Without runs before it, and without counters, nothing is known.
         assert_eq!(disturbed(0.9, 0.0, 1.0).spoils(&before[..1]), None);
@@ -194,6 +197,9 @@ mod tests {
             black_box(arithmetic());
         }
         let seen = clock.stop(begun.elapsed().as_secs_f64());
-        assert!(seen.arithmetic > 0.0 && seen.others.is_some_and(|part| (0.0..=1.0).contains(&part)), "{seen:?}");
+        assert!(
+            seen.arithmetic > 0.0 && seen.others.is_some_and(|part| (0.0..=1.0).contains(&part)),
+            "{seen:?}"
+        );
     }
 }

@@ -44,8 +44,23 @@ struct CureObjects {
 /// The remedies in the JSON of `numa explain`. `cure` is the file of the cure that it has written.
 pub fn advised(json: &str, program: &[OsString], cure: &str) -> Result<Advised, serde_json::Error> {
     let result: ExplainResult = serde_json::from_str(json)?;
-    let mut advised = Advised { few: result.too_few_samples, ..Advised::default() };
-    for finding in result.findings.iter().filter(|finding| !finding.is_of_others()) {
+    let mut advised = Advised { few: result.too_few_samples, ..remedies_of(&result.findings, program) };
+    if result.cure.is_some_and(|cure| !cure.objects.is_empty()) {
+        let words = ["--apply".to_owned(), cure.to_owned()];
+        let setting = TuneSetting::typed(&[], Some(&words));
+        if advised.remedies.iter().all(|known| known.remedy.setting != setting) {
+            let remedy = TuneRemedy { setting, bound: None };
+            advised.remedies.push(AdvisedRemedy { remedy, says: "the cure of all its objects".to_owned() });
+        }
+    }
+    advised.sort();
+    Ok(advised)
+}
+
+/// The first remedy of each finding about a program.
+pub fn remedies_of(findings: &[Finding], program: &[OsString]) -> Advised {
+    let mut advised = Advised::default();
+    for finding in findings.iter().filter(|finding| !finding.is_of_others()) {
         let Some(command) = finding.remedy.commands.first() else { continue };
         if finding.certainty == Certainty::Possible {
             continue;
@@ -56,18 +71,16 @@ pub fn advised(json: &str, program: &[OsString], cure: &str) -> Result<Advised, 
             None => {}
         }
     }
-    if result.cure.is_some_and(|cure| !cure.objects.is_empty()) {
-        let words = ["--apply".to_owned(), cure.to_owned()];
-        let setting = TuneSetting::typed(&[], Some(&words));
-        if advised.remedies.iter().all(|known| known.remedy.setting != setting) {
-            let remedy = TuneRemedy { setting, bound: None };
-            advised.remedies.push(AdvisedRemedy { remedy, says: "the cure of all its objects".to_owned() });
-        }
+    advised.sort();
+    advised
+}
+
+impl Advised {
+    /// Those that can gain most come first. What is not known may be the most.
+    fn sort(&mut self) {
+        let most = |advised: &AdvisedRemedy| advised.remedy.bound.unwrap_or(1.0);
+        self.remedies.sort_by(|one, other| most(other).total_cmp(&most(one)));
     }
-    // What is not known may be the most.
-    let key = |advised: &AdvisedRemedy| advised.remedy.bound.unwrap_or(1.0);
-    advised.remedies.sort_by(|one, other| key(other).total_cmp(&key(one)));
-    Ok(advised)
 }
 
 /// Adds a remedy; one that several findings have can gain what all of these promise.
@@ -79,9 +92,8 @@ fn add(remedies: &mut Vec<AdvisedRemedy>, setting: TuneSetting, finding: &Findin
             let sum = known.remedy.bound.zip(bound).map(|(one, other)| one + other);
             known.remedy.bound = sum.map(|sum: f64| sum.min(1.0));
         }
-        None => remedies.push(AdvisedRemedy {
-            remedy: TuneRemedy { setting, bound },
-            says: finding.says.clone(),
-        }),
+        None => {
+            remedies.push(AdvisedRemedy { remedy: TuneRemedy { setting, bound }, says: finding.says.clone() })
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What is compared: the time of a run, or a figure that the program or another command prints.
+//! What is compared: the time of a run, or a number that the program or another command prints.
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,12 @@ pub enum TrialMetric {
     WallTime,
     /// The CPU time of the program and all that it starts.
     CpuTime,
-    /// The figure that a pattern finds in what the program prints: the first group, or all of it.
+    /// The number that a pattern finds in what the program prints: the first group, or all of it.
     Output {
         /// A regular expression.
         pattern: String,
     },
-    /// The figure that a command prints after the run.
+    /// The number that a command prints after the run.
     Command {
         /// As a shell takes it.
         line: String,
@@ -37,7 +37,7 @@ impl fmt::Display for TrialMetric {
     }
 }
 
-/// Why there is no figure.
+/// Why there is no number to compare.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FigureError {
     /// The pattern is none.
@@ -51,11 +51,13 @@ pub enum FigureError {
     /// Nothing matches.
     #[error("nothing that the program printed matches '{0}'")]
     NoMatch(String),
-    /// There is text without a figure.
+    /// There is text without a number.
     #[error("'{0}' is no number")]
     NoNumber(String),
-    /// The figure cannot be compared.
-    #[error("the metric is {0}, and only positive numbers can be compared by their ratio; give one that is above 0")]
+    /// The number cannot be compared.
+    #[error(
+        "the metric is {0}, and only positive numbers can be compared by their ratio; give one that is above 0"
+    )]
     NotPositive(f64),
 }
 
@@ -73,7 +75,7 @@ pub fn pattern(pattern: &str) -> Result<Regex, FigureError> {
     })
 }
 
-/// The figure that a pattern finds: of several matches the last one, as programs print their result at the end.
+/// The number that a pattern finds: of several matches the last one, as programs print their result at the end.
 pub fn found(by: &Regex, text: &str) -> Result<f64, FigureError> {
     let last = by.captures_iter(text).last().ok_or_else(|| FigureError::NoMatch(by.as_str().to_owned()))?;
     let group = last.iter().skip(1).flatten().next().or_else(|| last.get(0));
@@ -83,11 +85,12 @@ pub fn found(by: &Regex, text: &str) -> Result<f64, FigureError> {
 /// A positive number, with or without commas between thousands.
 pub fn number(text: &str) -> Result<f64, FigureError> {
     let plain = text.trim().replace(',', "");
-    let value: f64 = plain.parse().map_err(|_| FigureError::NoNumber(text.trim().chars().take(SHOWN).collect()))?;
+    let value: f64 =
+        plain.parse().map_err(|_| FigureError::NoNumber(text.trim().chars().take(SHOWN).collect()))?;
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(FigureError::NotPositive(value)) }
 }
 
-/// The figure in what a command prints: its last word that is a number.
+/// The number in what a command prints: its last word that is a number.
 pub fn printed(text: &str) -> Result<f64, FigureError> {
     let words = text.split_ascii_whitespace().rev();
     let mut numbers = words.filter(|word| word.replace(',', "").parse::<f64>().is_ok());
@@ -105,7 +108,10 @@ mod tests {
     fn figures_are_found_in_text() {
         let tps = pattern(r"^tps = ([\d.]+)").unwrap();
         assert_eq!(found(&tps, "warm\ntps = 12.5 (without)\ntps = 1300.25\n"), Ok(1300.25));
-        assert_eq!(found(&pattern(r"[\d,]+ requests").unwrap(), "1,234 requests").unwrap_err().to_string(), "'1,234 requests' is no number");
+        assert_eq!(
+            found(&pattern(r"[\d,]+ requests").unwrap(), "1,234 requests").unwrap_err().to_string(),
+            "'1,234 requests' is no number"
+        );
         assert_eq!(found(&pattern(r"(?:a|(b)) (\d+)").unwrap(), "a 7"), Ok(7.0));
         assert_eq!(found(&tps, "nothing").unwrap_err(), FigureError::NoMatch(r"^tps = ([\d.]+)".into()));
         assert_eq!(number("1,234.5"), Ok(1234.5));

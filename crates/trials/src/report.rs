@@ -148,7 +148,9 @@ impl TuneSession {
             metric: ReportedMetric { name: self.request.metric.to_string(), better: self.request.better },
             worth: self.request.worth,
             answer: self.answer(&candidates),
-            left_out: left_out.filter(|command| candidates.iter().all(|known| known.command != *command)).collect(),
+            left_out: left_out
+                .filter(|command| candidates.iter().all(|known| known.command != *command))
+                .collect(),
             untried: self.advised.untried.clone(),
             few_samples: self.advised.few.clone(),
             runs: self.runs.len(),
@@ -196,7 +198,8 @@ impl TuneSession {
                 settings.push(&candidate.setting);
             }
         }
-        let mut all: Vec<ReportedCandidate> = settings.iter().map(|setting| self.candidate(setting)).collect();
+        let mut all: Vec<ReportedCandidate> =
+            settings.iter().map(|setting| self.candidate(setting)).collect();
         all.retain(|candidate| candidate.runs > 0 || candidate.source == CandidateSource::Default);
         let gain = |candidate: &ReportedCandidate| {
             let gain = candidate.gain().map_or(f64::NEG_INFINITY, |gain| gain.gain);
@@ -240,7 +243,8 @@ impl TuneSession {
             found.in_rounds = standing.in_rounds.or(found.in_rounds);
             found.confirmed = standing.confirmed.or(found.confirmed);
             let failed = |kept: &&KeptRun| {
-                (kept.stage, kept.candidate) == (number, place) && matches!(kept.run.outcome, RunOutcome::Failed(_))
+                (kept.stage, kept.candidate) == (number, place)
+                    && matches!(kept.run.outcome, RunOutcome::Failed(_))
             };
             found.why = self.runs.iter().find(failed).and_then(|kept| kept.run.why.clone()).or(found.why);
         }
@@ -265,7 +269,8 @@ impl TuneSession {
                 pairs.entry(number).or_default()[usize::from(kept.candidate != 0)] = kept.run.cpu;
             }
         }
-        let pairs: Vec<(f64, f64)> = pairs.into_values().filter_map(|[without, with]| without.zip(with)).collect();
+        let pairs: Vec<(f64, f64)> =
+            pairs.into_values().filter_map(|[without, with]| without.zip(with)).collect();
         (other == place).then(|| PairedGain::of_pairs(Better::Less, &pairs)).flatten()
     }
 }

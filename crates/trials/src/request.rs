@@ -65,6 +65,24 @@ pub enum TrialCheck {
     },
 }
 
+impl TuneRequest {
+    /// The time of a program, without a check or a budget.
+    pub fn of_program(words: Vec<String>) -> Self {
+        Self {
+            scene: TrialScene::Program { words },
+            metric: TrialMetric::WallTime,
+            is_counter: false,
+            better: Better::Less,
+            check: None,
+            budget: RaceBudget { runs: u32::MAX, seconds: None },
+            worth: 0.01,
+            with_verdicts: false,
+            with_generic: false,
+            with_machine: false,
+        }
+    }
+}
+
 /// What a user asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TuneRequest {

@@ -2,8 +2,8 @@
 
 mod output;
 mod program;
+mod reach;
 mod running;
-mod seen;
 mod server;
 
 use crate::commands::{TrialCommand, words_of_line};
@@ -16,8 +16,9 @@ use numakit_sys::signal::{self, Signal, Signals};
 use numakit_tune::candidates::TuneSetting;
 use numakit_tune::{RunFailure, RunOutcome};
 use output::TrialOutput;
-pub use seen::SeenProgram;
+pub use reach::ProgramReach;
 use regex::Regex;
+pub use running::MoveFailed;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io;
@@ -116,7 +117,7 @@ pub struct TrialRunner {
     /// Whether another program had reserved cores before this run.
     was_reserved: bool,
     /// What the program was seen to do in its first run.
-    seen: SeenProgram,
+    seen: ProgramReach,
     /// The files of the observation that this run is.
     observation: Option<(PathBuf, PathBuf)>,
     /// The server that runs meanwhile.
@@ -145,7 +146,7 @@ struct Measured {
     cpu: Option<f64>,
     disturbance: Disturbance,
     output: TrialOutput,
-    /// The figure, where the scene itself asked for it.
+    /// The number to compare, where the scene itself asked for it.
     figure: Option<Result<f64, FigureError>>,
 }
 
@@ -182,7 +183,7 @@ impl TrialRunner {
             defaults: Vec::new(),
             usual: Vec::new(),
             was_reserved: false,
-            seen: SeenProgram::default(),
+            seen: ProgramReach::default(),
             observation: None,
             server: None,
             applied: TuneSetting::default(),
@@ -226,7 +227,7 @@ impl TrialRunner {
     }
 
     /// What the program was seen to do in its first run that was not observed.
-    pub fn seen(&self) -> SeenProgram {
+    pub fn seen(&self) -> ProgramReach {
         self.seen
     }
 
@@ -300,14 +301,15 @@ impl TrialRunner {
         }
     }
 
-    /// The figure of a run.
+    /// The number to compare.
     fn figure(
         &mut self,
         output: &TrialOutput,
         wall: f64,
         cpu: Option<f64>,
     ) -> Result<Result<f64, FigureError>, TrialError> {
-        let time = |seconds: f64| if seconds > 0.0 { Ok(seconds) } else { Err(FigureError::NotPositive(seconds)) };
+        let time =
+            |seconds: f64| if seconds > 0.0 { Ok(seconds) } else { Err(FigureError::NotPositive(seconds)) };
         Ok(match &self.metric {
             TrialMetric::WallTime => time(wall),
             TrialMetric::CpuTime => time(cpu.unwrap_or(0.0)),
@@ -319,7 +321,7 @@ impl TrialRunner {
         })
     }
 
-    /// The figure that a command prints.
+    /// The number that a command prints.
     fn asked(&mut self, line: &str) -> Result<Result<f64, FigureError>, TrialError> {
         let (end, said) = self.helper(&words_of_line(line), None)?;
         Ok(match end {
@@ -351,8 +353,18 @@ impl TrialRunner {
         let Some((result, cure)) = &self.observation else {
             return crate::commands::command_of(setting, &words, &self.numa);
         };
-        let explain = [self.numa.clone(), "explain".into(), "--json".into(), result.into(), "--cure".into(), cure.into()];
-        TrialCommand { variables: Vec::new(), words: explain.into_iter().chain(["--".into()]).chain(words).collect() }
+        let explain = [
+            self.numa.clone(),
+            "explain".into(),
+            "--json".into(),
+            result.into(),
+            "--cure".into(),
+            cure.into(),
+        ];
+        TrialCommand {
+            variables: Vec::new(),
+            words: explain.into_iter().chain(["--".into()]).chain(words).collect(),
+        }
     }
 
     /// Runs the program once, observed by `numa explain`, which writes its JSON and the cure to these files.

@@ -3,7 +3,7 @@
 use crate::commands::typed;
 use crate::explained::Advised;
 use crate::request::TuneRequest;
-use crate::runner::{SeenProgram, TrialEnd, TrialError, TrialRun, TrialRunner};
+use crate::runner::{ProgramReach, TrialEnd, TrialError, TrialRun, TrialRunner};
 use numakit_sys::output::{Existing, OutputFile};
 use numakit_sys::signal::Signal;
 use numakit_tune::candidates::{TuneSetting, TunedMachine};
@@ -40,7 +40,7 @@ struct KeptTuning {
     form: u32,
     request: TuneRequest,
     advised: Advised,
-    seen: SeenProgram,
+    seen: ProgramReach,
     first: Option<TrialRun>,
     tuning: TuningRecord,
     runs: Vec<KeptRun>,
@@ -54,7 +54,7 @@ pub struct TuneSession {
     /// What the observation advised.
     pub advised: Advised,
     /// What the program was seen to do.
-    pub seen: SeenProgram,
+    pub seen: ProgramReach,
     /// The run before the first race, in which nothing was cached.
     pub first: Option<TrialRun>,
     /// The races.
@@ -67,7 +67,7 @@ pub struct TuneSession {
 
 /// Why a session cannot begin or go on.
 #[derive(Debug, Error)]
-pub enum SessionError {
+pub enum TuneSessionError {
     /// A run cannot be made.
     #[error(transparent)]
     Trial(#[from] TrialError),
@@ -126,9 +126,9 @@ impl TuneSession {
         request: TuneRequest,
         advised: Advised,
         mut machine: Option<TunedMachine>,
-        (first, seen): (TrialRun, SeenProgram),
+        (first, seen): (TrialRun, ProgramReach),
         file: PathBuf,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, TuneSessionError> {
         machine.iter_mut().for_each(|machine| machine.has_openmp = seen.has_openmp);
         let mut budget = request.budget;
         budget.runs = budget.runs.saturating_sub(1);
@@ -150,24 +150,24 @@ impl TuneSession {
     }
 
     /// Reads a session that ended before its answer.
-    pub fn read(file: &Path) -> Result<Self, SessionError> {
+    pub fn read(file: &Path) -> Result<Self, TuneSessionError> {
         let path = || file.to_owned();
         let text = numakit_sys::file::named_text(file, MAX_FILE)
-            .map_err(|error| SessionError::Read { file: path(), error })?;
+            .map_err(|error| TuneSessionError::Read { file: path(), error })?;
         let kept: KeptTuning = serde_json::from_str(&text)
-            .map_err(|error| SessionError::Foreign { file: path(), why: error.to_string() })?;
+            .map_err(|error| TuneSessionError::Foreign { file: path(), why: error.to_string() })?;
         if kept.form != FORM {
             let why = format!("it has the form {}, and this version of numa reads {FORM}", kept.form);
-            return Err(SessionError::Foreign { file: path(), why });
+            return Err(TuneSessionError::Foreign { file: path(), why });
         }
         let told: usize = kept.tuning.stages.iter().map(Vec::len).sum();
         if told != kept.runs.len() {
             let why = format!("its races have {told} runs, and it has {}", kept.runs.len());
-            return Err(SessionError::Foreign { file: path(), why });
+            return Err(TuneSessionError::Foreign { file: path(), why });
         }
         let KeptTuning { request, advised, seen, first, tuning, runs, .. } = kept;
         let tuning =
-            Tuning::try_from(tuning).map_err(|error| SessionError::Record { file: path(), error })?;
+            Tuning::try_from(tuning).map_err(|error| TuneSessionError::Record { file: path(), error })?;
         Ok(Self { request, advised, seen, first, tuning, runs, file: path() })
     }
 
@@ -184,7 +184,7 @@ impl TuneSession {
         &mut self,
         runner: &mut TrialRunner,
         mut before: impl FnMut(&Self, &TuneSetting),
-    ) -> Result<SessionEnd, SessionError> {
+    ) -> Result<SessionEnd, TuneSessionError> {
         while let Some(next) = self.tuning.next_run() {
             let (stage, run, setting) = (next.stage, next.run, next.setting.clone());
             before(self, &setting);
@@ -200,7 +200,7 @@ impl TuneSession {
     }
 
     /// Writes all of it.
-    fn keep(&self) -> Result<(), SessionError> {
+    fn keep(&self) -> Result<(), TuneSessionError> {
         let kept = KeptTuning {
             form: FORM,
             request: self.request.clone(),
@@ -216,7 +216,7 @@ impl TuneSession {
             file.write_all(text.as_bytes())?;
             file.persist().map(drop)
         };
-        write().map_err(|error| SessionError::Write { file: self.file.clone(), error })
+        write().map_err(|error| TuneSessionError::Write { file: self.file.clone(), error })
     }
 
     /// A setting as it is typed.

@@ -122,7 +122,15 @@ mod tests {
 
     fn machine(nodes: u32, cores: u32, cores_per_cache: u32, threads_per_core: u32) -> TunedMachine {
         let (allocators, settings) = (Vec::new(), Vec::new());
-        TunedMachine { nodes, cores, cores_per_cache, threads_per_core, has_openmp: true, allocators, settings }
+        TunedMachine {
+            nodes,
+            cores,
+            cores_per_cache,
+            threads_per_core,
+            has_openmp: true,
+            allocators,
+            settings,
+        }
     }
 
     fn words(settings: &[TuneSetting]) -> Vec<String> {

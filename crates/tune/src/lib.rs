@@ -59,4 +59,6 @@ pub use race::{
     CandidateState, NextRun, PROCEDURE_VERSION, Race, RaceAnswer, RaceRecord, RaceRecordError, RaceStanding,
     RunFailure, RunOutcome, RunPurpose, TellError, ToldRun,
 };
-pub use settings::{Better, MAX_CANDIDATES, RaceBudget, RaceCandidate, RaceGoal, RaceSettings, RaceSettingsError};
+pub use settings::{
+    Better, MAX_CANDIDATES, RaceBudget, RaceCandidate, RaceGoal, RaceSettings, RaceSettingsError,
+};

@@ -32,7 +32,7 @@ pub struct TuningPlan {
     pub better: Better,
     /// When it ends at the latest.
     pub budget: RaceBudget,
-    /// How long a run takes, in seconds, as far as is known: so many candidates are raced that the budget is enough.
+    /// How long a run takes, in seconds, as far as is known: no more candidates are raced than the budget is enough for.
     pub seconds_per_run: f64,
     /// Gains below this one, as a fraction, are not worth a setting.
     pub worth: f64,

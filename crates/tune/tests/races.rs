@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use numakit_tune::{
-    Better, CandidateState, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceGoal, RaceRecord, RaceRecordError,
-    RaceSettings, RaceSettingsError, RunFailure, RunOutcome, RunPurpose, TellError,
+    Better, CandidateState, Race, RaceAnswer, RaceBudget, RaceCandidate, RaceGoal, RaceRecord,
+    RaceRecordError, RaceSettings, RaceSettingsError, RunFailure, RunOutcome, RunPurpose, TellError,
 };
 
 fn settings(candidates: usize) -> RaceSettings {

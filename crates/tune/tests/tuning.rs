@@ -111,9 +111,7 @@ fn nothing_is_an_answer_and_comes_quickly() {
 
 #[test]
 fn a_small_budget_gives_one_race_of_few_candidates() {
-    for budget in
-        [RaceBudget { runs: 40, seconds: None }, RaceBudget { runs: 1000, seconds: Some(40.0) }]
-    {
+    for budget in [RaceBudget { runs: 40, seconds: None }, RaceBudget { runs: 1000, seconds: Some(40.0) }] {
         let gains = |option: &TuneOption| if *option == TuneOption::Interleave { 0.5 } else { 1.0 };
         let tuning = tuned(TuningPlan { budget, ..plan(4) }, gains);
         let stage = &tuning.stages()[0];
@@ -152,7 +150,8 @@ fn a_record_goes_on_where_it_ended() {
     let again: Tuning = serde_json::from_str(&text).unwrap();
     assert_eq!((again.answer(), again.runs().count()), (whole.answer(), whole.runs().count()));
     // Cut after each run, it asks for the run that came next.
-    let all: Vec<_> = record.stages.iter().enumerate().flat_map(|(n, runs)| runs.iter().map(move |r| (n, *r))).collect();
+    let all: Vec<_> =
+        record.stages.iter().enumerate().flat_map(|(n, runs)| runs.iter().map(move |r| (n, *r))).collect();
     for cut in (0..all.len()).step_by(7) {
         let mut part = TuningRecord { stages: vec![Vec::new(); record.stages.len()], ..record.clone() };
         all[..cut].iter().for_each(|(stage, run)| part.stages[*stage].push(*run));

@@ -1,6 +1,7 @@
 //! `numa explain`.
 
 mod results;
+mod tried;
 
 use crate::choose::ProcessArgs;
 use crate::flame_files;
@@ -87,6 +88,9 @@ pub struct ExplainArgs {
     /// Say first what changed since the last observation of this program
     #[arg(long)]
     compare: bool,
+    /// Then run the first remedy of each verdict against none, in N pairs, and say what it gains beside what was promised
+    #[arg(long = "try", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pairs: Option<u32>,
     /// Write all tables to this file; '-' is standard output, and that of CMD goes to standard error
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -201,9 +205,7 @@ impl ExplainArgs {
         if !self.no_names {
             explainer = explainer.asking_java();
         }
-        if chosen.is_some() && self.duration.is_none() {
-            note("Ctrl-C ends the observation, and the program goes on");
-        }
+        self.say_how_it_ends(chosen.is_some());
         let started = run.processes().first().copied().filter(|_| chosen.is_none());
         let mut next_save = Instant::now() + SAVE;
         let ended = run.observe(&mut explainer, self.duration, |explainer| {
@@ -218,11 +220,38 @@ impl ExplainArgs {
             }
             anyhow::Ok(())
         })?;
-        let status = ended.status.or_else(|| ended.signal.map(|signal| 128 + signal));
+        let status = ended.status.or(ended.signal.map(|signal| 128 + signal));
         self.say_left(started.filter(|_| status.is_none()));
         to_file::give_back(standard_output)?;
-        self.write(&judge(explainer.explained(true, status), &again), before.as_ref())?;
+        let judged = judge(explainer.explained(true, status), &again);
+        drop(explainer);
+        self.finish(&judged, before.as_ref(), status)
+    }
+
+    /// Writes all results, and tries the remedies if that was asked for.
+    fn finish(
+        &self,
+        judged: &JudgedReport,
+        before: Option<&SavedResult>,
+        status: Option<i32>,
+    ) -> anyhow::Result<ExitCode> {
+        self.write(judged, before)?;
+        match (self.pairs, status) {
+            (Some(pairs), Some(0)) => self.try_remedies(judged, pairs)?,
+            (Some(_), _) => note("--try: the program did not end well, so no remedy is tried"),
+            (None, _) => {}
+        }
         Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
+    }
+
+    /// Measures what the remedies gain, and says it.
+    fn try_remedies(&self, judged: &JudgedReport, pairs: u32) -> anyhow::Result<()> {
+        let tried = tried::tried(judged, &self.command, pairs)?;
+        print(numakit_terminal::tune::tried(&tried, pairs))?;
+        let Some(path) = &self.json else { return Ok(()) };
+        let mut result = serde_json::to_value(judged).context("cannot write JSON")?;
+        result["tried"] = serde_json::to_value(&tried).context("cannot write JSON")?;
+        write_json(path, &json(&result)?)
     }
 
     /// Says that a program of this name runs already, which may be meant.
@@ -233,6 +262,13 @@ impl ExplainArgs {
                 "{program} runs already as process {running}, and this starts another one; 'numa explain --pid {running} --for 10s' \
                  observes the one that runs"
             ));
+        }
+    }
+
+    /// Says how the observation of running processes ends.
+    fn say_how_it_ends(&self, is_running: bool) {
+        if is_running && self.duration.is_none() {
+            note("Ctrl-C ends the observation, and the program goes on");
         }
     }
 
@@ -303,6 +339,14 @@ impl ExplainArgs {
 
     /// Refuses files that cannot be written before the program runs, whose observation would be lost.
     fn check_files(&self) -> anyhow::Result<()> {
+        if self.pairs.is_some() && self.command.is_empty() {
+            bail!(
+                "--try runs the program again: name its command; 'numa tune --pid' tries moves of a running one"
+            );
+        }
+        if self.pairs.is_some() && self.json.as_deref().is_some_and(to_file::is_standard_output) {
+            bail!("with --try, give a file in place of --json -: the result is written twice");
+        }
         if self.cure.is_some() && self.results().filter(|path| to_file::is_standard_output(path)).count() > 1
         {
             bail!("two results cannot go to standard output; give a file in place of one '-'");
@@ -324,6 +368,7 @@ impl ExplainArgs {
             ("--as", self.projected.is_some()),
             ("--hint-faults", self.hint_faults),
             ("--compare", self.compare),
+            ("--try", self.pairs.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => bail!(

@@ -12,8 +12,8 @@ use numakit_sys::signal::Signal;
 use numakit_sys::stdio::{note, print};
 use numakit_sys::{executable, tty};
 use numakit_trials::{
-    Advised, ReportedAnswer, SessionEnd, TrialCheck, TrialEnd, TrialMetric, TrialRun, TrialRunner, TrialScene,
-    TuneReport, TuneRequest, TuneSession, words_of_line,
+    Advised, MAX_FILE, ReportedAnswer, SessionEnd, TrialCheck, TrialEnd, TrialMetric, TrialRun, TrialRunner,
+    TrialScene, TuneReport, TuneRequest, TuneSession, words_of_line,
 };
 use numakit_tune::candidates::TuneSetting;
 use numakit_tune::{Better, RaceBudget, RunOutcome};
@@ -39,7 +39,7 @@ const MOST_RUNS: u32 = 1000;
 /// All runs are kept in a file, from which --resume goes on after Ctrl-C or a crash.
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// Compare the figure that this regular expression finds in what the program prints: its first group, and of several matches the
+    /// Compare the number that this regular expression finds in what the program prints: its first group, and of several matches the
     /// last one [default: the time of the run]
     #[arg(long, value_name = "REGEX", group = "figure")]
     metric: Option<String>,
@@ -109,7 +109,10 @@ fn budget(word: &str) -> Result<RaceBudget, String> {
     if let Ok(runs) = plain.parse::<u32>() {
         return match runs {
             1.. => Ok(RaceBudget { runs: runs.min(MOST_RUNS), seconds: None }),
-            0 => Err("without a run nothing is known; give a number of runs such as 60, or a time such as 20m".to_owned()),
+            0 => {
+                Err("without a run nothing is known; give a number of runs such as 60, or a time such as 20m"
+                    .to_owned())
+            }
         };
     }
     // A minute is written as min elsewhere, and as m by most.
@@ -175,7 +178,9 @@ impl TuneArgs {
             (None, None) => TrialMetric::WallTime,
         };
         if matches!(scene, TrialScene::Running { .. }) && !matches!(metric, TrialMetric::Command { .. }) {
-            bail!("what a running program gains is not known without a figure of it; give a command that prints one with --metric-command");
+            bail!(
+                "what a running program gains is not known without a number of it; give a command that prints one with --metric-command"
+            );
         }
         let check = match (&self.check, &self.check_command) {
             (Some(pattern), _) => {
@@ -236,7 +241,8 @@ impl TuneArgs {
             }
         }
         let root = numakit_sys::SysRoot::host();
-        let topology = numakit_topology::read_for_placement(&root, false).context("cannot read the topology")?;
+        let topology =
+            numakit_topology::read_for_placement(&root, false).context("cannot read the topology")?;
         let machine = request.with_generic.then(|| numakit_trials::tuned(&topology, request.with_machine));
         let guarded = machine.as_ref().map(numakit_trials::files).unwrap_or_default();
         let files = TuneFiles::of(&request.scene)?;
@@ -255,7 +261,8 @@ impl TuneArgs {
             TrialEnd::Interrupted(signal) => return Ok(Err(interrupted(signal))),
         };
         works(&first)?;
-        let session = TuneSession::begin(request, advised, machine, (first, runner.seen()), files.session.clone())?;
+        let session =
+            TuneSession::begin(request, advised, machine, (first, runner.seen()), files.session.clone())?;
         Ok(Ok((session, runner)))
     }
 
@@ -273,11 +280,14 @@ impl TuneArgs {
         };
         if let RunOutcome::Failed(_) = run.outcome {
             // It may fail for being observed: its run without that decides.
-            note(format_args!("its observation failed, so nothing is advised: {}", run.why.unwrap_or_default()));
+            note(format_args!(
+                "its observation failed, so nothing is advised: {}",
+                run.why.unwrap_or_default()
+            ));
             return Ok(Ok(Advised::default()));
         }
         let words: Vec<OsString> = request.scene.words().iter().map(OsString::from).collect();
-        let advised = std::fs::read_to_string(&files.observed)
+        let advised = numakit_sys::file::named_text(&files.observed, MAX_FILE)
             .map_err(anyhow::Error::from)
             .and_then(|json| Ok(numakit_trials::advised(&json, &words, &files.cure_word())?));
         files.remove_observed();
@@ -293,8 +303,11 @@ impl TuneArgs {
     fn finish(&self, session: &mut TuneSession, runner: &mut TrialRunner) -> anyhow::Result<ExitCode> {
         let ended = session.go(runner, tuned::progress_of);
         tuned::end_progress();
-        if let Err(words) = runner.restore_running()? {
-            bail!("the processes could not be moved back: {words}; type 'numa move {} --back'", session.request.scene.typed());
+        if let Err(error) = runner.restore_running()? {
+            bail!(
+                "the processes could not be moved back: {error}; type 'numa move {} --back'",
+                session.request.scene.typed()
+            );
         }
         let ended = ended?;
         let report = session.report();
@@ -307,7 +320,9 @@ impl TuneArgs {
         }
         match ended {
             SessionEnd::Interrupted(signal) => Ok(interrupted(signal)),
-            SessionEnd::Over if matches!(report.answer, ReportedAnswer::DefaultFailed { .. }) => Ok(ExitCode::from(2)),
+            SessionEnd::Over if matches!(report.answer, ReportedAnswer::DefaultFailed { .. }) => {
+                Ok(ExitCode::from(2))
+            }
             SessionEnd::Over => Ok(ExitCode::SUCCESS),
         }
     }

@@ -111,8 +111,14 @@ impl TrialRunner {
             }
             None => None,
         };
-        let start =
-            ChildStart { words, variables: &[], input, output: &said.output, errors: &said.errors, notice: None };
+        let start = ChildStart {
+            words,
+            variables: &[],
+            input,
+            output: &said.output,
+            errors: &said.errors,
+            notice: None,
+        };
         let child = match self.children.start(&start) {
             Ok(child) => child,
             Err(_) => return Ok((ChildEnd::Exited(127), said)),

@@ -12,6 +12,17 @@ use numakit_tune::candidates::TuneSetting;
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Processes that could not be moved, or not back.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("numa move {words}: {how}")]
+pub struct MoveFailed {
+    /// The options.
+    pub words: String,
+    /// How the command ended.
+    pub how: String,
+}
 
 impl TrialRunner {
     /// Gives the processes a setting of `numa move`, or moves them back, and reads the metric in a turn.
@@ -22,9 +33,9 @@ impl TrialRunner {
         setting: &TuneSetting,
     ) -> Result<SceneEnd, TrialError> {
         if self.applied != *setting
-            && let Err(words) = self.switch(target, setting)?
+            && let Err(error) = self.switch(target, setting)?
         {
-            let failed = Err((RunFailure::Failed, words));
+            let failed = Err((RunFailure::Failed, error.to_string()));
             return Ok(measured(failed, 0.0, None, DisturbanceClock::start(), TrialOutput::new()?));
         }
         let (clock, begun) = (DisturbanceClock::start(), Instant::now());
@@ -57,7 +68,7 @@ impl TrialRunner {
     }
 
     /// Moves the processes back, if they are as they were not; returns why that was not possible.
-    pub fn restore_running(&mut self) -> Result<Result<(), String>, TrialError> {
+    pub fn restore_running(&mut self) -> Result<Result<(), MoveFailed>, TrialError> {
         match (self.scene.clone(), self.applied == TuneSetting::default()) {
             (crate::request::TrialScene::Running { target, .. }, false) => {
                 self.switch(&target, &TuneSetting::default())
@@ -66,7 +77,11 @@ impl TrialRunner {
         }
     }
 
-    fn switch(&mut self, target: &[String], setting: &TuneSetting) -> Result<Result<(), String>, TrialError> {
+    fn switch(
+        &mut self,
+        target: &[String],
+        setting: &TuneSetting,
+    ) -> Result<Result<(), MoveFailed>, TrialError> {
         if self.applied != TuneSetting::default() {
             let back = self.moved(target, &["--back".to_owned()])?;
             if back.is_err() {
@@ -82,14 +97,14 @@ impl TrialRunner {
         Ok(Ok(()))
     }
 
-    fn moved(&mut self, target: &[String], words: &[String]) -> Result<Result<(), String>, TrialError> {
+    fn moved(&mut self, target: &[String], words: &[String]) -> Result<Result<(), MoveFailed>, TrialError> {
         let start = [self.numa.clone(), "move".into()].into_iter();
         let all: Vec<OsString> = start.chain(target.iter().chain(words).map(OsString::from)).collect();
         let (end, said) = self.helper(&all, None)?;
         // 1: some pages stayed, which is as much as the setting can do.
         Ok(match end {
             ChildEnd::Exited(0 | 1) => Ok(()),
-            end => Err(format!("numa move {}: {}", words.join(" "), said.ending(end))),
+            end => Err(MoveFailed { words: words.join(" "), how: said.ending(end) }),
         })
     }
 

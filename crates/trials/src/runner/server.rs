@@ -81,7 +81,9 @@ impl TrialRunner {
         }
         let warm = self.load(server, &words.warm, said, None)?;
         match &warm {
-            SceneEnd::Measured(measured) if measured.end.is_ok() => self.load(server, &words.load, said, limit),
+            SceneEnd::Measured(measured) if measured.end.is_ok() => {
+                self.load(server, &words.load, said, limit)
+            }
             _ => Ok(warm),
         }
     }
@@ -134,7 +136,8 @@ impl TrialRunner {
                 return Ok(Ready::Interrupted(signal));
             }
             if Instant::now() >= late {
-                let words = format!("the server was not ready after {} s: {}", READY.as_secs(), answer.ending(end));
+                let words =
+                    format!("the server was not ready after {} s: {}", READY.as_secs(), answer.ending(end));
                 return Ok(Ready::Never((RunFailure::Hung, words)));
             }
             std::thread::sleep(ASK);

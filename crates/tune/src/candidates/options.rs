@@ -151,6 +151,14 @@ impl TuneOption {
         }
     }
 
+    /// The file of a setting of the machine, and what is written there.
+    fn setting(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Machine(file, value) => Some((file, value)),
+            _ => None,
+        }
+    }
+
     fn need(&self) -> Option<TuneNeed> {
         match self {
             Self::Weighted => Some(TuneNeed::WeightedInterleaving),
@@ -240,11 +248,7 @@ impl TuneSetting {
 
     /// The settings of the machine that it changes: files and what is written there.
     pub fn machine(&self) -> Vec<(&str, &str)> {
-        let of_machine = |option| match option {
-            &TuneOption::Machine(ref file, ref value) => Some((file.as_str(), value.as_str())),
-            _ => None,
-        };
-        self.options.iter().filter_map(of_machine).collect()
+        self.options.iter().filter_map(TuneOption::setting).collect()
     }
 
     /// All options of several settings together; `None` if two exclude each other.

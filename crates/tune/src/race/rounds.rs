@@ -98,7 +98,9 @@ impl Race {
             return self.begin_round();
         }
         let leader = leader.or(racers.first().copied());
-        match leader.filter(|leader| self.settings.goal == RaceGoal::Prove && self.is_promising(scores, *leader)) {
+        match leader
+            .filter(|leader| self.settings.goal == RaceGoal::Prove && self.is_promising(scores, *leader))
+        {
             Some(leader) => self.begin_confirmation(leader),
             None => self.phase = Phase::Over,
         }

@@ -85,7 +85,8 @@ impl Tuning {
         if left_out.is_empty() || race.answer() != RaceAnswer::Nothing || runs < FOR_PROOF {
             return Ok(None);
         }
-        let candidate = |setting: &TuneSetting| StageCandidate { remedy: self.remedy(setting), setting: setting.clone() };
+        let candidate =
+            |setting: &TuneSetting| StageCandidate { remedy: self.remedy(setting), setting: setting.clone() };
         let candidates = left_out.iter().map(candidate).collect();
         self.stage(candidates, runs.saturating_sub(FOR_PROOF), RaceGoal::Prove).map(Some)
     }
@@ -130,7 +131,8 @@ impl Tuning {
                 let gain = is_beyond.then(|| race.gained_over(other, number)).flatten()?;
                 Some((gain, candidate.setting.clone()))
             };
-            let mut beyond: Vec<(f64, TuneSetting)> = candidates.iter().enumerate().filter_map(gain).collect();
+            let mut beyond: Vec<(f64, TuneSetting)> =
+                candidates.iter().enumerate().filter_map(gain).collect();
             beyond.sort_by(|one, other| other.0.total_cmp(&one.0));
             let beyond: Vec<TuneSetting> = beyond.into_iter().map(|(_, setting)| setting).collect();
             all.extend(products(&base.setting, &beyond).into_iter().take(PRODUCTS));

@@ -12,14 +12,14 @@ const THREADS: usize = 256;
 
 /// What a program was seen to do while it ran without a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SeenProgram {
+pub struct ProgramReach {
     /// It has loaded a library of OpenMP.
     pub has_openmp: bool,
     /// It binds its threads itself.
     pub binds_threads: bool,
 }
 
-impl SeenProgram {
+impl ProgramReach {
     /// Looks at a process and all below it.
     pub(super) fn look(&mut self, process: u32) {
         let (root, own) = (SysRoot::host(), affinity().ok());
@@ -31,10 +31,12 @@ impl SeenProgram {
             }
             if !self.binds_threads {
                 let threads = process.threads().unwrap_or_default();
-                let masks = threads.into_iter().take(THREADS).filter_map(|tid| {
-                    process.thread(tid).status().ok()?.allowed_cpus()
-                });
-                self.binds_threads = own.is_some() && masks.into_iter().any(|mask| Some(&mask) != own.as_ref());
+                let masks = threads
+                    .into_iter()
+                    .take(THREADS)
+                    .filter_map(|tid| process.thread(tid).status().ok()?.allowed_cpus());
+                self.binds_threads =
+                    own.is_some() && masks.into_iter().any(|mask| Some(&mask) != own.as_ref());
             }
         }
     }
