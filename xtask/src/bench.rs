@@ -33,6 +33,7 @@ mod statistics;
 mod threads;
 mod timers;
 mod top;
+mod tune;
 mod verdicts;
 
 use crate::build;
@@ -49,6 +50,8 @@ struct Benchmark {
 /// Those without numa: a library is measured often while it is changed.
 const ALLOC: &str = "alloc";
 const APPLY: &str = "apply";
+/// Not among all: it takes minutes for each program. Words behind it are names of programs.
+const TUNE: &str = "tune";
 
 const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -139,11 +142,18 @@ const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Runs the given benchmarks, or all; exit status 1 if a limit is exceeded.
+/// Runs the given benchmarks, or all but `tune`; exit status 1 if a limit is exceeded.
 pub fn run(words: &[String]) -> Result<ExitCode> {
+    if let Some((TUNE, programs)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        let programs = tune::chosen(programs)?;
+        let mut results = Results::open()?;
+        results.begin(TUNE, tune::QUESTION)?;
+        tune::run(&mut results, &programs)?;
+        return Ok(results.end());
+    }
     let known: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
-        bail!("no benchmark '{word}'; there are: {}", known.join(", "));
+        bail!("no benchmark '{word}'; there are: {}, and {TUNE}", known.join(", "));
     }
     if words.iter().any(|word| word != ALLOC && word != APPLY) || words.is_empty() {
         build::released()?;

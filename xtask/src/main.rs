@@ -60,7 +60,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "bench",
         arguments: "[NAME...]",
-        help: "measure against floors and peers, print ratios (default: all)",
+        help: "measure against floors and peers, print ratios (default: all but 'tune [PROGRAM...]')",
         run: bench::run,
     },
     Task {

@@ -39,6 +39,12 @@ impl Results {
         println!("  {text}");
     }
 
+    /// Prints why something could not be measured, which is a limit missed.
+    pub fn fail(&mut self, text: &str) {
+        self.missed += 1;
+        println!("  {text}: MISS");
+    }
+
     /// Adds a result without a limit.
     pub fn show(&mut self, name: &str, value: f64, unit: &str) -> Result<()> {
         println!("  {name:<40} {value:>10.2} {unit}");

@@ -1,0 +1,183 @@
+//! Kept results: one file per program in corpus/tuned, and the table of them.
+
+use super::asked::{Asked, Setting};
+use super::programs::Program;
+use crate::bench::statistics::median;
+use crate::{process, workspace};
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Pairs of runs without a setting and with it, measured after the tuner has ended.
+#[derive(Debug)]
+pub struct Confirmed {
+    pub setting: Setting,
+    /// The gain of each pair.
+    gains: Vec<f64>,
+}
+
+impl Confirmed {
+    /// Of values without and with the setting; `higher`: more is better.
+    pub fn new(setting: Setting, pairs: &[(f64, f64)], higher: bool) -> Self {
+        let gain =
+            |(without, with): &(f64, f64)| if higher { with / without - 1.0 } else { 1.0 - with / without };
+        let mut gains: Vec<f64> = pairs.iter().map(gain).collect();
+        gains.sort_by(f64::total_cmp);
+        Self { setting, gains }
+    }
+
+    /// The median gain.
+    pub fn gain(&self) -> f64 {
+        median(self.gains.iter().copied())
+    }
+
+    /// From the second lowest gain to the second highest one: of ten pairs, the true gain is between them in 98 of 100 cases.
+    pub fn range(&self) -> (f64, f64) {
+        let last = self.gains.len().saturating_sub(1);
+        let at = |k: usize| self.gains.get(k).copied().unwrap_or(f64::NAN);
+        (at(1.min(last)), at(last.saturating_sub(1)))
+    }
+
+    /// Whether the gain is in the interval that the tuner stated.
+    pub fn is_within(&self) -> bool {
+        (self.setting.low..=self.setting.high).contains(&self.gain())
+    }
+}
+
+/// Keeps what was found of a program.
+pub fn keep(
+    program: &Program,
+    version: &str,
+    load: &str,
+    asked: &Asked,
+    confirmed: Option<&Confirmed>,
+) -> Result<()> {
+    let confirmed = confirmed.map(|confirmed| {
+        let (low, high) = confirmed.range();
+        json!({
+            "command": confirmed.setting.command, "stated": {
+                "gain": confirmed.setting.gain, "low": confirmed.setting.low, "high": confirmed.setting.high,
+                "pairs": confirmed.setting.pairs,
+            },
+            "gain": confirmed.gain(), "low": low, "high": high, "pairs": confirmed.gains, "within": confirmed.is_within(),
+        })
+    });
+    let record = json!({
+        "program": program.name, "work": program.work, "version": version,
+        "date": process::read(Command::new("date").args(["-u", "+%F"]))?.trim(),
+        "machine": machine()?, "load": load,
+        "command": program.command, "server": program.server.as_ref().map(|server| server.command),
+        "metric": program.metric.expression(),
+        "answer": asked.0["answer"], "runs": asked.0["runs"], "seconds": asked.0["seconds"],
+        "candidates": asked.0["candidates"], "confirmed": confirmed,
+    });
+    let folder = folder();
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(format!("{}.json", program.name));
+    fs::write(&path, format!("{record:#}\n")).with_context(|| path.display().to_string())
+}
+
+/// Where results are kept.
+fn folder() -> PathBuf {
+    workspace::root().join("corpus/tuned")
+}
+
+/// The processor, the number of CPUs, the kernel and its huge pages.
+fn machine() -> Result<Value> {
+    let text = fs::read_to_string("/proc/cpuinfo")?;
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    let pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    let nodes = fs::read_to_string("/sys/devices/system/node/online").unwrap_or_default();
+    Ok(json!({
+        "processor": model.map(|(_, name)| name.trim()),
+        "cpus": text.lines().filter(|line| line.starts_with("processor")).count(),
+        "nodes": nodes.trim(), "kernel": kernel.trim(), "huge_pages": pages.trim(),
+    }))
+}
+
+/// The kept results by the name of their program.
+pub fn all() -> Result<Vec<Value>> {
+    let mut records = Vec::new();
+    for entry in fs::read_dir(folder())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let text = fs::read(&path)?;
+            records.push(serde_json::from_slice(&text).with_context(|| path.display().to_string())?);
+        }
+    }
+    records.sort_by_key(|record: &Value| record["program"].as_str().unwrap_or_default().to_owned());
+    Ok(records)
+}
+
+/// The table of kept results, in Markdown.
+pub fn table(records: &[Value]) -> Result<String> {
+    let mut text = String::from(
+        "| program | use | the tuner: gain | ten new pairs | within | runs, time |\n|---|---|---|---|---|---|\n",
+    );
+    for record in records {
+        let name = record["program"].as_str().context("a result has no program")?;
+        let confirmed = Some(&record["confirmed"]).filter(|confirmed| !confirmed.is_null());
+        let is_used = record["answer"]["kind"] == "use";
+        let answer = match record["answer"]["kind"].as_str() {
+            Some("use") => format!("`{}`", setting(record)),
+            Some("nothing") => "nothing".to_owned(),
+            Some(other) => other.to_owned(),
+            None => "no answer".to_owned(),
+        };
+        let (stated, again, within) = match confirmed.filter(|_| is_used) {
+            None => (String::new(), rejected(confirmed, record), ""),
+            Some(pairs) => {
+                let within = if pairs["within"] == true { "yes" } else { "no" };
+                (range(&pairs["stated"], record), range(pairs, record), within)
+            }
+        };
+        let cost = format!("{}, {:.0} s", record["runs"], record["seconds"].as_f64().unwrap_or(f64::NAN));
+        writeln!(text, "| {name} | {answer} | {stated} | {again} | {within} | {cost} |")?;
+    }
+    Ok(text)
+}
+
+/// What the best of the settings gains that the tuner rejected.
+fn rejected(confirmed: Option<&Value>, record: &Value) -> String {
+    let Some(confirmed) = confirmed else { return String::new() };
+    format!("`{}`: {}", shortened(&confirmed["command"], record), range(confirmed, record))
+}
+
+fn setting(record: &Value) -> String {
+    shortened(&record["answer"]["command"], record)
+}
+
+/// A command without what is the program's own.
+fn shortened(command: &Value, record: &Value) -> String {
+    let own = record["server"].as_str().or(record["command"].as_str()).unwrap_or_default();
+    let command = command.as_str().unwrap_or_default();
+    command.strip_suffix(own).unwrap_or(command).trim_end().to_owned()
+}
+
+/// A gain in percent and where it lies.
+fn range(gain: &Value, record: &Value) -> String {
+    let percent = |name: &str| gain[name].as_f64().unwrap_or(f64::NAN) * 100.0;
+    let what = if record["metric"].is_null() { "less time" } else { "more" };
+    format!("{:.1} % {what} ({:.1} to {:.1})", percent("gain"), percent("low"), percent("high"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_is_less_time_or_a_higher_rate() {
+        let setting = Setting { command: "x".into(), gain: 0.2, low: 0.1, high: 0.3, pairs: 7 };
+        let faster = Confirmed::new(setting.clone(), &[(10.0, 8.0), (10.0, 7.5), (10.0, 9.5)], false);
+        assert!((faster.gain() - 0.2).abs() < 1e-9 && faster.is_within());
+        let rate = Confirmed::new(setting, &[(10.0, 15.0), (10.0, 14.0), (10.0, 16.0)], true);
+        assert!((rate.gain() - 0.5).abs() < 1e-9 && !rate.is_within());
+        let ten: Vec<(f64, f64)> = (1..=10).map(|k| (100.0, f64::from(k))).collect();
+        let (low, high) = Confirmed::new(rate.setting, &ten, false).range();
+        assert!((low - 0.91).abs() < 1e-9 && (high - 0.98).abs() < 1e-9, "{low} {high}");
+    }
+}
