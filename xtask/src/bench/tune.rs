@@ -13,7 +13,7 @@ use crate::build;
 use anyhow::{Context, Result};
 use asked::Asked;
 use kept::Confirmed;
-use programs::{Metric, PROGRAMS, Program};
+use programs::{PROGRAMS, Program};
 use std::fs;
 
 pub const QUESTION: &str = "what tuning gains, and whether new runs confirm it";
@@ -75,7 +75,7 @@ fn noise(results: &mut Results, program: &Program) -> Result<()> {
         (0..PAIRS).map(|_| measure::run(program, program.tuned())).collect::<Result<_>>()?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64;
-    let unit = if program.metric == Metric::WallTime { "s" } else { "/s" };
+    let unit = if program.metric.is_rate() { "/s" } else { "s" };
     results.show(program.name, median(values), unit)?;
     results.show(&format!("{}, deviation", program.name), variance.sqrt() / mean * 100.0, "%")
 }
@@ -105,12 +105,13 @@ fn tuned(results: &mut Results, program: &'static Program) -> Result<Option<bool
 fn confirm(program: &Program, setting: asked::Setting) -> Result<Confirmed> {
     let one = || measure::run(program, program.tuned());
     let pairs = pairs(PAIRS, one, || measure::run(program, &setting.command))?;
-    Ok(Confirmed::new(setting.clone(), &pairs, program.metric != Metric::WallTime))
+    Ok(Confirmed::new(setting.clone(), &pairs, program.metric.is_rate()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use programs::Metric;
     use std::collections::BTreeSet;
 
     #[test]

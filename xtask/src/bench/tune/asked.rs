@@ -1,8 +1,8 @@
 //! What the tuner says of a program.
 
-use super::measure::shell;
+use super::measure::{own, shell};
 use super::prepare::folder;
-use super::programs::Program;
+use super::programs::{Metric, Program};
 use crate::{process, workspace};
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -34,7 +34,8 @@ impl Asked {
         let _ = fs::remove_file(&file);
         let mut numa = command(program);
         let line = process::line(&numa);
-        let status = numa.current_dir(folder()).status().with_context(|| format!("cannot start: {line}"))?;
+        own(&mut numa);
+        let status = numa.status().with_context(|| format!("cannot start: {line}"))?;
         let text = fs::read(&file).with_context(|| format!("{status}, and no answer: {line}"))?;
         Ok(Self(serde_json::from_slice(&text).with_context(|| format!("what is no JSON: {line}"))?))
     }
@@ -74,6 +75,9 @@ fn command(program: &Program) -> Command {
     numa.arg("tune").arg("--json").arg(folder().join("answer.json")).args(["--budget", BUDGET]);
     if let Some(expression) = program.metric.expression() {
         numa.args(["--metric", &expression, "--higher"]);
+    }
+    if program.metric == Metric::CpuTime {
+        numa.arg("--cpu-time");
     }
     match &program.server {
         None => numa.arg("--").args(program.command.split_whitespace()),

@@ -70,7 +70,7 @@ pub fn keep(
         "date": process::read(Command::new("date").args(["-u", "+%F"]))?.trim(),
         "machine": machine()?, "load": load,
         "command": program.command, "server": program.server.as_ref().map(|server| server.command),
-        "metric": program.metric.expression(),
+        "metric": program.metric.expression(), "gained": program.metric.gained(),
         "answer": asked.0["answer"], "runs": asked.0["runs"], "seconds": asked.0["seconds"],
         "candidates": asked.0["candidates"], "confirmed": confirmed,
     });
@@ -161,13 +161,57 @@ fn shortened(command: &Value, record: &Value) -> String {
 /// A gain in percent and where it lies.
 fn range(gain: &Value, record: &Value) -> String {
     let percent = |name: &str| gain[name].as_f64().unwrap_or(f64::NAN) * 100.0;
-    let what = if record["metric"].is_null() { "less time" } else { "more" };
+    let what = record["gained"].as_str().unwrap_or_default();
     format!("{:.1} % {what} ({:.1} to {:.1})", percent("gain"), percent("low"), percent("high"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The page that has the table.
+    const PAGE: &str = "corpus/tuned/README.md";
+
+    #[test]
+    fn the_page_has_the_kept_results() {
+        let path = workspace::root().join(PAGE);
+        let text = fs::read_to_string(&path).unwrap();
+        let (begin, end) = ("<!-- tuned -->\n", "<!-- /tuned -->");
+        let (head, rest) = text.split_once(begin).unwrap();
+        let (_, tail) = rest.split_once(end).unwrap();
+        let expected = format!("{head}{begin}{}{end}{tail}", table(&all().unwrap()).unwrap());
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(&path, &expected).unwrap();
+        } else {
+            assert_eq!(text, expected, "{PAGE} is stale; run again with UPDATE=1");
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_setting_alone_and_what_it_gains() {
+        let pairs = |gain: f64| json!({"gain": gain, "low": gain - 0.1, "high": gain + 0.1});
+        let mut confirmed = pairs(0.28);
+        confirmed["command"] = "numa run --thp on ./map 9".into();
+        confirmed["stated"] = pairs(0.3);
+        confirmed["within"] = true.into();
+        let mut record = json!({
+            "program": "c++", "command": "./map 9", "server": null, "gained": "less time", "runs": 44, "seconds": 300.4,
+            "answer": {"kind": "use", "command": "numa run --thp on ./map 9"}, "confirmed": confirmed,
+        });
+        let row =
+            |record: &Value| table(std::slice::from_ref(record)).unwrap().lines().last().unwrap().to_owned();
+        assert_eq!(
+            row(&record),
+            "| c++ | `numa run --thp on` | 30.0 % less time (20.0 to 40.0) | 28.0 % less time (18.0 to 38.0) | yes | 44, 300 s |"
+        );
+        record["answer"] = json!({"kind": "nothing"});
+        assert_eq!(
+            row(&record),
+            "| c++ | nothing |  | `numa run --thp on`: 28.0 % less time (18.0 to 38.0) |  | 44, 300 s |"
+        );
+        record["confirmed"] = Value::Null;
+        assert_eq!(row(&record), "| c++ | nothing |  |  |  | 44, 300 s |");
+    }
 
     #[test]
     fn a_gain_is_less_time_or_a_higher_rate() {

@@ -50,7 +50,7 @@ pub fn prepare(program: &Program) -> Result<()> {
 
 /// Copies the sources that are new. A copy keeps its time where nothing changed, so that nothing is made again.
 fn copy_sources(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
+    fs::create_dir_all(folder.join("registry"))?;
     let xtask = workspace::root().join("xtask");
     let mut sources = vec![xtask.join("python/model.py")];
     for entry in fs::read_dir(xtask.join("tune"))? {

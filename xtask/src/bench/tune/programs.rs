@@ -33,6 +33,9 @@ pub struct Server {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     WallTime,
+    /// That of the program and all that it starts: of a program that computes with one thread it is the wall time, without what other
+    /// programs take.
+    CpuTime,
     /// The number behind this text in the output; more is better.
     Rate(&'static str),
 }
@@ -45,10 +48,24 @@ impl Program {
 }
 
 impl Metric {
+    /// Whether more is better.
+    pub fn is_rate(self) -> bool {
+        matches!(self, Self::Rate(_))
+    }
+
+    /// What the guide's table calls less or more of it.
+    pub fn gained(self) -> &'static str {
+        match self {
+            Self::WallTime => "less time",
+            Self::CpuTime => "less CPU time",
+            Self::Rate(_) => "more",
+        }
+    }
+
     /// The expression that finds the number, for `--metric`.
     pub fn expression(self) -> Option<String> {
         match self {
-            Self::WallTime => None,
+            Self::WallTime | Self::CpuTime => None,
             Self::Rate(before) => Some(format!("{before} *([0-9.]+)")),
         }
     }
@@ -87,6 +104,11 @@ const fn python(
     program(name, work, &[PYTHON], &[PACKAGES], command, version)
 }
 
+/// A program that computes with one thread.
+const fn single(program: Program) -> Program {
+    Program { metric: Metric::CpuTime, ..program }
+}
+
 /// A program whose wall time counts.
 const fn program(
     name: &'static str,
@@ -121,7 +143,7 @@ pub const PROGRAMS: [Program; 20] = [
              -c listen_addresses= -c shared_buffers=512MB",
             "/usr/lib/postgresql/15/bin/pg_isready -h /tmp -p 7410",
             "setpriv --reuid=postgres --regid=postgres --clear-groups /usr/lib/postgresql/15/bin/pgbench -h /tmp -p 7410 -S -n -c 2 -j 2 \
-             -t 30000 postgres",
+             -t 15000 postgres",
         ],
         &[(&["/usr/lib/postgresql/15/bin/pgbench", "--version"], "postgresql-15")],
         &[Step { made: "postgres/made", of: "postgres.sh", script: "sh postgres.sh" }],
@@ -134,7 +156,7 @@ pub const PROGRAMS: [Program; 20] = [
             "wrk, 32 connections, a file of 11 kB",
             "nginx -p nginx -c nginx.conf",
             "curl -sf -o /dev/null http://127.0.0.1:7413/page.txt",
-            "wrk -t 1 -c 32 -d 2s http://127.0.0.1:7413/page.txt",
+            "wrk -t 1 -c 32 -d 1s http://127.0.0.1:7413/page.txt",
         ],
         &[
             (&["nginx", "-v"], "nginx-light"),
@@ -155,7 +177,7 @@ pub const PROGRAMS: [Program; 20] = [
             "redis-benchmark, SET of 256 bytes with a million keys",
             "redis-server redis.conf",
             "redis-cli -p 7411 ping",
-            "redis-benchmark -p 7411 -t set -n 600000 -r 1000000 -d 256 -P 8 -q",
+            "redis-benchmark -p 7411 -t set -n 300000 -r 1000000 -d 256 -P 8 -q",
         ],
         &[(&["redis-server", "--version"], "redis-server")],
         &[],
@@ -168,16 +190,16 @@ pub const PROGRAMS: [Program; 20] = [
             "memcaslap, 16 connections",
             "memcached -u root -p 7412 -m 512 -t 2",
             "memcping --servers=127.0.0.1:7412",
-            "memcaslap -s 127.0.0.1:7412 -T 1 -c 16 -x 200000",
+            "memcaslap -s 127.0.0.1:7412 -T 1 -c 16 -x 100000",
         ],
         &[(&["memcached", "--version"], "memcached"), (&["memcping", "--version"], "libmemcached-tools")],
         &[],
         "TPS:",
         "memcached --version",
     ),
-    program(
+    single(program(
         "sqlite",
-        "300,000 rows of a million by random keys",
+        "150,000 rows of a million by random keys",
         &[PYTHON],
         &[
             PACKAGES,
@@ -187,45 +209,45 @@ pub const PROGRAMS: [Program; 20] = [
                 script: "rm -f keys.db && venv/bin/python keys.py keys.db",
             },
         ],
-        "venv/bin/python keys.py keys.db 300000",
+        "venv/bin/python keys.py keys.db 150000",
         "venv/bin/python -c 'import sqlite3; print(sqlite3.sqlite_version)'",
-    ),
+    )),
     python(
         "duckdb",
-        "joins two tables of 10 million rows",
-        "venv/bin/python join.py 10",
+        "joins two tables of 6 million rows",
+        "venv/bin/python join.py 6",
         "venv/bin/pip freeze | grep ^duckdb=",
     ),
-    python(
+    single(python(
         "numpy",
         "arithmetic and random places, 10 million numbers",
         "venv/bin/python arrays.py 10",
         "venv/bin/pip freeze | grep ^numpy=",
-    ),
-    python(
+    )),
+    single(python(
         "pandas",
-        "groups and joins 4 million rows",
-        "venv/bin/python groups.py 4",
+        "groups and joins 3 million rows",
+        "venv/bin/python groups.py 3",
         "venv/bin/pip freeze | grep ^pandas=",
-    ),
+    )),
     python(
         "scikit-learn",
         "a random forest on all cores",
-        "venv/bin/python forest.py 20",
+        "venv/bin/python forest.py 8",
         "venv/bin/pip freeze | grep ^scikit-learn=",
     ),
-    python(
+    single(python(
         "python",
         "counts 1.5 million words with a dict",
         "venv/bin/python words.py 1500000",
         "venv/bin/python -V",
-    ),
+    )),
     program(
         "node",
-        "counts 2 million words with a Map and sorts them",
+        "counts 700,000 words with a Map and sorts them",
         &[(&["node", "--version"], "nodejs")],
         &[],
-        "node words.js 2000000",
+        "node words.js 700000",
         "node --version",
     ),
     program(
@@ -252,30 +274,30 @@ pub const PROGRAMS: [Program; 20] = [
         "./trees 19",
         "go version",
     ),
-    program(
+    single(program(
         "rust",
-        "a HashMap of 4 million random keys",
+        "a HashMap of 3 million random keys",
         &[(&["rustc", "--version"], "rustc")],
         &[Step { made: "map-rs", of: "map.rs", script: "rustc -O -o map-rs map.rs" }],
-        "./map-rs 4000000",
+        "./map-rs 3000000",
         "rustc --version",
-    ),
-    program(
+    )),
+    single(program(
         "c++",
-        "an unordered_map of 4 million random keys",
+        "an unordered_map of 2 million random keys",
         &[CXX],
         &[Step { made: "map-cpp", of: "map.cpp", script: "g++ -O2 -o map-cpp map.cpp" }],
-        "./map-cpp 4000000",
+        "./map-cpp 2000000",
         "g++ --version",
-    ),
-    program(
+    )),
+    single(program(
         "gcc",
         "compiles all headers of the C++ library, preprocessed",
         &[CXX],
         &[Step { made: "headers.ii", of: "headers.cpp", script: "g++ -E -o headers.ii headers.cpp" }],
-        "g++ -O2 -c -o headers.o headers.ii",
+        "g++ -c -o headers.o headers.ii",
         "g++ --version",
-    ),
+    )),
     program(
         "xz",
         "compresses 16 MB with two threads",
@@ -301,7 +323,7 @@ pub const PROGRAMS: [Program; 20] = [
     ),
     program(
         "llama.cpp",
-        "llama-bench, a random model of 53 MB, 64 tokens read and 64 written",
+        "llama-bench, a random model of 53 MB, 32 tokens read and 32 written",
         &[PYTHON, CXX],
         &[
             Step { made: "llama/build/bin/llama-bench", of: "llama.sh", script: "sh llama.sh" },
@@ -311,7 +333,7 @@ pub const PROGRAMS: [Program; 20] = [
                 script: "llama/tools/bin/python model.py llama/model.gguf",
             },
         ],
-        "llama/build/bin/llama-bench -m llama/model.gguf -t 2 -p 64 -n 64 -r 1",
+        "llama/build/bin/llama-bench -m llama/model.gguf -t 2 -p 32 -n 32 -r 1",
         "cat llama/version",
     ),
 ];
