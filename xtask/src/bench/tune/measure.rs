@@ -50,7 +50,8 @@ fn measured(program: &Program, line: &str) -> Result<f64> {
 
 /// The CPU seconds of a command and of all that it starts and waits for, as bash tells them. What it prints is in a file.
 fn cpu_time(line: &str) -> Result<f64> {
-    let script = format!("TIMEFORMAT='%U %S'; {{ time (exec env {line} > run.log 2>&1); }} 2>&1");
+    // With a command behind it, bash does not become what it times.
+    let script = format!("TIMEFORMAT='%U %S'; {{ time env {line} > run.log 2>&1; }} 2>&1; exit");
     let mut bash = Command::new("bash");
     bash.args(["-c", &script]);
     own(&mut bash);
@@ -128,5 +129,19 @@ impl Drop for Running {
             let _ = process::run(Command::new("kill").args(["-KILL", "--", &group]));
             let _ = self.child.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_that_of_all_that_a_command_starts() {
+        fs::create_dir_all(folder()).unwrap();
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        assert!(cpu_time(&format!("A=b sh -c '({busy}); true'")).unwrap() > 0.0);
+        let error = format!("{:#}", cpu_time("sh -c 'exit 3'").unwrap_err());
+        assert!(error.contains("run.log in ") && error.contains("exit status: 3"), "{error}");
     }
 }
