@@ -43,7 +43,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {
 pub fn run(results: &mut Results, programs: &[&'static Program]) -> Result<()> {
     let only_runs = std::env::var("NUMAKIT_TUNE_ONLY").is_ok_and(|only| only == "runs");
     if !only_runs {
-        build::released()?;
+        build::numa()?;
     }
     let (mut used, mut within) = (0, 0);
     for program in programs {

@@ -71,7 +71,7 @@ fn setting(command: &Value, gain: &Value) -> Option<Setting> {
 }
 
 fn command(program: &Program) -> Command {
-    let mut numa = Command::new(workspace::measured());
+    let mut numa = Command::new(workspace::numa());
     numa.arg("tune").arg("--json").arg(folder().join("answer.json")).args(["--budget", BUDGET]);
     if let Some(expression) = program.metric.expression() {
         numa.args(["--metric", &expression, "--higher"]);

@@ -83,7 +83,8 @@ pub fn own(command: &mut Command) {
 }
 
 fn path() -> OsString {
-    let mut path = workspace::released().into_os_string();
+    // The dev build starts a program as fast as the other one, and is there.
+    let mut path = workspace::built().into_os_string();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
     path
