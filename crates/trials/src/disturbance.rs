@@ -1,11 +1,11 @@
 //! What else the machine did during a run: CPU time of other programs, time that the hypervisor took, and how fast a core was.
 
 use numakit_sys::SysRoot;
+use numakit_sys::clock::thread_cpu;
 use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
 use numakit_sys::sched::ticks_per_second;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-use std::time::Instant;
 
 /// A run may be disturbed by this part of all CPU time more than the runs before it.
 const MORE: f64 = 0.05;
@@ -92,16 +92,21 @@ impl DisturbanceClock {
 
 /// Seconds of a loop in which each step needs the result of the one before.
 fn arithmetic() -> f64 {
-    let one = || {
-        let begun = Instant::now();
+    let steps = || {
         let mut value = black_box(1_u64);
         for _ in 0..STEPS {
             value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         }
         black_box(value);
-        begun.elapsed().as_secs_f64()
     };
-    (0..LOOPS).map(|_| one()).fold(f64::INFINITY, f64::min)
+    (0..LOOPS).map(|_| cpu_seconds(steps)).fold(f64::INFINITY, f64::min)
+}
+
+/// CPU time of this thread: that it waited for a CPU says nothing of how fast one is.
+fn cpu_seconds(work: impl Fn()) -> f64 {
+    let begun = thread_cpu();
+    work();
+    (thread_cpu() - begun) as f64 / 1e9
 }
 
 impl Disturbance {
@@ -167,6 +172,7 @@ pub fn quantile(values: &[f64], part: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     fn disturbed(others: f64, stolen: f64, arithmetic: f64) -> Disturbance {
         Disturbance { others: Some(others), stolen: Some(stolen), arithmetic }
@@ -201,5 +207,11 @@ mod tests {
             seen.arithmetic > 0.0 && seen.others.is_some_and(|part| (0.0..=1.0).contains(&part)),
             "{seen:?}"
         );
+    }
+
+    #[test]
+    fn waiting_for_a_cpu_makes_no_core_slow() {
+        let waited = Duration::from_millis(200);
+        assert!(cpu_seconds(|| std::thread::sleep(waited)) < waited.as_secs_f64());
     }
 }
