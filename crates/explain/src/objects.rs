@@ -11,7 +11,7 @@ mod reuse;
 mod small;
 
 pub use self::callers::{DifferingCalls, SiteCallers};
-pub use self::origin::{ObjectKind, ObjectOrigin, SHARED_MMAP};
+pub use self::origin::{MMAP_OF_FILE, ObjectKind, ObjectOrigin, SHARED_MMAP};
 pub use self::piece::ObjectBlock;
 pub use self::reuse::{AllocatingThread, BlockOrigins};
 pub use self::small::{SiteBlocks, SmallBlocks};
@@ -185,6 +185,12 @@ impl ObjectTimeline {
     /// The innermost object that had this address at this time.
     pub fn find(&self, address: u64, time: u64) -> Option<ObjectId> {
         self.layers.iter().rev().find_map(|layer| layer.find(address, time))
+    }
+
+    /// The file of which a mapping had this address at this time, whatever the program has told of the mapping.
+    pub fn file(&self, address: u64, time: u64) -> Option<ObjectId> {
+        let mapped = self.layers.first()?.find(address, time)?;
+        matches!(self.rows[mapped.0].origin, ObjectOrigin::File { .. }).then_some(mapped)
     }
 
     /// An object of this timeline.

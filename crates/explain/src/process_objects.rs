@@ -9,8 +9,8 @@ use self::calls::AllocationCalls;
 use crate::collector::FoundAs;
 use crate::identity::{FileId, is_memory};
 use crate::objects::{
-    AllocatingThread, DifferingCalls, ObjectBlock, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline,
-    SHARED_MMAP, SiteBlocks, SiteCallers, SmallBlocks,
+    AllocatingThread, DifferingCalls, MMAP_OF_FILE, ObjectBlock, ObjectId, ObjectOrigin, ObjectRow,
+    ObjectTimeline, SHARED_MMAP, SiteBlocks, SiteCallers, SmallBlocks,
 };
 use crate::python::is_script;
 use crate::runtime::{JAVA_HEAP_NAME, LARGE_JAVA_HEAP, ProgramRuntime};
@@ -184,7 +184,9 @@ impl ProcessObjects {
             | AllocationEvent::Mapped { address, size, .. } => {
                 if let (Some(call), Some(site)) = (&record.call, site) {
                     let by = match record.event {
-                        AllocationEvent::Mapped { flags, .. } if is_shared(flags, call) => SHARED_MMAP,
+                        AllocationEvent::Mapped { protection, flags, .. } => {
+                            mapped_by(call, protection, flags)
+                        }
                         _ => call.function.name(),
                     };
                     let callers = site.callers.and_then(|chain| self.callers.place(site.after, chain));
@@ -336,6 +338,10 @@ impl ProcessObjects {
         let found = found?;
         match &self.timeline.row(found)?.origin {
             ObjectOrigin::Mapping { .. } => self.variable(address, files).or(Some(found)),
+            ObjectOrigin::Allocated { by: MMAP_OF_FILE, .. } => {
+                let file = |time| self.timeline.file(address, time);
+                file(time).or_else(|| file(u64::MAX - 1)).or(Some(found))
+            }
             _ => Some(found),
         }
     }
@@ -565,11 +571,18 @@ fn overlapping(mappings: &[(Range<u64>, ObjectOrigin)], range: &Range<u64>) -> O
     mappings.get(first).filter(|(other, _)| other.start < range.end).map(|(_, origin)| origin.clone())
 }
 
-/// Whether `mmap` was asked for memory, and not for a file, that processes share.
-fn is_shared(flags: u32, call: &AllocationCall) -> bool {
+/// What a call that maps memory is to its object: memory and files that processes share are not the program's own.
+fn mapped_by(call: &AllocationCall, protection: u32, flags: u32) -> &'static str {
+    const WRITE: u32 = 0x02;
     const SHARED: u32 = 0x01;
     const ANONYMOUS: u32 = 0x20;
-    call.function == AllocationFunction::Mmap && flags & SHARED != 0 && flags & ANONYMOUS != 0
+    let is_shared = flags & SHARED != 0;
+    match (call.function, flags & ANONYMOUS != 0) {
+        (AllocationFunction::Mmap, true) if is_shared => SHARED_MMAP,
+        // What is written to a private mapping is a copy, and no page of the file.
+        (AllocationFunction::Mmap, false) if is_shared || protection & WRITE == 0 => MMAP_OF_FILE,
+        _ => call.function.name(),
+    }
 }
 
 /// The parts of a range that are in none of these, which are sorted.

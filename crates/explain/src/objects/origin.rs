@@ -9,6 +9,9 @@ const MMAP: &str = "mmap";
 const MREMAP: &str = "mremap";
 /// The name of `mmap` where it maps memory that child processes share.
 pub const SHARED_MMAP: &str = "shared mmap";
+/// The name of `mmap` where it maps a file and the program's writes, if any, go to that file. What is mapped tells whether the file is
+/// on a disk.
+pub const MMAP_OF_FILE: &str = "mmap of a file";
 
 /// What an object is. Pieces of the same origin are one object, such as all blocks that one line of a loop allocates.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -92,7 +95,7 @@ impl ObjectOrigin {
     pub fn kind(&self) -> ObjectKind {
         match self {
             Self::Allocated { by: SHARED_MMAP, .. } | Self::SharedMemory { .. } => ObjectKind::SharedMemory,
-            Self::Allocated { by: MMAP | MREMAP, .. } => ObjectKind::Mapped,
+            Self::Allocated { by: MMAP | MREMAP | MMAP_OF_FILE, .. } => ObjectKind::Mapped,
             Self::Allocated { .. } | Self::SmallBlocks { .. } => ObjectKind::Allocated,
             Self::Variable { .. } => ObjectKind::Variable,
             Self::ThreadLocal { .. } => ObjectKind::ThreadLocal,
@@ -121,7 +124,7 @@ impl ObjectOrigin {
             // Allocators map the memory of their blocks, so blocks lie in mappings.
             Self::Stack { .. }
             | Self::Variable { .. }
-            | Self::Allocated { by: MMAP | MREMAP | SHARED_MMAP, .. } => 1,
+            | Self::Allocated { by: MMAP | MREMAP | SHARED_MMAP | MMAP_OF_FILE, .. } => 1,
             // The C library puts thread-local storage at the end of the thread's stack.
             Self::ThreadLocal { .. } => 2,
             Self::Allocated { .. } | Self::SmallBlocks { .. } => 3,

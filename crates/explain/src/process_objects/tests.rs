@@ -1,5 +1,6 @@
 use super::*;
 use numakit_sampling::process::parse_mappings;
+use numakit_sys::allocation_log::LOG_SLOT_WORDS;
 use numakit_sys::registers::UserRegisters;
 
 const MAPS: &str = "\
@@ -188,4 +189,47 @@ fn the_storage_of_a_thread_that_just_begins_is_looked_for_again() {
     assert!(!objects.knows(7));
     objects.note_thread(&first, Some(0x7f00_0000_1000));
     assert!(objects.knows(7) && objects.bases.contains(&0x7f00_0000_1000));
+}
+
+/// A record of `mmap` of 4 MiB at an address, called from here.
+fn mmap(address: u64, protection: u64, flags: u64, time: u64) -> AllocationRecord {
+    let mut words = [0; LOG_SLOT_WORDS];
+    words[1] = 7 | 7 << 32;
+    (words[2], words[3], words[4], words[5]) = (time, address, 4 << 20, protection | flags << 32);
+    // A mapping, by the tenth function, with one frame.
+    words[6] = 9 << 32 | 10 << 40 | 1 << 48;
+    words[10] = 0x55d0_0000_1800;
+    AllocationRecord::parse(&words).unwrap()
+}
+
+#[test]
+fn a_file_that_the_program_maps_is_that_file_and_a_private_copy_is_the_programs() {
+    let [read, write, shared, private, anonymous] = [1u64, 2, 1, 2, 0x20];
+    let maps = "\
+55d000001000-55d000002000 r-xp 00001000 08:01 7 /no/such/folder/app
+7f0000000000-7f0000400000 r--s 00000000 08:01 9 /models/large
+7f0001000000-7f0001400000 r--p 00000000 08:01 9 /models/large
+7f0002000000-7f0002400000 rw-p 00000000 08:01 9 /models/large
+7f0003000000-7f0003400000 rw-s 00000000 00:01 9 /dev/shm/segment
+7f0004000000-7f0004400000 rw-p 00000000 00:00 0
+";
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    let pushed = PushedCalls { chain: &[], deciding: 0 };
+    let site = AllocationSite { after: 0x55d0_0000_1800, callers: None, pushed };
+    for (address, protection, flags) in [
+        (0x7f00_0000_0000, read, shared),
+        (0x7f00_0100_0000, read, private),
+        (0x7f00_0200_0000, read | write, private),
+        (0x7f00_0300_0000, read | write, shared),
+        (0x7f00_0400_0000, read | write, private | anonymous),
+    ] {
+        let record = mmap(address, protection, flags, 50);
+        objects.log(&record, Some(site), LogThreshold { least: 4096, period: 0, first: 0 }, None);
+    }
+    objects.update(&parse_mappings(maps), 100);
+    let at = |address| name(&mut objects.clone(), &sample(7, 0, 150), address);
+    assert_eq!([at(0x7f00_0000_1000), at(0x7f00_0100_1000)], ["/models/large"; 2]);
+    assert_eq!(at(0x7f00_0200_1000), "mmap at 0x55d000001800");
+    assert_eq!(at(0x7f00_0300_1000), "mmap of a file at 0x55d000001800");
+    assert_eq!(at(0x7f00_0400_1000), "mmap at 0x55d000001800");
 }
