@@ -111,6 +111,14 @@ const SCRIPTS: &[Script] = &[
                   access.clusters@node1 21\naccess.clusters@node0 21\naccess.computing@node0 300e7\ntask.cpu 200",
     },
     Script {
+        name: "memory of node 0 that threads wait for, and the same in a program that computes",
+        rule: "remote-use",
+        trouble: "access.near@node1 1e7\naccess.far@node1 90e7\naccess.clusters@node1 200\n\
+                  access.unknown@node1 1e6\naccess.computing@node1 90e7\ntask.cpu 200",
+        control: "access.near@node1 1e6\naccess.far@node1 6e7\naccess.clusters@node1 200\n\
+                  access.unknown@node1 1e6\naccess.computing@node1 180e7\ntask.cpu 200",
+    },
+    Script {
         name: "page tables on node 0 of a program on node 1",
         rule: "remote-page-tables",
         trouble: "node.PageTables@node0 1e4..9e5\nnode.PageTables@node1 1e4\n\

@@ -85,6 +85,9 @@ pub(crate) fn too_few(facts: &Facts<'_>) -> Option<String> {
 fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
     let events = case.facts.sum(unit.events, Instance::Machine).filter(|&n| n >= unit.minimum)?;
     let share = case.rate(unit.share).filter(|&share| share >= FAR)?;
+    if case.overall("memory_cost").is_some_and(|at_memory| at_memory < MATTERS) {
+        return None;
+    }
     let ShareEstimate { low, high, .. } = ShareEstimate::of_samples(share / 100.0, events);
     let [low, high] = [100.0 * low, 100.0 * high];
     let cost = match unit.share {
