@@ -154,6 +154,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &remote::OTHER_NODE,
     &remote::FIRST_TOUCH,
     &remote::SHARED_BY_ALL,
+    &remote::SPREAD_AWAY,
     &remote::HUGE_PAGES_ACROSS_PARTS,
     &remote::SPREAD,
     &layout::WAITING_FOR_THREADS,

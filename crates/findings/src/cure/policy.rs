@@ -76,12 +76,13 @@ fn java(object: &ExplainedObject, rule: RuleName) -> Treatment {
 const SOURCE: &str = "only a change in the source helps";
 
 /// The rules about memory that the wrong node has.
-const REMOTE: [RuleName; 7] = [
+const REMOTE: [RuleName; 8] = [
     remote::BOUND_MEMORY.name,
     remote::THREAD_MOVED.name,
     remote::OTHER_NODE.name,
     remote::FIRST_TOUCH.name,
     remote::SHARED_BY_ALL.name,
+    remote::SPREAD_AWAY.name,
     remote::HUGE_PAGES_ACROSS_PARTS.name,
     remote::SPREAD.name,
 ];
@@ -150,7 +151,8 @@ fn without_parts(
         object.used_from.iter().any(|node| node.share >= 1.0 - numakit_model::thresholds::REMOTE);
     let all_to_one = || FoundParts::of_one(facts).map(|one| apply(parts(one)));
     let is_bound = rule == remote::BOUND_MEMORY.name;
-    if rule == remote::OTHER_NODE.name || is_bound && is_of_one_node {
+    let is_of_other = [remote::OTHER_NODE.name, remote::SPREAD_AWAY.name].contains(&rule);
+    if is_of_other || is_bound && is_of_one_node {
         return all_to_one().unwrap_or_else(|| leave(SOURCE));
     }
     if is_bound || [remote::FIRST_TOUCH.name, remote::SHARED_BY_ALL.name].contains(&rule) {

@@ -140,6 +140,7 @@ fn without_clear_parts_the_rule_decides() {
     // The thread that filled it for others is one of those that share it, for the rule.
     assert_eq!(parts(&treated(remote::SHARED_BY_ALL.name, used(5, eighths), |_| {})), 8);
     assert_eq!(parts(&treated(remote::OTHER_NODE.name, mixed(), |_| {})), 1);
+    assert_eq!(parts(&treated(remote::SPREAD_AWAY.name, mixed(), |_| {})), 1);
     let one_node = |object: &mut ExplainedObject| object.used_from = vec![NodeShare { node: 1, share: 1.0 }];
     assert_eq!(parts(&treated(remote::BOUND_MEMORY.name, mixed(), one_node)), 1);
     let spread = treated(remote::SPREAD.name, mixed(), |_| {});

@@ -17,6 +17,10 @@ const PARTS: f64 = 0.4;
 const CAUSE: f64 = 0.5;
 /// This part of the pages is no accident.
 const SOME: f64 = 0.25;
+/// A node with a smaller part of an object, or of its use, does not count.
+const USER: f64 = 0.05;
+/// A node with this part of an equal part, or more, has its part of an object.
+const EVEN: f64 = 0.5;
 /// If fewer samples than this part are writes, data can be copied to each node.
 const READ: f64 = 0.05;
 const HUGE_PAGE: u64 = 2 << 20;
@@ -90,7 +94,10 @@ pub(crate) const PAGE_CACHE: Rule = rule(
     "a mapped file whose pages are on another node than its readers",
     |e| {
         let is_file = e.object.kind == ObjectKind::File;
-        (is_file && is_remote(e)).then(|| {
+        // Of what all nodes use, each has its part already: no page has a better place.
+        let users = nodes_with(&e.used.used_from(), USER);
+        let has_best_place = is_even(e, &users) && !has_parts(e);
+        (is_file && is_remote(e) && !has_best_place).then(|| {
             let says = format!("the pages of this file are on {}, where it was read first", home(e));
             let change = "Move its pages to the nodes whose threads use them, or read the file by threads of each node into \
                           memory of their own";
@@ -194,6 +201,26 @@ pub(crate) const SHARED_BY_ALL: Rule =
         })
     });
 
+/// Several nodes have what one uses.
+pub(crate) const SPREAD_AWAY: Rule = rule(
+    "spread-away",
+    "several nodes have it, and threads of one node alone use it",
+    |e| {
+        let node = main_node(&e.used.used_from())?;
+        let homes = nodes_with(&e.used.home, USER);
+        // What a node had no room for is not spread: most of it is on that node.
+        (is_remote(e) && is_even(e, &homes)).then(|| {
+            let says = format!("it is on {}, and only threads of node {node} use it", home(e));
+            let change = "Leave out what spreads it (mbind, set_mempolicy, numactl --interleave, numa run --memory interleave), and \
+                          touch it first in a thread of the node that uses it; or give threads of the other nodes their part of the \
+                          work";
+            let command = format!("numa run --nodes {node} {}", e.command);
+            let expect = "runs the threads on the CPUs of this node, which its new memory comes from";
+            e.draft(says, change, Gain::Distance).trying(command, expect)
+        })
+    },
+);
+
 /// Huge pages are larger than the parts of threads.
 pub(crate) const HUGE_PAGES_ACROSS_PARTS: Rule = rule(
     "huge-pages-across-parts",
@@ -273,6 +300,17 @@ fn is_bound(e: &ObjectCase<'_>, bound: &MemoryBinding) -> bool {
         parts.iter().filter(|part| bound.nodes.contains(part.node)).map(|part| part.share).sum()
     };
     on(&e.used.home) >= ALL && on(&e.used.used_from()) <= 1.0 - REMOTE
+}
+
+/// The nodes that have this part, or more.
+fn nodes_with(parts: &[NodeShare], least: f64) -> Vec<u32> {
+    parts.iter().filter(|part| part.share >= least).map(|part| part.node).collect()
+}
+
+/// Whether these are several nodes, and each has half of an equal part of it, or more.
+fn is_even(e: &ObjectCase<'_>, nodes: &[u32]) -> bool {
+    let homes = nodes_with(&e.used.home, EVEN / nodes.len().max(1) as f64);
+    nodes.len() > 1 && nodes.iter().all(|node| homes.contains(node))
 }
 
 fn has_parts(e: &ObjectCase<'_>) -> bool {

@@ -136,6 +136,11 @@ fn what_is_far_has_a_cause() {
     assert_eq!(rule(&far(&one, &ALL, 0.9), ThreadLocal), "thread-local");
     assert_eq!(rule(&far(&one, &ALL, 0.9), Stack), "thread-local");
     assert_eq!(rule(&far(&one, &ALL, 0.1), File), "page-cache");
+    // Each node has its part of what all use; of what each uses in parts, every page has a better place.
+    assert_eq!(rule(&far(&spread, &ALL, 0.1), File), "spread");
+    assert_eq!(rule(&far(&spread, &ALL, 0.9), File), "page-cache");
+    assert_eq!(rule(&far(&[(0, 0.8), (1, 0.2)], &ALL, 0.1), File), "page-cache");
+    assert_eq!(rule(&far(&[(0, 0.5), (2, 0.5)], &ALL, 0.1), File), "page-cache");
     let wandered = ObjectUse { wandered: 0.8, ..far(&one, &[1], 0.1) };
     assert_eq!(rule(&wandered, Allocated), "thread-moved");
     for (roams, expected) in [(true, Some("numa run ./app")), (false, None)] {
@@ -184,6 +189,18 @@ fn pages_of_a_file_are_moved_to_its_users() {
     }
     let finding = judged(&used, ObjectKind::File, |_| {}).unwrap();
     assert_eq!((command(&finding), finding.remedy.expect.as_deref()), (None, None), "without its path");
+}
+
+#[test]
+fn what_is_spread_and_used_from_one_node_goes_there() {
+    let spread = [(0, 0.5), (1, 0.5)];
+    let finding = judged(&far(&spread, &[1], 0.0), ObjectKind::SharedMemory, |_| {}).unwrap();
+    assert_eq!((finding.rule, command(&finding)), ("spread-away", Some("numa run --nodes 1 ./app")));
+    assert_eq!(finding.says, "it is on nodes 0 and 1, and only threads of node 1 use it");
+    assert_eq!(rule(&far(&spread, &ALL, 0.0), ObjectKind::SharedMemory), "spread");
+    // Its node had no room for all of it.
+    assert_eq!(rule(&far(&[(0, 0.2), (1, 0.8)], &[1], 0.0), ObjectKind::SharedMemory), "spread");
+    assert_eq!(rule(&far(&[(0, 1.0)], &[1], 0.0), ObjectKind::SharedMemory), "other-node");
 }
 
 #[test]
