@@ -17,6 +17,9 @@ pub(crate) struct Memories<'a> {
     usable: Vec<usize>,
     /// Nodes of threads without memory, each with the nearest node that has some.
     without: Vec<(u32, u32)>,
+    /// Nodes of threads that have memory, and whose memory the request leaves out.
+    left_out: CpuSet,
+    is_named: bool,
 }
 
 impl<'a> Memories<'a> {
@@ -51,7 +54,15 @@ impl<'a> Memories<'a> {
                 "use --memory local",
             ));
         }
-        Ok(Self { machine, mode: request.memory.mode, given, usable, without: Vec::new() })
+        Ok(Self {
+            machine,
+            mode: request.memory.mode,
+            given,
+            usable,
+            without: Vec::new(),
+            left_out: CpuSet::new(),
+            is_named: request.memory.nodes.is_some(),
+        })
     }
 
     /// The memory of a process whose threads run on the nodes at these positions.
@@ -64,6 +75,7 @@ impl<'a> Memories<'a> {
                 if self.usable.binary_search(&node).is_ok() { Some(node) } else { self.instead(node) };
             taken.insert(self.machine.id(nearest.unwrap_or(node)));
         }
+        self.left_out.insert_all(&self.given.as_ref().map_or_else(CpuSet::new, |given| taken.minus(given)));
         let nodes = match (&self.given, self.mode) {
             (Some(given), _) => given.clone(),
             (None, Mode::Local) => own,
@@ -83,7 +95,7 @@ impl<'a> Memories<'a> {
         Some(nearest)
     }
 
-    /// Warnings about nodes without memory.
+    /// Warnings about nodes without memory, and about threads on other nodes than the memory.
     pub fn warnings(self) -> Vec<String> {
         let machine = self.machine;
         let allowed = &machine.topology.allowed_nodes;
@@ -91,8 +103,35 @@ impl<'a> Memories<'a> {
             let why = if allowed.contains(node) { "has no memory" } else { "may not give memory (cpuset)" };
             format!("node {node} {why}: its threads take from node {nearest}, the nearest that does")
         };
-        self.without.into_iter().map(warning).collect()
+        let away = self.away();
+        self.without.into_iter().map(warning).chain(away).collect()
     }
+
+    /// Threads on nodes whose own memory a list of nodes leaves out. Nodes without CPUs are named on purpose, and what is spread is for
+    /// all.
+    fn away(&self) -> Option<String> {
+        let given = self.given.as_ref().filter(|_| self.is_named && !self.left_out.is_empty())?;
+        let has_cpus =
+            |node: &u32| self.machine.topology.node(*node).is_some_and(|node| !node.cpus.is_empty());
+        let mode = match self.mode {
+            Mode::Bind => "bind",
+            Mode::Prefer => "prefer",
+            Mode::Local | Mode::Interleave | Mode::Weighted => return None,
+        };
+        given.iter().all(|node| has_cpus(&node)).then(|| {
+            format!(
+                "threads on {} get the memory of {} (--memory {mode}:{given}), which is remote to them: --memory {mode} \
+                 takes it from the nodes of the threads",
+                named(&self.left_out),
+                named(given)
+            )
+        })
+    }
+}
+
+/// `node 0` or `nodes 0-1`.
+fn named(nodes: &CpuSet) -> String {
+    format!("node{} {nodes}", if nodes.len() == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -138,6 +177,32 @@ mod tests {
         assert_eq!(local.nodes.to_string(), "2-3");
         assert_eq!(warnings.len(), 2);
         assert!(warnings[0].starts_with("node 2 may not give memory (cpuset): its threads take from node 0"));
+    }
+
+    #[test]
+    fn threads_whose_own_memory_is_left_out_are_named() {
+        let warnings = |words: &str, nodes: &[usize]| memory(&four(), words, nodes).unwrap().1;
+        assert_eq!(
+            warnings("bind:0", &[0, 1, 2]),
+            [
+                "threads on nodes 1-2 get the memory of node 0 (--memory bind:0), which is remote to them: --memory bind takes \
+                 it from the nodes of the threads"
+            ]
+        );
+        assert!(warnings("prefer:0", &[1])[0].starts_with("threads on node 1 get the memory of node 0"));
+        for (words, nodes) in [
+            ("bind:0-2", &[0, 1, 2][..]),
+            ("bind:0-3", &[1, 2]),
+            ("bind", &[0, 1]),
+            ("local", &[0, 1]),
+            ("interleave:0", &[0, 1]),
+        ] {
+            assert_eq!(warnings(words, nodes), Vec::<String>::new(), "{words} {nodes:?}");
+        }
+        // Memory without CPUs is far from all threads.
+        let mut topology = four();
+        topology.nodes[3].cpus = CpuSet::new();
+        assert_eq!(memory(&topology, "bind:3", &[0]).unwrap().1, Vec::<String>::new());
     }
 
     #[test]

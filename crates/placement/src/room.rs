@@ -230,7 +230,7 @@ mod tests {
             ]
         );
         let (_, bound, _) = planned(&topology, &[("-c", "2"), ("--nodes", "1"), ("--memory", "bind:0")]);
-        assert!(bound.len() == 1 && bound[0].contains("memory is bound to it"), "{bound:?}");
+        assert!(bound.len() == 2 && bound[1].contains("memory is bound to it"), "{bound:?}");
         // Where all are full, none is better.
         let (nodes, warnings, _) = planned(&machine([400; 4]), &[("-c", "2")]);
         assert_eq!((nodes.as_str(), warnings), ("0", Vec::new()));
