@@ -3,6 +3,7 @@
 use super::job::{LauncherJob, Rank, joined};
 use super::process::environment;
 use super::{LauncherError, LauncherLines};
+use numakit_model::CpuSet;
 use numakit_model::plan::Mode;
 
 type Result = std::result::Result<LauncherLines, LauncherError>;
@@ -53,6 +54,7 @@ pub fn kubernetes(job: &LauncherJob<'_>) -> Result {
         "the kubelet chooses the CPUs itself: a pod asks for {}, and not for those of the plan",
         if one_node { "whole CPUs on one node" } else { "whole CPUs" }
     )];
+    warnings.extend(tie(job, largest));
     if job.ranks.iter().any(|rank| !matches!(rank.memory().mode, Mode::Local | Mode::Bind)) {
         warnings.extend(job.memory_warning());
     }
@@ -63,6 +65,39 @@ pub fn kubernetes(job: &LauncherJob<'_>) -> Result {
         );
     }
     Ok(LauncherLines { text: joined(&text), hints: vec!["kubectl apply -f FILE".to_owned()], warnings })
+}
+
+/// What the kubelet does where several nodes, or several sets of as many nodes, have the CPUs of a pod.
+fn tie(job: &LauncherJob<'_>, largest: &Rank<'_>) -> Option<String> {
+    let wanted = job.pus(largest).len();
+    let mut sizes: Vec<(usize, u32)> =
+        job.t.nodes.iter().map(|node| (node.cpus.and(&job.t.allowed).len(), node.os_index)).collect();
+    sizes.sort_unstable_by(|one, other| other.cmp(one));
+    let reached = |count: &usize| sizes[..*count].iter().map(|(cpus, _)| cpus).sum::<usize>() >= wanted;
+    let count = (1..=sizes.len()).find(reached)?;
+    // Others suit as well if one of them can take the place of the smallest that is needed.
+    let needed: usize = sizes[..count - 1].iter().map(|(cpus, _)| cpus).sum();
+    let alike: CpuSet = sizes[count - 1..]
+        .iter()
+        .filter(|(cpus, _)| needed + cpus >= wanted)
+        .map(|(_, node)| *node)
+        .chain(sizes[..count - 1].iter().map(|(_, node)| *node))
+        .collect();
+    if alike.len() <= count {
+        return None;
+    }
+    let plan = job.plan.nodes();
+    let shown = format!("the plan's {} {plan}", if plan.len() == 1 { "node is" } else { "nodes are" });
+    Some(match count {
+        1 => format!(
+            "nodes {alike} each have the CPUs of a pod: of those that are free the kubelet takes the one with the lowest number, \
+             unless the pod requests a device of another one; {shown}"
+        ),
+        _ => format!(
+            "a pod needs {count} of nodes {alike}: of those that are free the kubelet takes the lowest numbers, near or far, \
+             unless its topologyManagerPolicyOptions say prefer-closest-numa-nodes: \"true\"; {shown}"
+        ),
+    })
 }
 
 /// The necessary settings of the node's kubelet, as comments.
