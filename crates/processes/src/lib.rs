@@ -16,6 +16,7 @@ mod access;
 mod account;
 mod affinity;
 mod allocator;
+mod bound_memory;
 mod busy;
 mod cards;
 mod chosen;
@@ -45,6 +46,7 @@ pub use allocator::{
     AllocatorCounts, AllocatorError, AllocatorReader, AllocatorSpace, AllocatorWatch, CountTableError,
     NodeAllocations, PagesUnknown, RegionCounts, RegionPages, may_be_loaded,
 };
+pub use bound_memory::{BoundElsewhere, MemoryBound, bound_elsewhere};
 pub use busy::BusyProgram;
 pub use cards::{CardElsewhere, cards_elsewhere};
 pub use chosen::{ChoiceError, ChosenProcesses, NamePattern, NamePatternError, ProcessChoice};

@@ -25,7 +25,8 @@ use std::process::ExitCode;
 /// of it is missing that the printed command enables. What needs another kernel or machine, or is only for -e, is a note.
 ///
 /// The machine itself is checked too: nodes without memory, full nodes, packages and nodes that cross, huge pages that are
-/// reserved on other nodes, programs that run on other nodes than their cards. Each is a note that says what it costs.
+/// reserved on other nodes, programs that run on other nodes than their cards, programs that get memory of some nodes only and run on
+/// others. Each is a note that says what it costs.
 ///
 /// 'numa explain' has to know where samples land, which is measured once for a processor and a kernel,
 /// and kept. Kept calibrations are shown with their age and how busy the machine was.

@@ -3,13 +3,13 @@
 use super::CheckupItem;
 use numakit_model::topology::{Node, Package};
 use numakit_model::{CpuSet, Fix, Topology, thresholds};
-use numakit_processes::cards_elsewhere;
+use numakit_processes::{BoundElsewhere, MemoryBound, bound_elsewhere, cards_elsewhere};
 use numakit_sys::SysRoot;
 
 /// Maximum of findings of one kind.
 const SHOWN: usize = 8;
 
-/// Looks at packages, nodes, memory, huge pages, and programs with cards.
+/// Looks at packages, nodes, memory, huge pages, programs with cards, and programs with memory of other nodes alone.
 pub fn check(root: &SysRoot, topology: &Topology) -> Vec<CheckupItem> {
     let mut found = notes(topology);
     found.extend(crossing(topology));
@@ -18,6 +18,7 @@ pub fn check(root: &SysRoot, topology: &Topology) -> Vec<CheckupItem> {
     found.extend(full(topology));
     found.extend(huge_pages(topology));
     found.extend(cards(root, topology));
+    found.extend(bound(root, topology));
     if found.is_empty() {
         found.push(CheckupItem::ok("machine", "packages, nodes, memory and huge pages fit together"));
     }
@@ -235,6 +236,36 @@ fn cards(root: &SysRoot, topology: &Topology) -> Vec<CheckupItem> {
     all.iter().take(SHOWN).map(item).collect()
 }
 
+/// Programs with threads on nodes whose memory they do not get.
+fn bound(root: &SysRoot, topology: &Topology) -> Vec<CheckupItem> {
+    let item = |found: &BoundElsewhere| {
+        let BoundElsewhere { pid, name, memory, by, ran_on, away } = found;
+        let (from, to) = (away.first().unwrap_or(0), memory.first().unwrap_or(0));
+        let (why, start) = match by {
+            MemoryBound::Policy => {
+                ("a memory policy binds it", format!("'numactl -m {ran_on}', or with 'numa run'"))
+            }
+            MemoryBound::Cpuset => ("its cpuset has no others", format!("cpuset.mems of {ran_on}")),
+        };
+        CheckupItem::note(
+            "memory of programs",
+            format!(
+                "{name} ({pid}) gets memory of {} only ({why}), and ran on {}: all that its threads on {} use is remote. For a load \
+                 of the CPUs of node {from} from node {to}, {}",
+                named(memory),
+                named(ran_on),
+                named(away),
+                cost(topology, from, to)
+            ),
+            step(format!(
+                "start it with memory of the nodes of its threads: {start}; or keep its threads beside its memory: numa run \
+                 --nodes {memory} --pid {pid}"
+            )),
+        )
+    };
+    bound_elsewhere(root, topology).iter().take(SHOWN).map(item).collect()
+}
+
 /// The nearest other node of a kind.
 fn nearest(topology: &Topology, node: u32, is_wanted: impl Fn(&Node) -> bool) -> Option<u32> {
     let others = topology.nodes.iter().filter(|other| other.os_index != node && is_wanted(other));
@@ -383,6 +414,33 @@ mod tests {
         one(&[], &topology, "memory of nodes", &seen, "numa top --once");
         topology.nodes.iter_mut().for_each(|node| node.free_kb = Some(400 << 10));
         one(&[], &topology, "machine", &["fit together"], "");
+    }
+
+    #[test]
+    fn programs_that_get_memory_of_other_nodes_alone() {
+        let mut topology = four();
+        topology.nodes.iter_mut().for_each(|node| node.huge_pages.clear());
+        let stat = |tid: u32, cpu: u32| format!("{tid} (server) S {}{cpu} 0 0\n", "0 ".repeat(35));
+        let status = "Cpus_allowed_list:\t0-15\nMems_allowed_list:\t0-3\n";
+        let (main, other) = (stat(7, 0), stat(8, 5));
+        let files = |policy: &'static str| {
+            [
+                ("/proc/7/stat", main.as_str()),
+                ("/proc/7/status", status),
+                ("/proc/7/task/7/stat", main.as_str()),
+                ("/proc/7/task/7/status", status),
+                ("/proc/7/task/8/stat", other.as_str()),
+                ("/proc/7/task/8/status", status),
+                ("/proc/7/numa_maps", policy),
+            ]
+        };
+        let seen = [
+            "server (7) gets memory of node 0 only (a memory policy binds it), and ran on nodes 0-1",
+            "all that its threads on node 1 use is remote",
+            "CPUs of node 1 from node 0",
+        ];
+        one(&files("55d0 bind:0 file=/s\n"), &topology, "memory of programs", &seen, "'numactl -m 0-1'");
+        one(&files("55d0 bind:0-1 file=/s\n"), &topology, "machine", &["fit together"], "");
     }
 
     #[test]
