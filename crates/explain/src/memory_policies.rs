@@ -7,9 +7,12 @@ use numakit_sys::proc::numa_maps;
 use numakit_sys::{SysRoot, clock};
 use std::collections::{BTreeMap, HashMap};
 
-/// Maximum size of a process whose policies are read. To list them, the kernel walks all page tables of the process, and
+/// Maximum size of a process whose policies are all read. To list them, the kernel walks all page tables of the process, and
 /// blocks its mappings meanwhile.
 const MAX_RESIDENT: u64 = 4 << 30;
+/// Of a larger one the first mapping tells the policy of its main thread. It is the program's file, which is small, and its line
+/// begins within this many bytes.
+const FIRST_LINE: usize = 128;
 
 /// What binds memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,22 +56,23 @@ impl MemoryPolicies {
             return;
         }
         for process in processes {
-            if let Some(found) = self.read(&TaskDir::of(root, *process)) {
+            if let Some(found) = self.read(root, &TaskDir::of(root, *process)) {
                 self.of.insert(*process, found);
             }
         }
         self.visits.visited(now, clock::monotonic());
     }
 
-    fn read(&self, process: &TaskDir<'_>) -> Option<BTreeMap<u64, Option<MemoryBinding>>> {
+    fn read(&self, root: &SysRoot, process: &TaskDir<'_>) -> Option<BTreeMap<u64, Option<MemoryBinding>>> {
         let status = process.status().ok()?;
-        if status.bytes("VmRSS")? > MAX_RESIDENT {
-            return None;
-        }
         let of_cpuset = status.allowed_nodes().map(|allowed| allowed.and(&self.nodes));
         let narrow = of_cpuset.filter(|allowed| !allowed.is_empty() && *allowed != self.nodes);
         let of_cpuset = narrow.map(|nodes| MemoryBinding { nodes, by: BoundBy::Cpuset });
-        let text = process.bytes("numa_maps").ok()?;
+        let is_large = status.bytes("VmRSS")? > MAX_RESIDENT;
+        let text = match is_large {
+            true => first_line(root, process)?,
+            false => process.bytes("numa_maps").ok()?,
+        };
         let mapping = |line: &[u8]| {
             let (start, nodes) = numa_maps::bound_to(line)?;
             let of_policy = nodes.map(|nodes| MemoryBinding { nodes, by: BoundBy::Policy });
@@ -81,6 +85,13 @@ impl MemoryPolicies {
     pub fn at(&self, process: u32, address: u64) -> Option<&MemoryBinding> {
         self.of.get(&process)?.range(..=address).next_back()?.1.as_ref()
     }
+}
+
+/// The beginning of a process's first mapping.
+fn first_line(root: &SysRoot, process: &TaskDir<'_>) -> Option<Vec<u8>> {
+    let mut buffer = [0; FIRST_LINE];
+    let length = root.front(&process.path("numa_maps"), &mut buffer).ok()?;
+    buffer.get(..length)?.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
 }
 
 #[cfg(test)]
@@ -123,9 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_is_not_read() {
-        let large = format!("Name:\tx\nVmRSS:\t {} kB\nMems_allowed_list:\t1\n", (MAX_RESIDENT >> 10) + 1);
+    fn of_what_is_large_only_the_first_line_is_read() {
+        let large = format!("Name:\tx\nVmRSS:\t {} kB\nMems_allowed_list:\t0-3\n", (MAX_RESIDENT >> 10) + 1);
         assert_eq!(policies(&large, MAPS).at(7, 0x3000), None);
+        let server =
+            format!("1000 bind:0 file=/{} mapped=9 N0=9\n3000 default anon=1 N0=1\n", "a".repeat(200));
+        let server = policies(&large, &server);
+        let bound = server.at(7, 0x3000).map(|found| (found.nodes.to_string(), found.by));
+        assert_eq!(bound, Some(("0".to_owned(), BoundBy::Policy)));
         let mut one = MemoryPolicies::new(CpuSet::range(0, 0), 0);
         one.visit(&SysRoot::host(), &[std::process::id()], u64::MAX - 1);
         assert!(one.of.is_empty());

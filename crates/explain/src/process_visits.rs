@@ -1,8 +1,10 @@
 //! When to look at processes, where the kernel has to walk all page tables of a process for a look.
 
 /// First at once, for what runs already; then after this time, in ns, when programs have touched some of their memory and set
-/// their policies; then this often, and at most for a part of the time.
+/// their policies; then ever more seldom, since a program may be started by another one that takes its time; in the end this often,
+/// and at most for a part of the time.
 const FIRST: u64 = 300_000_000;
+const LATER: u64 = 3;
 const EACH: u64 = 10_000_000_000;
 const SHARE: u64 = 50;
 
@@ -34,7 +36,7 @@ impl ProcessVisits {
     /// Notes that a visit took from one time to another, and plans the next one.
     pub fn visited(&mut self, from: u64, to: u64) {
         self.next = Some(to + self.pause.max(to.saturating_sub(from) * SHARE));
-        self.pause = EACH;
+        self.pause = (LATER * self.pause).min(EACH);
     }
 }
 
@@ -43,13 +45,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_two_visits_are_soon_and_later_ones_seldom() {
+    fn the_first_visits_are_soon_and_later_ones_seldom() {
         let mut visits = ProcessVisits::from(5);
         assert_eq!((visits.is_due(4), visits.is_due(5)), (false, true));
         visits.visited(5, 10);
         assert_eq!((visits.is_due(9 + FIRST), visits.is_due(10 + FIRST)), (false, true));
-        visits.visited(0, 10);
-        assert_eq!((visits.is_due(9 + EACH), visits.is_due(10 + EACH)), (false, true));
+        for pause in [3 * FIRST, 9 * FIRST, 27 * FIRST, EACH, EACH] {
+            visits.visited(0, 10);
+            assert_eq!((visits.is_due(9 + pause), visits.is_due(10 + pause)), (false, true));
+        }
         visits.visited(0, EACH);
         assert!(!visits.is_due(EACH * SHARE), "a visit that takes long is rare");
         assert!(!ProcessVisits::never().is_due(u64::MAX));
