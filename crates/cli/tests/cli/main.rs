@@ -53,6 +53,7 @@ mod output;
 mod outputs;
 mod peaks;
 mod plan;
+mod public_cases;
 mod record;
 mod run;
 mod run_kinds;

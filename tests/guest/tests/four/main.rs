@@ -4,6 +4,7 @@
 #[path = "../affinity/mod.rs"]
 mod affinity;
 mod allocator;
+mod bound_memory;
 #[path = "../comparison/mod.rs"]
 mod comparison;
 mod cured;
@@ -40,6 +41,7 @@ static PARTS: Parts = Parts::new(&[
     ("policies", policies::guest),
     ("limits", limits::guest),
     ("main_thread", main_thread::guest),
+    ("bound_memory", bound_memory::guest),
     ("moved", moved::guest),
     ("cured", cured::guest),
     ("moved_troubles", moved_troubles::guest),
