@@ -103,6 +103,8 @@ impl Children {
         unsafe { command.pre_exec(prepare) };
         let child = signal::restore_in(&mut command).spawn()?.id();
         let pid = Pid::from_raw(child as i32).ok_or(io::ErrorKind::InvalidData)?;
+        // An earlier program may have had the same number.
+        self.ended.remove(&child);
         self.handles.insert(child, pidfd_open(pid, PidfdFlags::empty())?);
         Ok(child)
     }

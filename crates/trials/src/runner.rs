@@ -10,8 +10,11 @@ use crate::commands::{TrialCommand, words_of_line};
 use crate::disturbance::{Disturbance, SpoiledBy, quantile};
 use crate::metric::{self, FigureError, TrialMetric};
 use crate::request::{TrialCheck, TrialScene, TuneRequest};
+use numakit_registry::SUPERVISOR_NAME;
+use numakit_sys::SysRoot;
 use numakit_sys::children::{ChildEnd, Children};
 use numakit_sys::guard::SettingsGuard;
+use numakit_sys::proc::TaskDir;
 use numakit_sys::signal::{self, Signal, Signals};
 use numakit_tune::candidates::TuneSetting;
 use numakit_tune::{RunFailure, RunOutcome};
@@ -120,6 +123,8 @@ pub struct TrialRunner {
     seen: ProgramReach,
     /// The files of the observation that this run is.
     observation: Option<(PathBuf, PathBuf)>,
+    /// A signal that came while a helper ran.
+    pending: Option<Signal>,
     /// The server that runs meanwhile.
     server: Option<u32>,
     /// What a running process has now.
@@ -161,6 +166,9 @@ impl TrialRunner {
     pub fn new(request: &TuneRequest, guarded: &[PathBuf]) -> Result<Self, TrialError> {
         // First, since only a process with one thread forks.
         let guard = (!guarded.is_empty()).then(|| SettingsGuard::start(guarded)).transpose()?;
+        if let Some((path, _, error)) = guard.iter().flat_map(SettingsGuard::restore).next() {
+            return Err(TrialError::Setting { path, error });
+        }
         let pattern = match &request.metric {
             TrialMetric::Output { pattern } => Some(metric::pattern(pattern)?),
             _ => None,
@@ -185,6 +193,7 @@ impl TrialRunner {
             was_reserved: false,
             seen: ProgramReach::default(),
             observation: None,
+            pending: None,
             server: None,
             applied: TuneSetting::default(),
         })
@@ -213,15 +222,18 @@ impl TrialRunner {
             TrialScene::Running { target, turn } => self.run_turn(&target, turn, setting),
         };
         self.restore_machine()?;
-        let measured = match ended? {
-            SceneEnd::Measured(measured) => *measured,
-            SceneEnd::Interrupted(signal) => {
+        let measured = match (ended?, self.pending.take()) {
+            (SceneEnd::Interrupted(signal), _) | (SceneEnd::Measured(_), Some(signal)) => {
                 self.end_all()?;
                 return Ok(TrialEnd::Interrupted(signal));
             }
+            (SceneEnd::Measured(measured), None) => *measured,
         };
         let left = self.end_all()?;
         let run = self.judged(measured, setting, left, begun.elapsed().as_secs_f64())?;
+        if let Some(signal) = self.pending.take() {
+            return Ok(TrialEnd::Interrupted(signal));
+        }
         self.remember(&run, *setting == TuneSetting::default());
         Ok(TrialEnd::Ran(Box::new(run)))
     }
@@ -240,7 +252,11 @@ impl TrialRunner {
     /// Ends what a run left behind; returns how many processes that were.
     fn end_all(&mut self) -> Result<usize, TrialError> {
         let kept: Vec<u32> = self.guard.iter().map(SettingsGuard::process).collect();
-        let left = self.children.wait_for_all(&kept, GRACE)?;
+        let mut left = self.children.wait_for_all(&kept, GRACE)?;
+        if left.iter().all(|process| is_supervisor(*process)) {
+            // It ends with the program, and releases its cores.
+            left = self.children.wait_for_all(&kept, PATIENCE)?;
+        }
         if left.is_empty() {
             return Ok(0);
         }
@@ -377,6 +393,12 @@ impl TrialRunner {
         self.usual.clear();
         ran
     }
+}
+
+/// Whether a process is the one of `numa run` that holds the cores of a program.
+fn is_supervisor(process: u32) -> bool {
+    let root = SysRoot::host();
+    TaskDir::of(&root, process).stat().is_ok_and(|stat| stat.command == SUPERVISOR_NAME.as_bytes())
 }
 
 /// Whether another program has reserved cores.

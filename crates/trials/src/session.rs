@@ -38,6 +38,7 @@ pub struct KeptRun {
 #[derive(Debug, Serialize, Deserialize)]
 struct KeptTuning {
     form: u32,
+    folder: PathBuf,
     request: TuneRequest,
     advised: Advised,
     seen: ProgramReach,
@@ -94,6 +95,14 @@ pub enum TuneSessionError {
         file: PathBuf,
         /// Why.
         why: String,
+    },
+    /// The names of files in it are those of another directory.
+    #[error("{file} was begun in {folder}; go there first: cd {folder}")]
+    Elsewhere {
+        /// The file.
+        file: PathBuf,
+        /// The working directory.
+        folder: PathBuf,
     },
     /// The races cannot go on from there.
     #[error("{file}: {error}")]
@@ -160,6 +169,9 @@ impl TuneSession {
             let why = format!("it has the form {}, and this version of numa reads {FORM}", kept.form);
             return Err(TuneSessionError::Foreign { file: path(), why });
         }
+        if std::env::current_dir().ok().as_ref() != Some(&kept.folder) {
+            return Err(TuneSessionError::Elsewhere { file: path(), folder: kept.folder });
+        }
         let told: usize = kept.tuning.stages.iter().map(Vec::len).sum();
         if told != kept.runs.len() {
             let why = format!("its races have {told} runs, and it has {}", kept.runs.len());
@@ -203,6 +215,7 @@ impl TuneSession {
     fn keep(&self) -> Result<(), TuneSessionError> {
         let kept = KeptTuning {
             form: FORM,
+            folder: std::env::current_dir().unwrap_or_default(),
             request: self.request.clone(),
             advised: self.advised.clone(),
             seen: self.seen,

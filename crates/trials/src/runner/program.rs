@@ -123,8 +123,11 @@ impl TrialRunner {
             Ok(child) => child,
             Err(_) => return Ok((ChildEnd::Exited(127), said)),
         };
-        // A signal ends the next part of the run.
-        let end = match self.children.wait(child, None, Some(Instant::now() + HELPER))? {
+        let waited = self.children.wait(child, Some(&self.signals), Some(Instant::now() + HELPER))?;
+        if let ChildWait::Signalled(signal) = waited {
+            self.pending = Some(signal);
+        }
+        let end = match waited {
             ChildWait::Ended(end) => end,
             ChildWait::TimeUp | ChildWait::Signalled(_) => {
                 let mut kept = self.kept();

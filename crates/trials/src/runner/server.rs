@@ -132,7 +132,7 @@ impl TrialRunner {
             if end == ChildEnd::Exited(0) {
                 return Ok(Ready::Yes);
             }
-            if let Some(signal) = self.signals.next() {
+            if let Some(signal) = self.pending.take().or_else(|| self.signals.next()) {
                 return Ok(Ready::Interrupted(signal));
             }
             if Instant::now() >= late {
