@@ -101,7 +101,7 @@ pub fn moves() -> Advised {
     let remedy = |(words, says): (&[&str], &str)| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let setting = TuneSetting::typed(&[], Some(&words));
-        AdvisedRemedy { remedy: TuneRemedy { setting, bound: None }, says: says.to_owned() }
+        AdvisedRemedy { remedy: TuneRemedy { setting, bound: None }, says: Some(says.to_owned()) }
     };
     let all: [(&[&str], &str); 3] = [
         (&[], "threads to cores, and their memory to them"),

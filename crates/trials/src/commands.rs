@@ -49,27 +49,39 @@ pub fn typed(setting: &TuneSetting, program: &[OsString]) -> String {
     machine.chain(variables).collect::<String>() + &quoted(&words)
 }
 
+/// The name of a variable, and its value.
+type Variable = (String, String);
+
+/// Variables before a command, and the words behind them.
+fn split(line: &str) -> Option<(Vec<Variable>, Vec<String>)> {
+    let mut words = shlex::split(line)?;
+    let variable = |word: &String| {
+        let (name, value) = word.split_once('=')?;
+        let is_name = !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+        is_name.then(|| (name.to_owned(), value.to_owned()))
+    };
+    let variables: Vec<(String, String)> = words.iter().map_while(variable).collect();
+    words.drain(..variables.len());
+    Some((variables, words))
+}
+
+/// The setting of options of `numa run`, with variables before them; `None` for neither.
+pub fn setting_of_words(line: &str) -> Option<TuneSetting> {
+    let (variables, words) = split(line)?;
+    let is_option = words.first().is_none_or(|word| word.starts_with('-'));
+    let run = (!words.is_empty()).then_some(words.as_slice());
+    (is_option && !(words.is_empty() && variables.is_empty())).then(|| TuneSetting::typed(&variables, run))
+}
+
 /// The setting that a command gives to a program; `None` for a command of another kind, such as one of a shell.
 pub fn setting_of(command: &str, program: &[OsString]) -> Option<TuneSetting> {
-    let words = shlex::split(command)?;
-    let is_variable = |word: &&String| {
-        let name = word.split_once('=').map(|(name, _)| name);
-        name.is_some_and(|name| {
-            !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
-        })
-    };
-    let before = words.iter().take_while(is_variable).count();
-    let variables: Vec<(String, String)> = words[..before]
-        .iter()
-        .filter_map(|word| word.split_once('='))
-        .map(|(n, v)| (n.into(), v.into()))
-        .collect();
-    let rest = &words[before..];
-    let run = rest
-        .len()
-        .checked_sub(program.len())
-        .filter(|at| rest[*at..].iter().zip(program).all(|(a, b)| OsStr::new(a) == b))?;
-    match &rest[..run] {
+    let (variables, words) = split(command)?;
+    let before = words.len().checked_sub(program.len())?;
+    let (run, rest) = words.split_at(before);
+    if !rest.iter().zip(program).all(|(word, wanted)| OsStr::new(word) == wanted) {
+        return None;
+    }
+    match run {
         [] => (!variables.is_empty()).then(|| TuneSetting::typed(&variables, None)),
         [numa, verb, words @ ..]
             if Path::new(numa).file_name() == Some(OsStr::new("numa")) && verb == "run" =>
@@ -118,6 +130,21 @@ mod tests {
         {
             assert_eq!(setting_of(other, &words("./app")), None, "{other}");
         }
+    }
+
+    #[test]
+    fn settings_are_given_as_options_and_variables() {
+        let typed_with = |line| setting_of_words(line).map(|setting| typed(&setting, &words("./app")));
+        assert_eq!(
+            typed_with("--apply a.cure --thp on").as_deref(),
+            Some("numa run --apply a.cure --thp on ./app")
+        );
+        assert_eq!(
+            typed_with("OMP_NUM_THREADS=4 -c 4").as_deref(),
+            Some("OMP_NUM_THREADS=4 numa run -c 4 ./app")
+        );
+        assert_eq!(typed_with("A='b c'").as_deref(), Some("A='b c' ./app"));
+        assert_eq!([typed_with(""), typed_with("./other"), typed_with("'open")], [None, None, None]);
     }
 
     #[test]

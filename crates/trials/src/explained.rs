@@ -12,8 +12,8 @@ use std::ffi::OsString;
 pub struct AdvisedRemedy {
     /// The setting, with the most that it can gain.
     pub remedy: TuneRemedy,
-    /// What the finding says.
-    pub says: String,
+    /// What the finding says; `None` for a setting that the user gave.
+    pub says: Option<String>,
 }
 
 /// What an observation advises.
@@ -50,7 +50,9 @@ pub fn advised(json: &str, program: &[OsString], cure: &str) -> Result<Advised, 
         let setting = TuneSetting::typed(&[], Some(&words));
         if advised.remedies.iter().all(|known| known.remedy.setting != setting) {
             let remedy = TuneRemedy { setting, bound: None };
-            advised.remedies.push(AdvisedRemedy { remedy, says: "the cure of all its objects".to_owned() });
+            advised
+                .remedies
+                .push(AdvisedRemedy { remedy, says: Some("the cure of all its objects".to_owned()) });
         }
     }
     advised.sort();
@@ -76,6 +78,16 @@ pub fn remedies_of(findings: &[Finding], program: &[OsString]) -> Advised {
 }
 
 impl Advised {
+    /// Adds settings that the user gave. They come first.
+    pub fn add_given(&mut self, settings: &[TuneSetting]) {
+        let given = settings.iter().map(|setting| AdvisedRemedy {
+            remedy: TuneRemedy { setting: setting.clone(), bound: None },
+            says: None,
+        });
+        self.remedies.retain(|known| !settings.contains(&known.remedy.setting));
+        self.remedies.splice(0..0, given);
+    }
+
     /// Those that can gain most come first. What is not known may be the most.
     fn sort(&mut self) {
         let most = |advised: &AdvisedRemedy| advised.remedy.bound.unwrap_or(1.0);
@@ -92,8 +104,7 @@ fn add(remedies: &mut Vec<AdvisedRemedy>, setting: TuneSetting, finding: &Findin
             let sum = known.remedy.bound.zip(bound).map(|(one, other)| one + other);
             known.remedy.bound = sum.map(|sum: f64| sum.min(1.0));
         }
-        None => {
-            remedies.push(AdvisedRemedy { remedy: TuneRemedy { setting, bound }, says: finding.says.clone() })
-        }
+        None => remedies
+            .push(AdvisedRemedy { remedy: TuneRemedy { setting, bound }, says: Some(finding.says.clone()) }),
     }
 }

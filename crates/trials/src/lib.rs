@@ -16,7 +16,7 @@ mod request;
 mod runner;
 mod session;
 
-pub use commands::{typed, words_of_line};
+pub use commands::{setting_of_words, typed, words_of_line};
 pub use disturbance::{Disturbance, SpoiledBy};
 pub use explained::{Advised, AdvisedRemedy, advised, remedies_of};
 pub use machine::{files, tuned};

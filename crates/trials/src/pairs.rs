@@ -16,7 +16,7 @@ pub struct TriedRemedy {
     /// As it is typed.
     pub command: String,
     /// What the finding says.
-    pub says: String,
+    pub says: Option<String>,
     /// The most that it can gain, as a fraction, if that was known.
     pub bound: Option<f64>,
     /// What it gains of the time; `None` if no pair was left.

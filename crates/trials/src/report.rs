@@ -1,6 +1,7 @@
 //! What a tuning found, as values: the JSON of `numa tune`.
 
 use crate::disturbance::SpoiledBy;
+use crate::explained::AdvisedRemedy;
 use crate::session::{KeptRun, TuneSession};
 use numakit_tune::candidates::{TuneNeed, TuneSetting};
 use numakit_tune::tuning::TuneAnswer;
@@ -95,6 +96,8 @@ pub enum CandidateSource {
     Default,
     /// A remedy of what was found in it.
     Verdict,
+    /// A setting that the user gave.
+    Given,
     /// A setting that may make any program faster.
     Generic,
 }
@@ -220,10 +223,11 @@ impl TuneSession {
             command: self.typed(setting),
             source: match remedy {
                 _ if *setting == TuneSetting::default() => CandidateSource::Default,
+                Some(AdvisedRemedy { says: None, .. }) => CandidateSource::Given,
                 Some(_) => CandidateSource::Verdict,
                 None => CandidateSource::Generic,
             },
-            says: remedy.map(|advised| advised.says.clone()),
+            says: remedy.and_then(|advised| advised.says.clone()),
             bound: remedy.and_then(|advised| advised.remedy.bound),
             needs: setting.needs(),
             state: CandidateState::Racing,

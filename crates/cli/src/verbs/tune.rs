@@ -64,12 +64,16 @@ pub struct TuneArgs {
     /// Gains of less than this percentage are not worth a setting
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
     worth: f64,
-    /// Try what 'numa explain' advises, and nothing else
-    #[arg(long, conflicts_with = "no_verdicts")]
-    only_verdicts: bool,
-    /// Do not observe the program first
+    /// Also try these options of 'numa run', with variables before them, as in --with '--apply app.cure' or --with 'OMP_NUM_THREADS=4
+    /// -c 4'; can be given several times
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, value_parser = with)]
+    with: Vec<TuneSetting>,
+    /// Do not observe the program first, and try nothing that is advised
     #[arg(long)]
     no_verdicts: bool,
+    /// Do not try settings that may make any program faster
+    #[arg(long, alias = "only-verdicts")]
+    no_generic: bool,
     /// Also try settings of the whole machine, transparent huge pages and NUMA balancing (root); they are restored after each run
     #[arg(long)]
     system: bool,
@@ -120,6 +124,14 @@ fn budget(word: &str) -> Result<RaceBudget, String> {
     let time = interval::parse_length(minutes.as_deref().unwrap_or(plain));
     time.map(|time| RaceBudget { runs: MOST_RUNS, seconds: Some(time.as_secs_f64()) })
         .map_err(|error| format!("{error}; or give a number of runs, as in 60"))
+}
+
+fn with(line: &str) -> Result<TuneSetting, String> {
+    numakit_trials::setting_of_words(line).ok_or_else(|| {
+        format!(
+            "'{line}' has no option of 'numa run' and no variable; give them as in '--thp on' or 'NAME=VALUE'"
+        )
+    })
 }
 
 fn percentage(word: &str) -> Result<f64, String> {
@@ -200,7 +212,7 @@ impl TuneArgs {
             budget: self.budget,
             worth: self.worth,
             with_verdicts: !self.no_verdicts && !is_running,
-            with_generic: !self.only_verdicts && !is_running,
+            with_generic: !self.no_generic && !is_running,
             with_machine: self.system,
         })
     }
@@ -247,7 +259,7 @@ impl TuneArgs {
         let guarded = machine.as_ref().map(numakit_trials::files).unwrap_or_default();
         let files = TuneFiles::of(&request.scene)?;
         let mut runner = TrialRunner::new(&request, &guarded)?;
-        let advised = match request.with_verdicts {
+        let mut advised = match request.with_verdicts {
             true => match self.observed(&request, &mut runner, &files)? {
                 Ok(advised) => advised,
                 Err(signal) => return Ok(Err(interrupted(signal))),
@@ -255,6 +267,7 @@ impl TuneArgs {
             false if matches!(request.scene, TrialScene::Running { .. }) => tuned::moves(),
             false => Advised::default(),
         };
+        advised.add_given(&self.with);
         tuned::progress(&format!("runs {} without a setting", request.scene.typed()));
         let first = match runner.run(&TuneSetting::default(), None)? {
             TrialEnd::Ran(run) => *run,
