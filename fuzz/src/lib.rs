@@ -26,6 +26,7 @@ mod sample_ring;
 mod samples;
 mod sets;
 mod task;
+mod tuning;
 mod web;
 
 /// A parser under test.
@@ -87,6 +88,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "java_dump", run: java::dump },
     Target { name: "perf_map", run: java::perf_map },
     Target { name: "move_record", run: moves::record },
+    Target { name: "tuning", run: tuning::record },
+    Target { name: "figures", run: tuning::figures },
 ];
 
 /// The target with this name.

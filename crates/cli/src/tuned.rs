@@ -31,6 +31,18 @@ pub struct TuneFiles {
     pub observed: PathBuf,
     /// The cure that it wrote.
     pub cure: PathBuf,
+    is_cure_kept: bool,
+}
+
+impl Drop for TuneFiles {
+    /// Removes what was read, and a cure that nobody tries: whatever ends a tuning before its first race leaves nothing behind.
+    fn drop(&mut self) {
+        // Nothing is there if the program was not observed.
+        let _ = fs::remove_file(&self.observed);
+        if !self.is_cure_kept {
+            let _ = fs::remove_file(&self.cure);
+        }
+    }
 }
 
 impl TuneFiles {
@@ -63,6 +75,7 @@ impl TuneFiles {
             session: folder.join(format!("{unique}.json")),
             observed: folder.join(format!("{unique}.observed")),
             cure: if is_free { here } else { folder.join(format!("{unique}.cure")) },
+            is_cure_kept: false,
         })
     }
 
@@ -71,29 +84,31 @@ impl TuneFiles {
         self.cure.display().to_string()
     }
 
-    /// Removes what was read.
-    pub fn remove_observed(&self) {
-        // It is of no use, and the next tuning has another name for it.
-        let _ = fs::remove_file(&self.observed);
+    /// Keeps the cure, if it is one of these remedies.
+    pub fn keep_cure_of(&mut self, advised: &Advised) {
+        self.is_cure_kept = cure_of(advised) == Some(&self.cure_word());
     }
 }
 
 /// Removes the cure if nobody types its name.
 pub fn remove_useless_cure(session: &TuneSession, report: &TuneReport) {
-    let cure = session.advised.remedies.iter().flat_map(|advised| advised.remedy.setting.options()).find_map(
-        |option| match option {
-            TuneOption::Cure(file) => Some(file),
-            _ => None,
-        },
-    );
     let is_used = |file: &String| match &report.answer {
         numakit_trials::ReportedAnswer::Use { command, .. } => command.contains(&quoted(&[file])),
         _ => false,
     };
-    if let Some(file) = cure.filter(|file| !is_used(file)) {
+    if let Some(file) = cure_of(&session.advised).filter(|file| !is_used(file)) {
         // It was written by this tuning, and may have been removed.
         let _ = fs::remove_file(file);
     }
+}
+
+/// The file of the cure that an observation wrote, if it is one of these remedies.
+fn cure_of(advised: &Advised) -> Option<&String> {
+    let mut options = advised.remedies.iter().flat_map(|advised| advised.remedy.setting.options());
+    options.find_map(|option| match option {
+        TuneOption::Cure(file) => Some(file),
+        _ => None,
+    })
 }
 
 /// What is tried of a running program: threads and memory, memory, threads.

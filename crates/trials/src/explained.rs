@@ -108,3 +108,94 @@ fn add(remedies: &mut Vec<AdvisedRemedy>, setting: TuneSetting, finding: &Findin
             .push(AdvisedRemedy { remedy: TuneRemedy { setting, bound }, says: Some(finding.says.clone()) }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::words_of_line;
+    use serde_json::{Value, json};
+
+    fn finding(command: &str, percent: f64) -> Value {
+        json!({
+            "rule": "remote-use", "subject": {"kind": "program"}, "says": format!("it costs {percent} %"),
+            "since_seconds": 0.0, "until_seconds": null, "certainty": "measured", "evidence": [],
+            "cost": {"kind": "share", "of": "cpu-time", "percent": percent, "low": percent, "high": percent},
+            "remedy": {"words": "do this", "commands": [command]},
+        })
+    }
+
+    fn read(findings: &[Value], cure: Value) -> Advised {
+        let result = json!({"findings": findings, "cure": cure, "too_few_samples": null, "later": [1]});
+        advised(&result.to_string(), &words_of_line("./app 3"), "app.cure").unwrap()
+    }
+
+    fn commands(advised: &Advised) -> Vec<(String, Option<f64>)> {
+        let words = |one: &AdvisedRemedy| (one.remedy.setting.words().join(" "), one.remedy.bound);
+        advised.remedies.iter().map(words).collect()
+    }
+
+    #[test]
+    fn remedies_that_can_gain_most_come_first() {
+        let mut worth = finding("numa run --thp on ./app 3", 50.0);
+        worth["remedy"]["worth"] = json!({"at_most": 0.1, "why": "misses of the TLB"});
+        let findings =
+            [worth, finding("numa run ./app 3", 20.0), finding("numa run --memory interleave ./app 3", 30.0)];
+        let found = read(&findings, Value::Null);
+        let wanted = [("--memory interleave", 0.3), ("", 0.2), ("--thp on", 0.1)];
+        assert_eq!(commands(&found), wanted.map(|(words, bound)| (words.to_owned(), Some(bound))));
+        assert_eq!((found.remedies[1].says.as_str(), found.untried.len()), ("it costs 20 %", 0));
+    }
+
+    #[test]
+    fn a_remedy_of_several_findings_can_gain_what_all_promise() {
+        let run = "numa run ./app 3";
+        let sum = |percents: [f64; 2]| commands(&read(&percents.map(|one| finding(run, one)), Value::Null));
+        assert_eq!(sum([20.0, 30.0]), [(String::new(), Some(0.5))]);
+        assert_eq!(sum([70.0, 60.0]), [(String::new(), Some(1.0))]);
+        let mut unknown = finding(run, 1.0);
+        unknown["cost"] = json!({"kind": "unknown", "why": "no counters"});
+        assert_eq!(commands(&read(&[finding(run, 20.0), unknown], Value::Null)), [(String::new(), None)]);
+    }
+
+    #[test]
+    fn what_is_no_start_of_the_program_is_not_tried_and_said_once() {
+        let mut possible = finding("numa run ./app 3", 20.0);
+        possible["certainty"] = json!("possible");
+        let mut silent = finding("", 5.0);
+        silent["remedy"]["commands"] = json!([]);
+        let sysctl = "sysctl kernel.numa_balancing=0";
+        let other = "numa run ./other";
+        let findings = [possible, silent, finding(sysctl, 9.0), finding(sysctl, 8.0), finding(other, 3.0)];
+        let found = read(&findings, Value::Null);
+        assert_eq!(
+            (commands(&found), found.untried),
+            (Vec::new(), vec![sysctl.to_owned(), other.to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_cure_is_tried_if_it_has_objects() {
+        let cured =
+            |findings: &[Value], objects: Value| commands(&read(findings, json!({ "objects": objects })));
+        assert_eq!(cured(&[], json!([])), []);
+        let whole = [("--apply app.cure".to_owned(), None)];
+        assert_eq!(cured(&[], json!([{}, {}])), whole);
+        // A finding that advises the same says more.
+        let advised = finding("numa run --apply app.cure ./app 3", 40.0);
+        assert_eq!(cured(&[advised], json!([{}])), [("--apply app.cure".to_owned(), Some(0.4))]);
+        assert_eq!(commands(&read(&[], json!({}))), []);
+    }
+
+    #[test]
+    fn json_of_another_kind_is_an_error() {
+        for json in
+            ["", "[]", "{}", "{\"findings\":7}", "{\"findings\":[{}]}", "{\"findings\":[{\"rule\":\"new\"}]}"]
+        {
+            assert!(advised(json, &words_of_line("./app"), "app.cure").is_err(), "{json}");
+        }
+        let few =
+            advised("{\"findings\":[],\"too_few_samples\":\"3 samples\"}", &words_of_line("./app"), "c")
+                .unwrap();
+        assert_eq!((few.few.as_deref(), few.remedies.len()), (Some("3 samples"), 0));
+    }
+}

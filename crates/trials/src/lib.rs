@@ -20,7 +20,7 @@ pub use commands::{setting_of_words, typed, words_of_line};
 pub use disturbance::{Disturbance, SpoiledBy};
 pub use explained::{Advised, AdvisedRemedy, advised, remedies_of};
 pub use machine::{files, tuned};
-pub use metric::{FigureError, TrialMetric, pattern};
+pub use metric::{FigureError, TrialMetric, found, pattern, printed};
 pub use pairs::{TriedRemedy, try_remedies};
 pub use report::{CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, TuneReport};
 pub use request::{TrialCheck, TrialScene, TuneRequest};

@@ -38,7 +38,7 @@ pub struct TuneReport {
     pub spoiled: BTreeMap<SpoiledBy, usize>,
     /// Whether the program binds its threads itself, so that settings of cores may not reach them.
     pub binds_threads: bool,
-    /// Runs that left processes behind, which were ended.
+    /// Runs with a metric that left processes behind, which were ended.
     pub leaving: usize,
     /// The file in which all runs are kept.
     pub file: String,
@@ -145,6 +145,9 @@ impl TuneSession {
             *spoiled.entry(by).or_default() += 1;
         }
         let stages = self.tuning.stages();
+        // What was left of a run that hung or failed is no part of a metric.
+        let has_left =
+            |kept: &&KeptRun| kept.run.left > 0 && !matches!(kept.run.outcome, RunOutcome::Failed(_));
         let left_out = stages.iter().flat_map(|stage| &stage.left_out).map(|setting| self.typed(setting));
         TuneReport {
             command: self.request.scene.typed(),
@@ -161,7 +164,7 @@ impl TuneSession {
             noise: stages.iter().rev().find_map(|stage| stage.race.noise()),
             spoiled,
             binds_threads: self.seen.binds_threads,
-            leaving: self.runs.iter().filter(|kept| kept.run.left > 0).count(),
+            leaving: self.runs.iter().filter(has_left).count(),
             file: self.file.display().to_string(),
             candidates,
         }

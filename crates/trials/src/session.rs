@@ -2,7 +2,7 @@
 
 use crate::commands::typed;
 use crate::explained::Advised;
-use crate::request::TuneRequest;
+use crate::request::{TrialScene, TuneRequest};
 use crate::runner::{ProgramReach, TrialEnd, TrialError, TrialRun, TrialRunner};
 use numakit_sys::output::{Existing, OutputFile};
 use numakit_sys::signal::Signal;
@@ -20,6 +20,8 @@ use thiserror::Error;
 pub const MAX_FILE: u64 = 64 << 20;
 /// The form of the file.
 const FORM: u32 = 1;
+/// No run takes longer, in seconds: three years.
+const LONGEST: f64 = 1e8;
 
 /// A run with what it was for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,23 @@ struct KeptTuning {
     first: Option<TrialRun>,
     tuning: TuningRecord,
     runs: Vec<KeptRun>,
+}
+
+impl KeptTuning {
+    /// What no tuning has written, if it has such.
+    fn impossible(&self) -> Option<String> {
+        if self.request.scene.words().is_empty() {
+            return Some("it has no program".to_owned());
+        }
+        let turn = match &self.request.scene {
+            TrialScene::Running { turn, .. } => Some(*turn),
+            _ => None,
+        };
+        let runs = self.first.iter().chain(self.runs.iter().map(|kept| &kept.run));
+        let mut times = turn.into_iter().chain(runs.flat_map(|run| [run.seconds, run.wall]));
+        let odd = times.find(|time| !(0.0..=LONGEST).contains(time))?;
+        Some(format!("it has a time of {odd} s, and none is below 0 or above {LONGEST}"))
+    }
 }
 
 /// A tuning and its runs.
@@ -160,10 +179,15 @@ impl TuneSession {
 
     /// Reads a session that ended before its answer.
     pub fn read(file: &Path) -> Result<Self, TuneSessionError> {
-        let path = || file.to_owned();
         let text = numakit_sys::file::named_text(file, MAX_FILE)
-            .map_err(|error| TuneSessionError::Read { file: path(), error })?;
-        let kept: KeptTuning = serde_json::from_str(&text)
+            .map_err(|error| TuneSessionError::Read { file: file.to_owned(), error })?;
+        Self::parse(&text, file)
+    }
+
+    /// The session in a text that this file has.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, TuneSessionError> {
+        let path = || file.to_owned();
+        let kept: KeptTuning = serde_json::from_str(text)
             .map_err(|error| TuneSessionError::Foreign { file: path(), why: error.to_string() })?;
         if kept.form != FORM {
             let why = format!("it has the form {}, and this version of numa reads {FORM}", kept.form);
@@ -175,6 +199,9 @@ impl TuneSession {
         let told: usize = kept.tuning.stages.iter().map(Vec::len).sum();
         if told != kept.runs.len() {
             let why = format!("its races have {told} runs, and it has {}", kept.runs.len());
+            return Err(TuneSessionError::Foreign { file: path(), why });
+        }
+        if let Some(why) = kept.impossible() {
             return Err(TuneSessionError::Foreign { file: path(), why });
         }
         let KeptTuning { request, advised, seen, first, tuning, runs, .. } = kept;
@@ -236,12 +263,12 @@ impl TuneSession {
     pub fn typed(&self, setting: &TuneSetting) -> String {
         let words: Vec<OsString> = self.request.scene.words().iter().map(OsString::from).collect();
         match &self.request.scene {
-            crate::request::TrialScene::Running { .. } if setting.is_placed() => {
+            TrialScene::Running { .. } if setting.is_placed() => {
                 let moved = ["numa".to_owned(), "move".to_owned()].into_iter();
                 let all = moved.chain(self.request.scene.words().iter().cloned()).chain(setting.words());
                 numakit_sys::command::quoted(&all.collect::<Vec<_>>())
             }
-            crate::request::TrialScene::Running { .. } => "as it is".to_owned(),
+            TrialScene::Running { .. } => "as it is".to_owned(),
             _ => typed(setting, &words),
         }
     }

@@ -156,10 +156,14 @@ impl TuneArgs {
         }
         let mut session = match &self.resume {
             Some(file) => return self.go_on(TuneSession::read(file)?),
-            None => match self.begin(self.request()?)? {
-                Ok(begun) => begun,
-                Err(code) => return Ok(code),
-            },
+            None => {
+                let begun = self.begin(self.request()?);
+                tuned::end_progress();
+                match begun? {
+                    Ok(begun) => begun,
+                    Err(code) => return Ok(code),
+                }
+            }
         };
         let (session, runner) = (&mut session.0, &mut session.1);
         self.finish(session, runner)
@@ -257,12 +261,12 @@ impl TuneArgs {
             numakit_topology::read_for_placement(&root, false).context("cannot read the topology")?;
         let machine = request.with_generic.then(|| numakit_trials::tuned(&topology, request.with_machine));
         let guarded = machine.as_ref().map(numakit_trials::files).unwrap_or_default();
-        let files = TuneFiles::of(&request.scene)?;
+        let mut files = TuneFiles::of(&request.scene)?;
         let mut runner = TrialRunner::new(&request, &guarded)?;
         let mut advised = match request.with_verdicts {
             true => match self.observed(&request, &mut runner, &files)? {
                 Ok(advised) => advised,
-                Err(signal) => return Ok(Err(interrupted(signal))),
+                Err(signal) => return Ok(Err(interrupted_early(signal))),
             },
             false if matches!(request.scene, TrialScene::Running { .. }) => tuned::moves(),
             false => Advised::default(),
@@ -271,9 +275,10 @@ impl TuneArgs {
         tuned::progress(&format!("runs {} without a setting", request.scene.typed()));
         let first = match runner.run(&TuneSetting::default(), None)? {
             TrialEnd::Ran(run) => *run,
-            TrialEnd::Interrupted(signal) => return Ok(Err(interrupted(signal))),
+            TrialEnd::Interrupted(signal) => return Ok(Err(interrupted_early(signal))),
         };
         works(&first)?;
+        files.keep_cure_of(&advised);
         let session =
             TuneSession::begin(request, advised, machine, (first, runner.seen()), files.session.clone())?;
         Ok(Ok((session, runner)))
@@ -303,7 +308,6 @@ impl TuneArgs {
         let advised = numakit_sys::file::named_text(&files.observed, MAX_FILE)
             .map_err(anyhow::Error::from)
             .and_then(|json| Ok(numakit_trials::advised(&json, &words, &files.cure_word())?));
-        files.remove_observed();
         match advised {
             Ok(advised) => Ok(Ok(advised)),
             Err(error) => {
@@ -365,6 +369,12 @@ fn works(first: &TrialRun) -> anyhow::Result<()> {
         )),
         RunOutcome::Metric(_) | RunOutcome::Spoiled => Ok(()),
     }
+}
+
+/// A run that is observed and a first one with a cold cache are no runs to go on from.
+fn interrupted_early(signal: Signal) -> ExitCode {
+    note("interrupted before a run was there to keep; to begin again, type the same command");
+    interrupted(signal)
 }
 
 fn interrupted(signal: Signal) -> ExitCode {

@@ -35,13 +35,22 @@ impl TrialOutput {
 
     /// How it ended, with the last line that it printed.
     pub(super) fn ending(&self, end: ChildEnd) -> String {
+        self.ending_with(end, |_| true)
+    }
+
+    /// The same for a program that `numa run` has started: what that said before is not why the program failed.
+    pub(super) fn ending_of_started(&self, end: ChildEnd) -> String {
+        self.ending_with(end, |line| !line.starts_with("numa: "))
+    }
+
+    fn ending_with(&self, end: ChildEnd, is_shown: impl Fn(&str) -> bool) -> String {
         let how = match end {
             ChildEnd::Exited(status) => format!("exit status {status}"),
             ChildEnd::Killed(signal) => format!("killed by signal {signal}"),
         };
         let last = |file: &File| {
             let text = end_of(file).ok()?;
-            let line = text.lines().rfind(|line| !line.trim().is_empty())?;
+            let line = text.lines().rfind(|line| !line.trim().is_empty() && is_shown(line))?;
             Some(line.trim().chars().take(SHOWN).collect::<String>())
         };
         match last(&self.errors).or_else(|| last(&self.output)) {

@@ -42,10 +42,14 @@ impl TrialRunner {
         let end = self.wait(child, limit)?;
         let ended = clock::monotonic();
         // What `numa run` does before that is the same for a program of any length.
-        let start = notice.read().unwrap_or(ProgramStart { at: begun, cpu: 0 });
+        let notice = notice.read();
+        let start = notice.unwrap_or(ProgramStart { at: begun, cpu: 0 });
         let wall = ended.saturating_sub(start.at) as f64 / 1e9;
         let end = match end {
             PartEnd::Ended(ChildEnd::Exited(0)) => Ok(()),
+            PartEnd::Ended(end) if notice.is_some() => {
+                Err((RunFailure::Failed, output.ending_of_started(end)))
+            }
             PartEnd::Ended(end) => Err((RunFailure::Failed, output.ending(end))),
             PartEnd::Hung => Err((RunFailure::Hung, hung(limit))),
             PartEnd::Interrupted(signal) => return Ok(SceneEnd::Interrupted(signal)),
