@@ -65,4 +65,7 @@ mod stat;
 mod top;
 mod top_once;
 mod translations;
+mod tune;
+mod tune_answers;
+mod tune_ends;
 mod usage;
