@@ -69,6 +69,8 @@ impl KeptTuning {
 /// A tuning and its runs.
 #[derive(Debug)]
 pub struct TuneSession {
+    /// The working directory, where relative names of files belong.
+    pub folder: PathBuf,
     /// What was asked for.
     pub request: TuneRequest,
     /// What the observation advised.
@@ -172,7 +174,16 @@ impl TuneSession {
             seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_nanos() as u64),
         };
         let tuning = Tuning::new(plan)?;
-        let session = Self { request, advised, seen, first: Some(first), tuning, runs: Vec::new(), file };
+        let session = Self {
+            folder: std::env::current_dir().unwrap_or_default(),
+            request,
+            advised,
+            seen,
+            first: Some(first),
+            tuning,
+            runs: Vec::new(),
+            file,
+        };
         session.keep()?;
         Ok(session)
     }
@@ -181,7 +192,11 @@ impl TuneSession {
     pub fn read(file: &Path) -> Result<Self, TuneSessionError> {
         let text = numakit_sys::file::named_text(file, MAX_FILE)
             .map_err(|error| TuneSessionError::Read { file: file.to_owned(), error })?;
-        Self::parse(&text, file)
+        let session = Self::parse(&text, file)?;
+        match std::env::current_dir() {
+            Ok(folder) if folder == session.folder => Ok(session),
+            _ => Err(TuneSessionError::Elsewhere { file: file.to_owned(), folder: session.folder }),
+        }
     }
 
     /// The session in a text that this file has.
@@ -193,9 +208,6 @@ impl TuneSession {
             let why = format!("it has the form {}, and this version of numa reads {FORM}", kept.form);
             return Err(TuneSessionError::Foreign { file: path(), why });
         }
-        if std::env::current_dir().ok().as_ref() != Some(&kept.folder) {
-            return Err(TuneSessionError::Elsewhere { file: path(), folder: kept.folder });
-        }
         let told: usize = kept.tuning.stages.iter().map(Vec::len).sum();
         if told != kept.runs.len() {
             let why = format!("its races have {told} runs, and it has {}", kept.runs.len());
@@ -204,10 +216,10 @@ impl TuneSession {
         if let Some(why) = kept.impossible() {
             return Err(TuneSessionError::Foreign { file: path(), why });
         }
-        let KeptTuning { request, advised, seen, first, tuning, runs, .. } = kept;
+        let KeptTuning { folder, request, advised, seen, first, tuning, runs, .. } = kept;
         let tuning =
             Tuning::try_from(tuning).map_err(|error| TuneSessionError::Record { file: path(), error })?;
-        Ok(Self { request, advised, seen, first, tuning, runs, file: path() })
+        Ok(Self { folder, request, advised, seen, first, tuning, runs, file: path() })
     }
 
     /// Tells a runner what the runs so far said of the machine.
@@ -242,7 +254,7 @@ impl TuneSession {
     fn keep(&self) -> Result<(), TuneSessionError> {
         let kept = KeptTuning {
             form: FORM,
-            folder: std::env::current_dir().unwrap_or_default(),
+            folder: self.folder.clone(),
             request: self.request.clone(),
             advised: self.advised.clone(),
             seen: self.seen,

@@ -56,7 +56,7 @@ fn kept(budget: u32, outcome: impl Fn(&str, usize) -> RunOutcome) -> Value {
     let advised: Vec<Value> =
         remedies.iter().map(|remedy| json!({"remedy": remedy, "says": "found"})).collect();
     json!({
-        "form": 1,
+        "form": 1, "folder": "/",
         "request": {
             "scene": {"kind": "program", "words": ["./app", "two words"]}, "metric": {"kind": "wall-time"},
             "is_counter": false, "better": "less", "check": null, "budget": budget, "worth": 0.01,
