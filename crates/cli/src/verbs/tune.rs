@@ -207,6 +207,11 @@ impl TuneArgs {
             (None, None) => None,
         };
         let is_running = matches!(scene, TrialScene::Running { .. });
+        if self.no_verdicts && self.no_generic && self.with.is_empty() && !is_running {
+            bail!(
+                "nothing is left to try: leave out --no-verdicts or --no-generic, or give a setting with --with"
+            );
+        }
         Ok(TuneRequest {
             scene,
             metric,

@@ -314,7 +314,8 @@ fn what_is_asked_for_in_a_wrong_way_is_refused_before_a_run() {
         ("--worth 0", "give a percentage above 0 and below 100"),
         ("--worth 100", "give a percentage above 0 and below 100"),
         ("--higher", "required"),
-        ("--only-verdicts --no-verdicts", "cannot be used with"),
+        ("--no-generic --no-verdicts", "nothing is left to try"),
+        ("--with ./other", "has no option of"),
         ("--server ./app", "required"),
         ("--json missing/folder/file", "missing/folder"),
     ] {

@@ -150,6 +150,9 @@ fn a_record_that_was_changed_is_refused() {
         let done = tuned.tune(&format!("--resume {}", file.display()));
         done.says(2, "is no tuning that 'numa tune' has kept: ");
     }
+    let mut elsewhere = tuned.folder.numa(&format!("tune --resume {}", tuned.kept().display()));
+    let done = Done::of(elsewhere.current_dir(tuned.folder.path("run")).output().unwrap());
+    done.says(2, &format!("go there first: cd {}", tuned.folder.0.display()));
     tuned.tune("--resume run/absent.json").says(2, "cannot read run/absent.json: ");
     assert_eq!(tuned.runs(), runs);
     tuned.leaves_nothing_but(&[]);
