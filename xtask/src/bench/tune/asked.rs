@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
+/// What a tuning may take, unless `NUMAKIT_TUNE_BUDGET` says otherwise.
 const BUDGET: &str = "10m";
 
 /// The answer of the tuner, whole.
@@ -51,11 +52,12 @@ impl Asked {
         setting(&answer["command"], &answer["gain"])
     }
 
-    /// The setting that was ahead of the others and not worth it.
+    /// The setting that was ahead of the others and not worth it, of those that need no cure: its file is kept with an answer only.
     pub fn best_in_rounds(&self) -> Option<Setting> {
         let candidates = self.0["candidates"].as_array()?.iter();
         let others = candidates.filter(|candidate| candidate["source"] != "default");
         let known = others.filter_map(|candidate| setting(&candidate["command"], &candidate["in_rounds"]));
+        let known = known.filter(|setting| !setting.command.contains(" --apply "));
         known.max_by(|one, other| one.gain.total_cmp(&other.gain))
     }
 }
@@ -72,7 +74,8 @@ fn setting(command: &Value, gain: &Value) -> Option<Setting> {
 
 fn command(program: &Program) -> Command {
     let mut numa = Command::new(workspace::numa());
-    numa.arg("tune").arg("--json").arg(folder().join("answer.json")).args(["--budget", BUDGET]);
+    let budget = std::env::var("NUMAKIT_TUNE_BUDGET").unwrap_or_else(|_| BUDGET.to_owned());
+    numa.arg("tune").arg("--json").arg(folder().join("answer.json")).args(["--budget", &budget]);
     if let Some(expression) = program.metric.expression() {
         numa.args(["--metric", &expression, "--higher"]);
     }
@@ -110,6 +113,7 @@ mod tests {
                 candidate("a", "generic", gain(0.1)),
                 candidate("b", "generic", gain(0.2)),
                 candidate("c", "verdict", Value::Null),
+                candidate("numa run --apply app.cure ./app", "verdict", gain(0.5)),
             ],
         }));
         let used = asked.used().unwrap();

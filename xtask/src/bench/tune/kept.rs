@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     /// The page that has the table.
-    const PAGE: &str = "corpus/tuned/README.md";
+    const PAGE: &str = "docs/guide/tune.md";
 
     #[test]
     fn the_page_has_the_kept_results() {

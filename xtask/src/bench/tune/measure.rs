@@ -4,8 +4,11 @@ use super::prepare::folder;
 use super::programs::{Metric, Program};
 use crate::{process, workspace};
 use anyhow::{Context, Result, bail};
+use numakit_sys::clock::monotonic;
+use numakit_sys::start_notice::{ProgramStart, VARIABLE};
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -33,13 +36,9 @@ pub fn run(program: &Program, tuned: &str) -> Result<f64> {
 }
 
 fn measured(program: &Program, line: &str) -> Result<f64> {
-    let began = Instant::now();
     match program.metric {
         Metric::CpuTime => cpu_time(line),
-        Metric::WallTime => {
-            process::read(&mut replaced(line))?;
-            Ok(began.elapsed().as_secs_f64())
-        }
+        Metric::WallTime => wall_time(line),
         metric @ Metric::Rate(before) => {
             let output = process::read(&mut replaced(line))?;
             let value = metric.read(&output);
@@ -48,20 +47,42 @@ fn measured(program: &Program, line: &str) -> Result<f64> {
     }
 }
 
-/// The CPU seconds of a command and of all that it starts and waits for, as bash tells them. What it prints is in a file.
+/// Seconds from the start of a program to its end, without what `numa run` does before.
+fn wall_time(line: &str) -> Result<f64> {
+    let begun = monotonic();
+    let (_, start) = noticed("sh", &format!("exec env {line}"))?;
+    Ok((monotonic() - start.map_or(begun, |start| start.at)) as f64 / 1e9)
+}
+
+/// The CPU seconds of a command and of all that it starts and waits for, as bash tells them, without what `numa run` takes before. What
+/// the command prints is in a file.
 fn cpu_time(line: &str) -> Result<f64> {
     // With a command behind it, bash does not become what it times.
     let script = format!("TIMEFORMAT='%U %S'; {{ time env {line} > run.log 2>&1; }} 2>&1; exit");
-    let mut bash = Command::new("bash");
-    bash.args(["-c", &script]);
-    own(&mut bash);
-    let told =
-        process::read(&mut bash).with_context(|| format!("run.log in {} says why", folder().display()))?;
+    let (told, start) =
+        noticed("bash", &script).with_context(|| format!("run.log in {} says why", folder().display()))?;
     let seconds: Vec<f64> = told.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match seconds[..] {
-        [user, kernel] => Ok(user + kernel),
+        [user, kernel] => Ok(user + kernel - start.map_or(0.0, |start| start.cpu as f64 / 1e9)),
         _ => bail!("bash printed '{}' instead of two numbers for: {line}", told.trim()),
     }
+}
+
+/// What a script of a shell prints, and when `numa run` started the program in it; `None`: there is none in it.
+fn noticed(shell: &str, script: &str) -> Result<(String, Option<ProgramStart>)> {
+    let (mut reader, writer) = std::io::pipe()?;
+    let mut command = Command::new(shell);
+    command.args(["-c", &format!("exec 3<&0 </dev/null; {script}")]).stdin(writer).env(VARIABLE, "3");
+    own(&mut command);
+    let text = process::read(&mut command)?;
+    // Its end of the pipe is closed with it.
+    drop(command);
+    let mut bytes = [0; 16];
+    let start = reader.read_exact(&mut bytes).ok().map(|()| {
+        let [at, cpu] = [0, 8].map(|first| std::array::from_fn(|k| bytes[first + k]));
+        ProgramStart { at: u64::from_le_bytes(at), cpu: u64::from_le_bytes(cpu) }
+    });
+    Ok((text, start))
 }
 
 /// The same as [`shell`] for variables and one command, which takes the place of the shell.
@@ -142,6 +163,7 @@ mod tests {
         fs::create_dir_all(folder()).unwrap();
         let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
         assert!(cpu_time(&format!("A=b sh -c '({busy}); true'")).unwrap() > 0.0);
+        assert!(wall_time("true").unwrap() > 0.0);
         let error = format!("{:#}", cpu_time("sh -c 'exit 3'").unwrap_err());
         assert!(error.contains("run.log in ") && error.contains("exit status: 3"), "{error}");
     }
