@@ -6,6 +6,7 @@ use crate::bench::statistics::median;
 use crate::{process, workspace};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
@@ -138,7 +139,27 @@ pub fn table(records: &[Value]) -> Result<String> {
         let cost = format!("{}, {:.0} s", record["runs"], record["seconds"].as_f64().unwrap_or(f64::NAN));
         writeln!(text, "| {name} | {answer} | {stated} | {again} | {within} | {cost} |")?;
     }
+    writeln!(text, "\n{}", circumstances(records))?;
     Ok(text)
+}
+
+/// The machines, and how busy they were.
+fn circumstances(records: &[Value]) -> String {
+    let machine = |record: &Value| {
+        let machine = &record["machine"];
+        let processor = machine["processor"].as_str().unwrap_or("an unknown processor");
+        format!(
+            "{processor}, CPUs: {}, nodes: {}",
+            machine["cpus"],
+            machine["nodes"].as_str().unwrap_or("unknown")
+        )
+    };
+    let machines: BTreeSet<String> = records.iter().map(machine).collect();
+    let loads = records.iter().filter_map(|record| record["load"].as_str()?.split(' ').next()?.parse().ok());
+    let (low, high) = loads
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), load: f64| (low.min(load), high.max(load)));
+    let machines = machines.into_iter().collect::<Vec<_>>().join("; ");
+    format!("{machines}. Load average before: {low} to {high}.")
 }
 
 /// What the best of the settings gains that the tuner rejected.
@@ -199,7 +220,7 @@ mod tests {
             "answer": {"kind": "use", "command": "numa run --thp on ./map 9"}, "confirmed": confirmed,
         });
         let row =
-            |record: &Value| table(std::slice::from_ref(record)).unwrap().lines().last().unwrap().to_owned();
+            |record: &Value| table(std::slice::from_ref(record)).unwrap().lines().nth(2).unwrap().to_owned();
         assert_eq!(
             row(&record),
             "| c++ | `numa run --thp on` | 30.0 % less time (20.0 to 40.0) | 28.0 % less time (18.0 to 38.0) | yes | 44, 300 s |"
@@ -209,6 +230,10 @@ mod tests {
             row(&record),
             "| c++ | nothing |  | `numa run --thp on`: 28.0 % less time (18.0 to 38.0) |  | 44, 300 s |"
         );
+        record["load"] = "1.5 2.5 3.5".into();
+        record["machine"] = json!({"processor": "X", "cpus": 2, "nodes": "0"});
+        let text = table(&[record.clone()]).unwrap();
+        assert!(text.ends_with("\nX, CPUs: 2, nodes: 0. Load average before: 1.5 to 1.5.\n"), "{text}");
         record["confirmed"] = Value::Null;
         assert_eq!(row(&record), "| c++ | nothing |  |  |  | 44, 300 s |");
     }
