@@ -6,7 +6,9 @@ use numakit_sys::cache;
 use numakit_sys::command::quoted;
 use numakit_sys::stdio::replace_line;
 use numakit_sys::tty;
-use numakit_trials::{Advised, AdvisedRemedy, TrialScene, TuneReport, TuneSession};
+use numakit_trials::{
+    Advised, AdvisedRemedy, ReportedAnswer, ReportedCandidate, TrialScene, TuneReport, TuneSession,
+};
 use numakit_tune::candidates::{TuneOption, TuneSetting};
 use numakit_tune::tuning::TuneRemedy;
 use std::ffi::OsString;
@@ -92,9 +94,10 @@ impl TuneFiles {
 
 /// Removes the cure if nobody types its name.
 pub fn remove_useless_cure(session: &TuneSession, report: &TuneReport) {
-    let is_used = |file: &String| match &report.answer {
-        numakit_trials::ReportedAnswer::Use { command, .. } => command.contains(&quoted(&[file])),
-        _ => false,
+    let is_used = |file: &String| {
+        let gains = |one: &&ReportedCandidate| one.gain().is_some_and(|gain| gain.gain >= report.worth);
+        report.answer != ReportedAnswer::Nothing
+            && report.candidates.iter().filter(gains).any(|one| one.command.contains(&quoted(&[file])))
     };
     if let Some(file) = cure_of(&session.advised).filter(|file| !is_used(file)) {
         // It was written by this tuning, and may have been removed.
@@ -102,9 +105,10 @@ pub fn remove_useless_cure(session: &TuneSession, report: &TuneReport) {
     }
 }
 
-/// The file of the cure that an observation wrote, if it is one of these remedies.
+/// The file of the cure that an observation wrote, if it is one of these remedies. That of a setting that the user gave is the user's.
 fn cure_of(advised: &Advised) -> Option<&String> {
-    let mut options = advised.remedies.iter().flat_map(|advised| advised.remedy.setting.options());
+    let found = advised.remedies.iter().filter(|advised| advised.says.is_some());
+    let mut options = found.flat_map(|advised| advised.remedy.setting.options());
     options.find_map(|option| match option {
         TuneOption::Cure(file) => Some(file),
         _ => None,

@@ -12,6 +12,8 @@ use std::fmt::Write;
 
 /// Settings that are shown.
 const MAX_ROWS: usize = 24;
+/// Gains of fewer standard deviations of a run are often not found.
+const HIDDEN: f64 = 1.3;
 /// Gains that differ by less from what was promised are as promised.
 const AS_PROMISED: f64 = 0.01;
 
@@ -20,11 +22,11 @@ const AS_PROMISED: f64 = 0.01;
 pub fn text(report: &TuneReport, resume: Option<&str>, width: Option<usize>) -> String {
     let mut text = String::new();
     let mut say = |line: &str| wrap(line, width).iter().for_each(|line| text += &format!("{line}\n"));
-    say(&answer(report));
+    say(&answer(report, resume.is_some()));
     details(report).iter().for_each(|line| say(line));
     text += &table(&report.candidates);
     let mut say = |line: &str| wrap(line, width).iter().for_each(|line| text += &format!("{line}\n"));
-    remarks(report).iter().for_each(|line| say(line));
+    remarks(report, resume.is_some()).iter().for_each(|line| say(line));
     if let Some(resume) = resume {
         text += &format!("to go on: {resume}\n");
     }
@@ -57,6 +59,10 @@ pub fn tried(remedies: &[TriedRemedy], pairs: u32) -> String {
         return text;
     }
     text += "TIME and CPU: how much less with the remedy, in pairs of runs with it and without it; AT MOST: what was promised\n";
+    let helps = |remedy: &TriedRemedy| remedy.gain.as_ref().is_some_and(|gain| gain.low > 0.0);
+    if !remedies.iter().any(helps) {
+        text += "none of these saves time here, as far as these pairs tell\n";
+    }
     let counted_pairs = remedies.iter().filter_map(|remedy| Some(remedy.gain.as_ref()?.pairs));
     if let Some(least) = counted_pairs.min().filter(|least| *least < pairs) {
         let _ = writeln!(
@@ -89,7 +95,7 @@ fn gained(gain: &PairedGain, metric: &ReportedMetric) -> String {
 }
 
 /// The first line.
-fn answer(report: &TuneReport) -> String {
+fn answer(report: &TuneReport, is_interrupted: bool) -> String {
     let tried = report.candidates.iter().filter(|one| one.source != CandidateSource::Default);
     let failed = tried.clone().filter(|one| matches!(one.state, CandidateState::Failed(_))).count();
     let tried = tried.count();
@@ -101,7 +107,11 @@ fn answer(report: &TuneReport) -> String {
         }
         ReportedAnswer::Nothing => {
             let noise = report.noise.map_or_else(String::new, |noise| {
-                format!("; runs of one setting differ by {} %", percent(noise))
+                let hidden = percent((HIDDEN * noise).max(report.worth));
+                format!(
+                    "; runs of one setting differ by {} %, so less than {hidden} % may be missed",
+                    percent(noise)
+                )
             });
             let failed = if failed > 0 { format!(", of which {failed} failed") } else { String::new() };
             let tried = counted(tried, "setting");
@@ -115,9 +125,8 @@ fn answer(report: &TuneReport) -> String {
                 Some(command) => format!("{command} leads, and its gain is not proved"),
                 None => "nothing leads".to_owned(),
             };
-            format!(
-                "not known yet, after {runs}: {leads}; the budget is used up, or the tuning was interrupted"
-            )
+            let why = if is_interrupted { "the tuning was interrupted" } else { "the budget is used up" };
+            format!("not known yet, after {runs}: {leads}; {why}")
         }
         ReportedAnswer::DefaultFailed { failure, why } => {
             let failed = match failure {
@@ -140,7 +149,8 @@ fn details(report: &TuneReport) -> Vec<String> {
     };
     let mut lines = Vec::new();
     let mut of_answer = vec![format!("worst pair: {} %", percent(gain.worst))];
-    of_answer.extend(cpu.as_ref().map(|cpu| match cpu.gain < 0.0 {
+    let is_cpu_time = report.metric.name == numakit_trials::TrialMetric::CpuTime.to_string();
+    of_answer.extend(cpu.as_ref().filter(|_| !is_cpu_time).map(|cpu| match cpu.gain < 0.0 {
         true => format!("CPU time: {} % more", percent(-cpu.gain)),
         false => format!("CPU time: {} % less", percent(cpu.gain)),
     }));
@@ -228,7 +238,7 @@ fn state(candidate: &ReportedCandidate) -> &'static str {
 }
 
 /// What else is to be known.
-fn remarks(report: &TuneReport) -> Vec<String> {
+fn remarks(report: &TuneReport, is_interrupted: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for candidate in report.candidates.iter().filter(|one| one.source != CandidateSource::Default) {
         if let Some(why) = &candidate.why {
@@ -248,12 +258,12 @@ fn remarks(report: &TuneReport) -> Vec<String> {
         ));
     }
     if let Some(few) = &report.few_samples {
-        lines.push(format!("the observation before says little: {few}"));
+        lines.push(format!("the observation before says little, so little is advised: {few}"));
     }
     for command in &report.untried {
         lines.push(format!("not tried, since it does more than start the program: {command}"));
     }
-    if !report.left_out.is_empty() {
+    if !report.left_out.is_empty() && !is_interrupted {
         let count = counted(report.left_out.len(), "setting");
         lines.push(format!("{count} not tried, since the budget has no time for more; --budget gives it"));
     }

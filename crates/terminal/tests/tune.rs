@@ -106,7 +106,7 @@ fn first_lines_say_what_is_known() {
     report.answer = ReportedAnswer::Nothing;
     assert_eq!(
         first(&report),
-        "nothing is worth it: of 4 settings, of which 1 failed, none gains 1.0 % or more, in 42 runs; runs of one setting differ by 2.1 %"
+        "nothing is worth it: of 4 settings, of which 1 failed, none gains 1.0 % or more, in 42 runs; runs of one setting differ by 2.1 %, so less than 2.7 % may be missed"
     );
     report.answer = ReportedAnswer::Open { leading: Some("numa run ./app".to_owned()) };
     assert!(

@@ -143,6 +143,7 @@ mod tests {
             typed_with("OMP_NUM_THREADS=4 -c 4").as_deref(),
             Some("OMP_NUM_THREADS=4 numa run -c 4 ./app")
         );
+        assert_eq!(typed_with("--thp=on").as_deref(), Some("numa run --thp on ./app"));
         assert_eq!(typed_with("A='b c'").as_deref(), Some("A='b c' ./app"));
         assert_eq!([typed_with(""), typed_with("./other"), typed_with("'open")], [None, None, None]);
     }

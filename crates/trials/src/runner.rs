@@ -129,6 +129,8 @@ pub struct TrialRunner {
     server: Option<u32>,
     /// What a running process has now.
     applied: TuneSetting,
+    /// Whether there is something to move back.
+    has_moved: bool,
 }
 
 #[derive(Debug)]
@@ -196,6 +198,7 @@ impl TrialRunner {
             pending: None,
             server: None,
             applied: TuneSetting::default(),
+            has_moved: false,
         })
     }
 
@@ -384,9 +387,14 @@ impl TrialRunner {
     }
 
     /// Runs the program once, observed by `numa explain`, which writes its JSON and the cure to these files.
-    pub fn observe(&mut self, result: &Path, cure: &Path) -> Result<TrialEnd, TrialError> {
+    pub fn observe(
+        &mut self,
+        result: &Path,
+        cure: &Path,
+        limit: Option<Duration>,
+    ) -> Result<TrialEnd, TrialError> {
         self.observation = Some((result.to_owned(), cure.to_owned()));
-        let ran = self.run(&TuneSetting::default(), None);
+        let ran = self.run(&TuneSetting::default(), limit);
         self.observation = None;
         // It is neither the time of the default nor what is usual.
         self.defaults.clear();

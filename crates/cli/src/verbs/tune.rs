@@ -16,7 +16,7 @@ use numakit_trials::{
     TrialScene, TuneReport, TuneRequest, TuneSession, words_of_line,
 };
 use numakit_tune::candidates::TuneSetting;
-use numakit_tune::{Better, RaceBudget, RunOutcome};
+use numakit_tune::{Better, RaceBudget, RunFailure, RunOutcome};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -97,8 +97,8 @@ pub struct TuneArgs {
     /// The metric is a counter: its increase in a second is compared, and more is better
     #[arg(long, requires = "metric_command")]
     counter: bool,
-    /// Go on with the runs that this file keeps, after Ctrl-C or a crash
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "observed", "server", "figure", "right"])]
+    /// Go on with the runs that this file keeps, after Ctrl-C or a crash, within what is left of their budget
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "observed", "server", "figure", "right", "budget", "worth", "with", "no_verdicts", "no_generic", "system"])]
     resume: Option<PathBuf>,
     /// Write JSON to this file; '-' is standard output, without the text
     #[arg(long, value_name = "FILE")]
@@ -278,7 +278,8 @@ impl TuneArgs {
         };
         advised.add_given(&self.with);
         tuned::progress(&format!("runs {} without a setting", request.scene.typed()));
-        let first = match runner.run(&TuneSetting::default(), None)? {
+        let limit = request.budget.seconds.map(Duration::from_secs_f64);
+        let first = match runner.run(&TuneSetting::default(), limit)? {
             TrialEnd::Ran(run) => *run,
             TrialEnd::Interrupted(signal) => return Ok(Err(interrupted_early(signal))),
         };
@@ -297,10 +298,14 @@ impl TuneArgs {
         files: &TuneFiles,
     ) -> anyhow::Result<Result<Advised, Signal>> {
         tuned::progress(&format!("observes {}", request.scene.typed()));
-        let run = match runner.observe(&files.observed, &files.cure)? {
+        let limit = request.budget.seconds.map(Duration::from_secs_f64);
+        let run = match runner.observe(&files.observed, &files.cure, limit)? {
             TrialEnd::Ran(run) => *run,
             TrialEnd::Interrupted(signal) => return Ok(Err(signal)),
         };
+        if run.outcome == RunOutcome::Failed(RunFailure::Hung) {
+            works(&run)?;
+        }
         if let RunOutcome::Failed(_) = run.outcome {
             // It may fail for being observed: its run without that decides.
             note(format_args!(

@@ -157,6 +157,24 @@ fn a_setting_with_which_it_hangs_is_out() {
 }
 
 #[test]
+fn a_program_that_does_not_end_is_ended_with_the_budget() {
+    let tuned = Tuned::new("tune-endless", "exec sleep 300");
+    for options in ["--budget 1s", "--budget 1s --no-verdicts"] {
+        tuned.tune(options).says(2, "which is all of the budget; give more with --budget");
+    }
+    tuned.leaves_nothing_but(&[]);
+}
+
+#[test]
+fn a_cure_that_the_user_gives_stays() {
+    let tuned = Tuned::new("tune-given", &format!("{COUNTS}; echo score 10"));
+    fs::write(tuned.folder.path("own.cure"), "no cure").unwrap();
+    let done = tuned.tune(&format!("{SCORES} --no-generic --with=--apply=own.cure --budget 20"));
+    assert!(done.code == 0 && done.out.contains("own.cure"), "{} {}", done.out, done.err);
+    tuned.leaves_nothing_but(&["own.cure"]);
+}
+
+#[test]
 fn daemons_are_ended_and_said() {
     let tuned = Tuned::new("tune-daemons", &format!("setsid sleep 300 >/dev/null 2>&1 & {COUNTS}"));
     let done = tuned.tune(&format!("{SCORES} --budget 4"));

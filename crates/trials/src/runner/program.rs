@@ -51,7 +51,7 @@ impl TrialRunner {
                 Err((RunFailure::Failed, output.ending_of_started(end)))
             }
             PartEnd::Ended(end) => Err((RunFailure::Failed, output.ending(end))),
-            PartEnd::Hung => Err((RunFailure::Hung, hung(limit))),
+            PartEnd::Hung => Err((RunFailure::Hung, hung(limit, self.defaults.is_empty()))),
             PartEnd::Interrupted(signal) => return Ok(SceneEnd::Interrupted(signal)),
         };
         if end.is_ok() {
@@ -144,10 +144,17 @@ impl TrialRunner {
     }
 }
 
-/// That a run took too long.
-pub(super) fn hung(limit: Option<Duration>) -> String {
+/// That a run took too long; `is_first` says that nothing is known of how long the program takes.
+pub(super) fn hung(limit: Option<Duration>, is_first: bool) -> String {
     let limit = limit.unwrap_or_default().as_secs_f64();
-    format!("it had not ended after {limit:.1} s, five times what the program takes without a setting")
+    match is_first {
+        true => format!(
+            "it had not ended after {limit:.1} s, which is all of the budget; give more with --budget, or an input that takes less"
+        ),
+        false => format!(
+            "it had not ended after {limit:.1} s, five times what the program takes without a setting"
+        ),
+    }
 }
 
 pub(super) fn measured(

@@ -5,8 +5,10 @@ use super::program::measured;
 use super::{Measured, SceneEnd, TrialError, TrialRunner};
 use crate::disturbance::DisturbanceClock;
 use crate::metric::{FigureError, TrialMetric};
+use numakit_sys::SysRoot;
 use numakit_sys::children::ChildEnd;
 use numakit_sys::poll;
+use numakit_sys::proc::TaskDir;
 use numakit_tune::RunFailure;
 use numakit_tune::candidates::TuneSetting;
 use std::ffi::OsString;
@@ -84,7 +86,9 @@ impl TrialRunner {
     ) -> Result<Result<(), MoveFailed>, TrialError> {
         if self.applied != TuneSetting::default() {
             let back = self.moved(target, &["--back".to_owned()])?;
-            if back.is_err() {
+            // Where nothing was moved, or the processes have ended, there is nothing to undo.
+            let is_needed = std::mem::take(&mut self.has_moved);
+            if back.is_err() && is_needed && self.runs_still(target) {
                 return Ok(back);
             }
             self.applied = TuneSetting::default();
@@ -92,9 +96,19 @@ impl TrialRunner {
         if *setting != TuneSetting::default() {
             // Also if it fails midway, there is something to move back.
             self.applied = setting.clone();
-            return self.moved(target, &setting.words());
+            let moved = self.moved(target, &setting.words())?;
+            self.has_moved = moved.is_ok();
+            return Ok(moved);
         }
         Ok(Ok(()))
+    }
+
+    /// Whether one of the processes that were given by their numbers runs; of others that is not known.
+    fn runs_still(&self, target: &[String]) -> bool {
+        let numbers = target.iter().flat_map(|word| word.split(',')).filter_map(|word| word.parse().ok());
+        let numbers: Vec<u32> = numbers.collect();
+        let root = SysRoot::host();
+        numbers.is_empty() || numbers.iter().any(|pid| TaskDir::of(&root, *pid).exists())
     }
 
     fn moved(&mut self, target: &[String], words: &[String]) -> Result<Result<(), MoveFailed>, TrialError> {

@@ -114,7 +114,7 @@ impl TrialRunner {
             (Some(ended), _) => failed(format!("the server ended: {}", said.ending(ended))),
             (None, PartEnd::Ended(ChildEnd::Exited(0))) => Ok(()),
             (None, PartEnd::Ended(end)) => failed(format!("the load failed: {}", output.ending(end))),
-            (None, PartEnd::Hung) => Err((RunFailure::Hung, hung(limit))),
+            (None, PartEnd::Hung) => Err((RunFailure::Hung, hung(limit, self.defaults.is_empty()))),
         };
         Ok(measured(end, wall, Some(cpu), clock, output))
     }

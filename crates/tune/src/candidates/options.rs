@@ -188,7 +188,13 @@ impl TuneSetting {
     pub fn typed(variables: &[(String, String)], run: Option<&[String]>) -> Self {
         let variable = |(name, value): &(String, String)| TuneOption::Variable(name.clone(), value.clone());
         let mut options: Vec<TuneOption> = variables.iter().map(variable).collect();
-        let mut words = run.unwrap_or_default();
+        // `--thp=on` is `--thp on`.
+        let parts = |word: &String| match word.split_once('=') {
+            Some((option, value)) if word.starts_with("--") => vec![option.to_owned(), value.to_owned()],
+            _ => vec![word.clone()],
+        };
+        let all: Vec<String> = run.unwrap_or_default().iter().flat_map(parts).collect();
+        let mut words = all.as_slice();
         while !words.is_empty() {
             let (option, count) = TuneOption::of_words(words);
             options.push(option);

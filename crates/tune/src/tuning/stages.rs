@@ -11,6 +11,8 @@ const FOR_PROOF: u32 = 24;
 const ROUNDS_OF_CANDIDATE: u32 = 3;
 /// With fewer runs there is one race.
 const FEW_RUNS: u32 = 60;
+/// With fewer runs left nothing more is tried.
+const FEW_LEFT: u32 = 10;
 /// Settings that get one option more.
 const BEST: usize = 2;
 /// Winners of a race that go on to the last one.
@@ -82,7 +84,7 @@ impl Tuning {
     fn rest(&self) -> Result<Option<TuneStage>, RaceSettingsError> {
         let Some(TuneStage { left_out, race, .. }) = self.stages.last() else { return Ok(None) };
         let runs = self.runs_left();
-        if left_out.is_empty() || race.answer() != RaceAnswer::Nothing || runs < FOR_PROOF {
+        if left_out.is_empty() || race.answer() != RaceAnswer::Nothing || runs < FEW_LEFT {
             return Ok(None);
         }
         let candidate =
