@@ -14,6 +14,8 @@ use std::fmt::Write;
 const MAX_ROWS: usize = 24;
 /// Gains of fewer standard deviations of a run are often not found.
 const HIDDEN: f64 = 1.3;
+/// Where larger gains than this one are often not found, nothing is said of all settings.
+const NOISY: f64 = 0.1;
 /// Gains that differ by less from what was promised are as promised.
 const AS_PROMISED: f64 = 0.01;
 
@@ -106,19 +108,28 @@ fn answer(report: &TuneReport, is_interrupted: bool) -> String {
             format!("use this: {command}: {}, {pairs}", gained(gain, &report.metric))
         }
         ReportedAnswer::Nothing => {
-            let noise = report.noise.map_or_else(String::new, |noise| {
-                let hidden = percent((HIDDEN * noise).max(report.worth));
-                format!(
-                    "; runs of one setting differ by {} %, so less than {hidden} % may be missed",
-                    percent(noise)
-                )
-            });
             let failed = if failed > 0 { format!(", of which {failed} failed") } else { String::new() };
-            let tried = counted(tried, "setting");
-            format!(
-                "nothing is worth it: of {tried}{failed}, none gains {} % or more, in {runs}{noise}",
-                percent(report.worth)
-            )
+            let tried = format!("{}{failed}", counted(tried, "setting"));
+            let hidden = report.noise.map(|noise| (noise, HIDDEN * noise));
+            match hidden {
+                Some((noise, hidden)) if hidden > NOISY => format!(
+                    "it cannot be told whether anything is worth it: runs of one setting differ by {} %, so gains of less than {} % are \
+                     hidden; of {tried}, none stood out in {runs}",
+                    percent(noise),
+                    percent(hidden)
+                ),
+                _ => {
+                    let noise = hidden.map_or_else(String::new, |(noise, hidden)| {
+                        let hidden = percent(hidden.max(report.worth));
+                        format!(
+                            "; runs of one setting differ by {} %, so less than {hidden} % may be missed",
+                            percent(noise)
+                        )
+                    });
+                    let worth = percent(report.worth);
+                    format!("nothing is worth it: of {tried}, none gains {worth} % or more, in {runs}{noise}")
+                }
+            }
         }
         ReportedAnswer::Open { leading } => {
             let leads = match leading {

@@ -263,21 +263,21 @@ impl TuneSession {
         let stage = self.tuning.stages().len().checked_sub(1)?;
         let candidates = &self.tuning.stages()[stage].candidates;
         let place = candidates.iter().position(|candidate| candidate.setting == *setting)?;
-        let mut pairs: BTreeMap<usize, [Option<f64>; 2]> = BTreeMap::new();
-        // Pairs of a candidate that was confirmed before it have the same numbers: the last ones are its own.
-        let mut other = 0;
+        // Of each pair: its number, the candidate that ran with the default, and what both used.
+        let mut pairs: Vec<(usize, usize, [Option<f64>; 2])> = Vec::new();
         for kept in self.runs.iter().filter(|kept| kept.stage == stage) {
             let RunPurpose::Pair(number) = kept.purpose else { continue };
-            if kept.candidate != 0 && kept.candidate != other {
-                other = kept.candidate;
-                pairs.retain(|pair, costs| *pair == number && costs[1].is_none() && number == 1);
+            if pairs.last().is_none_or(|(last, ..)| *last != number) {
+                pairs.push((number, 0, [None; 2]));
             }
+            let Some((_, candidate, costs)) = pairs.last_mut() else { continue };
+            *candidate = kept.candidate.max(*candidate);
             if matches!(kept.run.outcome, RunOutcome::Metric(_)) {
-                pairs.entry(number).or_default()[usize::from(kept.candidate != 0)] = kept.run.cpu;
+                costs[usize::from(kept.candidate != 0)] = kept.run.cpu;
             }
         }
-        let pairs: Vec<(f64, f64)> =
-            pairs.into_values().filter_map(|[without, with]| without.zip(with)).collect();
-        (other == place).then(|| PairedGain::of_pairs(Better::Less, &pairs)).flatten()
+        let own = pairs.into_iter().filter(|(_, candidate, _)| *candidate == place);
+        let own: Vec<(f64, f64)> = own.filter_map(|(_, _, [without, with])| without.zip(with)).collect();
+        PairedGain::of_pairs(Better::Less, &own)
     }
 }

@@ -1,12 +1,13 @@
 //! One run after the other: started, measured, checked, and ended with all that it started.
 
+mod judged;
 mod output;
 mod program;
 mod reach;
 mod running;
 mod server;
 
-use crate::commands::{TrialCommand, words_of_line};
+use crate::commands::TrialCommand;
 use crate::disturbance::{Disturbance, SpoiledBy, quantile};
 use crate::metric::{self, FigureError, TrialMetric};
 use crate::request::{TrialCheck, TrialScene, TuneRequest};
@@ -267,86 +268,6 @@ impl TrialRunner {
             Some(process) => Err(TrialError::Stays(*process)),
             None => Ok(left.len()),
         }
-    }
-
-    fn judged(
-        &mut self,
-        measured: Measured,
-        setting: &TuneSetting,
-        left: usize,
-        seconds: f64,
-    ) -> Result<TrialRun, TrialError> {
-        let Measured { end, wall, cpu, disturbance, output, figure } = measured;
-        let mut spoiled = disturbance.spoils(&self.usual);
-        let mut why = None;
-        let outcome = match end {
-            Err((failure, words)) => {
-                // It may have found no core, and is repeated.
-                let is_reserved = setting.is_placed() && (self.was_reserved || is_reserved());
-                spoiled = is_reserved.then_some(SpoiledBy::Reserved);
-                why = Some(words);
-                if is_reserved { RunOutcome::Spoiled } else { RunOutcome::Failed(failure) }
-            }
-            Ok(()) => match self.checked(&output)? {
-                Some(words) => {
-                    why = Some(words);
-                    RunOutcome::Failed(RunFailure::WrongResult)
-                }
-                None => match figure.map_or_else(|| self.figure(&output, wall, cpu), Ok)? {
-                    Ok(_) if spoiled.is_some() => RunOutcome::Spoiled,
-                    Ok(figure) => RunOutcome::Metric(figure),
-                    Err(error) => {
-                        why = Some(error.to_string());
-                        RunOutcome::Failed(RunFailure::NoMetric)
-                    }
-                },
-            },
-        };
-        Ok(TrialRun { outcome, seconds, wall, cpu, disturbance, spoiled, why, left })
-    }
-
-    /// Why the result is wrong; `None` if it is right.
-    fn checked(&mut self, output: &TrialOutput) -> Result<Option<String>, TrialError> {
-        match &self.check {
-            None => Ok(None),
-            Some(RunCheck::Output(pattern)) => Ok((!pattern.is_match(&output.text()?))
-                .then(|| format!("nothing that it printed matches '{}'", pattern.as_str()))),
-            Some(RunCheck::Command(line)) => {
-                let (line, words) = (line.clone(), words_of_line(line));
-                let (end, said) = self.helper(&words, Some(output))?;
-                Ok((end != ChildEnd::Exited(0))
-                    .then(|| format!("'{line}' says that its result is wrong: {}", said.ending(end))))
-            }
-        }
-    }
-
-    /// The number to compare.
-    fn figure(
-        &mut self,
-        output: &TrialOutput,
-        wall: f64,
-        cpu: Option<f64>,
-    ) -> Result<Result<f64, FigureError>, TrialError> {
-        let time =
-            |seconds: f64| if seconds > 0.0 { Ok(seconds) } else { Err(FigureError::NotPositive(seconds)) };
-        Ok(match &self.metric {
-            TrialMetric::WallTime => time(wall),
-            TrialMetric::CpuTime => time(cpu.unwrap_or(0.0)),
-            TrialMetric::Output { .. } => match &self.pattern {
-                Some(pattern) => metric::found(pattern, &output.text()?),
-                None => Err(FigureError::NoMatch(String::new())),
-            },
-            TrialMetric::Command { line } => self.asked(&line.clone())?,
-        })
-    }
-
-    /// The number that a command prints.
-    fn asked(&mut self, line: &str) -> Result<Result<f64, FigureError>, TrialError> {
-        let (end, said) = self.helper(&words_of_line(line), None)?;
-        Ok(match end {
-            ChildEnd::Exited(0) => metric::printed(&said.printed()?),
-            end => Err(FigureError::NoNumber(format!("{line}: {}", said.ending(end)))),
-        })
     }
 
     /// Changes the settings of the machine that a setting names.

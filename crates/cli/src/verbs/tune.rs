@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Runs that a tuning makes at most.
 const MOST_RUNS: u32 = 1000;
 
-/// Find out which setting makes a program faster, and by how much
+/// Measure which setting makes a program faster, and by how much
 ///
 /// The program is observed once, as 'numa explain' does it. What that advises is tried first; then cores, placement, memory, huge
 /// pages and allocators that may make any program faster. All settings run in rounds with the program as it is, in random order;

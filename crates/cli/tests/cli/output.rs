@@ -10,6 +10,7 @@ fn line(verb: &str) -> (&'static str, bool) {
         "topo" => ("topo", true),
         "bench" => ("bench latency --cpus 0 --size 1M --time 1ms", true),
         "plan" => ("plan", true),
+        "tune" => ("tune --no-verdicts --no-generic --with=A=1 --budget 1 -- true", true),
         "run" => ("run --dry-run -c 1 --busy off -- true", true),
         "move" => ("move --dry-run --for 10ms --pid 1", true),
         "ps" => ("ps", true),
