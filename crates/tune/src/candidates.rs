@@ -175,6 +175,15 @@ mod tests {
     }
 
     #[test]
+    fn threads_are_unbound_once() {
+        let preloaded = TuneSetting::default().with(&TuneOption::Preload("libmimalloc.so.2".into())).unwrap();
+        let unbound = preloaded.with(&TuneOption::Unbound).unwrap();
+        assert_eq!(unbound.words(), ["--no-library"]);
+        assert_eq!(unbound.with(&TuneOption::Unbound), None);
+        assert_eq!(preloaded.with(&TuneOption::HugePages).unwrap().words(), ["--no-library", "--thp", "on"]);
+    }
+
+    #[test]
     fn products_have_one_option_of_each_kind() {
         let base = TuneSetting::placed(vec![TuneOption::Interleave]);
         let with = |option| base.with(&option).unwrap();

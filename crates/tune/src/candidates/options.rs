@@ -226,7 +226,7 @@ impl TuneSetting {
                 return None;
             }
             setting.is_placed = true;
-            setting.options.push(TuneOption::Unbound);
+            setting.options.extend((*option != TuneOption::Unbound).then_some(TuneOption::Unbound));
         }
         setting.options.push(option.clone());
         Some(setting)
