@@ -210,7 +210,7 @@ fn cpu_of(process: u32) -> Option<u64> {
 }
 
 fn cpu(before: EndedUsage, after: EndedUsage) -> f64 {
-    ((after.user + after.kernel) - (before.user + before.kernel)) as f64
+    (after.cpu() - before.cpu()) as f64
 }
 
 fn result(overhead: &Overhead<'_>, alone: Vec<Run>, shares: Vec<Shares>) -> BenchResult {

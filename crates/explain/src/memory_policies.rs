@@ -10,9 +10,6 @@ use std::collections::{BTreeMap, HashMap};
 /// Maximum size of a process whose policies are all read. To list them, the kernel walks all page tables of the process, and
 /// blocks its mappings meanwhile.
 const MAX_RESIDENT: u64 = 4 << 30;
-/// Of a larger one the first mapping tells the policy of its main thread. It is the program's file, which is small, and its line
-/// begins within this many bytes.
-const FIRST_LINE: usize = 128;
 
 /// What binds memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,21 +53,22 @@ impl MemoryPolicies {
             return;
         }
         for process in processes {
-            if let Some(found) = self.read(root, &TaskDir::of(root, *process)) {
+            if let Some(found) = self.read(&TaskDir::of(root, *process)) {
                 self.of.insert(*process, found);
             }
         }
         self.visits.visited(now, clock::monotonic());
     }
 
-    fn read(&self, root: &SysRoot, process: &TaskDir<'_>) -> Option<BTreeMap<u64, Option<MemoryBinding>>> {
+    fn read(&self, process: &TaskDir<'_>) -> Option<BTreeMap<u64, Option<MemoryBinding>>> {
         let status = process.status().ok()?;
         let of_cpuset = status.allowed_nodes().map(|allowed| allowed.and(&self.nodes));
         let narrow = of_cpuset.filter(|allowed| !allowed.is_empty() && *allowed != self.nodes);
         let of_cpuset = narrow.map(|nodes| MemoryBinding { nodes, by: BoundBy::Cpuset });
         let is_large = status.bytes("VmRSS")? > MAX_RESIDENT;
         let text = match is_large {
-            true => first_line(root, process)?,
+            // Of a larger one the first mapping tells the policy of its main thread.
+            true => numa_maps::first_line(process)?,
             false => process.bytes("numa_maps").ok()?,
         };
         let mapping = |line: &[u8]| {
@@ -85,13 +83,6 @@ impl MemoryPolicies {
     pub fn at(&self, process: u32, address: u64) -> Option<&MemoryBinding> {
         self.of.get(&process)?.range(..=address).next_back()?.1.as_ref()
     }
-}
-
-/// The beginning of a process's first mapping.
-fn first_line(root: &SysRoot, process: &TaskDir<'_>) -> Option<Vec<u8>> {
-    let mut buffer = [0; FIRST_LINE];
-    let length = root.front(&process.path("numa_maps"), &mut buffer).ok()?;
-    buffer.get(..length)?.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
 }
 
 #[cfg(test)]

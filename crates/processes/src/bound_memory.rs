@@ -2,10 +2,7 @@
 
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
-use numakit_sys::proc::{TaskDir, processes};
-
-/// The first line of a file numa_maps begins within this many bytes. Of a read that is as short, the kernel walks one mapping or two.
-const FIRST_LINE: usize = 128;
+use numakit_sys::proc::{TaskDir, numa_maps, processes};
 
 /// What binds the memory of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +44,7 @@ fn elsewhere(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BoundElsew
     let process = TaskDir::of(root, pid);
     let ran_on = ran_on(topology, &process);
     let allowed = process.status().ok()?.allowed_nodes()?;
-    let (memory, by) = match policy(root, &process) {
+    let (memory, by) = match policy(&process) {
         Some(policy) if !policy.and(&allowed).is_empty() => (policy.and(&allowed), MemoryBound::Policy),
         _ => (allowed, MemoryBound::Cpuset),
     };
@@ -77,15 +74,10 @@ fn ran_on(topology: &Topology, process: &TaskDir<'_>) -> CpuSet {
 
 /// The nodes that the policy of its main thread binds memory to: that of its first mapping, which is of the program and has none of
 /// its own. `None` if the policy binds nothing, or may not be read.
-fn policy(root: &SysRoot, process: &TaskDir<'_>) -> Option<CpuSet> {
-    let mut buffer = [0; FIRST_LINE];
-    let length = root.front(&process.path("numa_maps"), &mut buffer).ok()?;
-    let line = String::from_utf8_lossy(buffer.get(..length)?).into_owned();
-    let policy = line.lines().next()?.split(' ').nth(1)?.to_owned();
-    // Flags such as `=static` stand before the nodes.
-    let (mode, nodes) = policy.rsplit_once(':')?;
-    let is_bind = mode == "bind" || mode.starts_with("bind=");
-    CpuSet::parse_list(nodes).ok().filter(|nodes| is_bind && !nodes.is_empty())
+fn policy(process: &TaskDir<'_>) -> Option<CpuSet> {
+    let line = numa_maps::first_line(process)?;
+    let is_bind = line.split(|byte| *byte == b' ').nth(1)?.starts_with(b"bind");
+    numa_maps::bound_to(&line)?.1.filter(|_| is_bind)
 }
 
 #[cfg(test)]

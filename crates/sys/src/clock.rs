@@ -55,6 +55,13 @@ pub struct EndedUsage {
     pub faults: u64,
 }
 
+impl EndedUsage {
+    /// In both modes, ns.
+    pub fn cpu(&self) -> u64 {
+        self.user.saturating_add(self.kernel)
+    }
+}
+
 /// CPU time of all descendants that have ended, if they and their parents were waited for.
 pub fn ended_children() -> EndedUsage {
     let usage = usage(libc::RUSAGE_CHILDREN);

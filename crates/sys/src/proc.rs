@@ -71,6 +71,11 @@ impl<'a> TaskDir<'a> {
         self.root.bytes(&self.path(file))
     }
 
+    /// Reads the beginning of a file into the buffer; returns the length.
+    pub fn front(&self, file: &str, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        self.root.front(&self.path(file), buffer)
+    }
+
     /// A file as text.
     pub fn text(&self, file: &str) -> Result<String, ReadError> {
         self.root.text(&self.path(file))

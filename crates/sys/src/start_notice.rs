@@ -22,6 +22,15 @@ pub struct ProgramStart {
     pub cpu: u64,
 }
 
+impl ProgramStart {
+    /// Reads what [`tell`] has written; `None` if the pipe ends before.
+    pub fn read(pipe: &mut impl Read) -> Option<Self> {
+        let (mut at, mut cpu) = ([0; 8], [0; 8]);
+        pipe.read_exact(&mut at).and_then(|()| pipe.read_exact(&mut cpu)).ok()?;
+        Some(Self { at: u64::from_le_bytes(at), cpu: u64::from_le_bytes(cpu) })
+    }
+}
+
 /// The pipe of the program that measures.
 #[derive(Debug)]
 pub struct StartPipe {
@@ -47,11 +56,8 @@ impl StartPipe {
         // A process that the program left may keep its end open.
         let is_there = poll::readable(&[reader.as_fd()], Some(Duration::ZERO));
         drop(writer);
-        let mut bytes = [0; 16];
         is_there.ok()?.first().filter(|is_there| **is_there)?;
-        reader.read_exact(&mut bytes).ok()?;
-        let [at, cpu] = [&bytes[..8], &bytes[8..]].map(|half| half.try_into().map(u64::from_le_bytes));
-        Some(ProgramStart { at: at.ok()?, cpu: cpu.ok()? })
+        ProgramStart::read(&mut reader)
     }
 }
 

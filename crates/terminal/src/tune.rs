@@ -160,8 +160,7 @@ fn details(report: &TuneReport) -> Vec<String> {
     };
     let mut lines = Vec::new();
     let mut of_answer = vec![format!("worst pair: {} %", percent(gain.worst))];
-    let is_cpu_time = report.metric.name == numakit_trials::TrialMetric::CpuTime.to_string();
-    of_answer.extend(cpu.as_ref().filter(|_| !is_cpu_time).map(|cpu| match cpu.gain < 0.0 {
+    of_answer.extend(cpu.as_ref().filter(|_| !report.metric.is_cpu_time).map(|cpu| match cpu.gain < 0.0 {
         true => format!("CPU time: {} % more", percent(-cpu.gain)),
         false => format!("CPU time: {} % less", percent(cpu.gain)),
     }));

@@ -57,7 +57,7 @@ fn report() -> TuneReport {
     };
     TuneReport {
         command: "./app".to_owned(),
-        metric: ReportedMetric { name: "time".to_owned(), better: Better::Less },
+        metric: ReportedMetric { name: "time".to_owned(), better: Better::Less, is_cpu_time: false },
         worth: 0.01,
         answer,
         candidates: vec![
@@ -101,7 +101,7 @@ fn first_lines_say_what_is_known() {
         first(&report),
         "use this: numa run --apply app.cure ./app: 29 % less time (26 to 32), 9 pairs"
     );
-    report.metric = ReportedMetric { name: "'tps'".to_owned(), better: Better::More };
+    report.metric = ReportedMetric { name: "'tps'".to_owned(), better: Better::More, is_cpu_time: false };
     assert!(first(&report).contains(": 29 % more 'tps' (26 to 32)"), "{}", first(&report));
     report.answer = ReportedAnswer::Nothing;
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use crate::disturbance::SpoiledBy;
 use crate::explained::AdvisedRemedy;
+use crate::metric::TrialMetric;
 use crate::session::{KeptRun, TuneSession};
 use numakit_tune::candidates::{TuneNeed, TuneSetting};
 use numakit_tune::tuning::TuneAnswer;
@@ -51,6 +52,9 @@ pub struct ReportedMetric {
     pub name: String,
     /// Which values are better.
     pub better: Better,
+    /// Whether it is the CPU time, which is then printed once.
+    #[serde(skip)]
+    pub is_cpu_time: bool,
 }
 
 /// The answer.
@@ -151,7 +155,11 @@ impl TuneSession {
         let left_out = stages.iter().flat_map(|stage| &stage.left_out).map(|setting| self.typed(setting));
         TuneReport {
             command: self.request.scene.typed(),
-            metric: ReportedMetric { name: self.request.metric.to_string(), better: self.request.better },
+            metric: ReportedMetric {
+                name: self.request.metric.to_string(),
+                better: self.request.better,
+                is_cpu_time: self.request.metric == TrialMetric::CpuTime,
+            },
             worth: self.request.worth,
             answer: self.answer(&candidates),
             left_out: left_out

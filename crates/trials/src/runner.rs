@@ -255,7 +255,7 @@ impl TrialRunner {
 
     /// Ends what a run left behind; returns how many processes that were.
     fn end_all(&mut self) -> Result<usize, TrialError> {
-        let kept: Vec<u32> = self.guard.iter().map(SettingsGuard::process).collect();
+        let kept = self.kept();
         let mut left = self.children.wait_for_all(&kept, GRACE)?;
         if left.iter().all(|process| is_supervisor(*process)) {
             // It ends with the program, and releases its cores.

@@ -90,7 +90,7 @@ impl Profiler {
         let totals = counts.totals;
         let seconds = |ns: u64| ns as f64 / 1e9;
         run.counting_seconds = seconds(totals.counting_ns);
-        run.cpu_seconds = (seconds(used.user.saturating_add(used.kernel)) - run.counting_seconds).max(0.0);
+        run.cpu_seconds = (seconds(used.cpu()) - run.counting_seconds).max(0.0);
         run.kernel_seconds = seconds(used.kernel);
         (run.threads, run.process_count) = (counts.threads, counts.process_count);
         (run.allocations, run.frees, run.failed) = (totals.allocations, totals.frees, totals.failed);

@@ -1,6 +1,6 @@
 //! `numa_maps`: the nodes of the pages of each mapping. The kernel walks the page tables to print it.
 
-use super::digits;
+use super::{TaskDir, digits};
 use numakit_model::CpuSet;
 
 /// The use of a mapping, in the order of the columns.
@@ -62,6 +62,17 @@ pub fn most_mappings(text: &[u8], start: u64) -> Option<u64> {
     let mut words = text.split(u8::is_ascii_whitespace);
     let most = words.find_map(|word| word.strip_prefix(b"mapmax=").and_then(digits));
     (of == start).then_some(most.map_or(1, |(most, _)| most))
+}
+
+/// The line of the first mapping begins within this many bytes: it is of the program's file, and small. Of a read that is as short, the
+/// kernel walks one mapping or two.
+const FIRST_LINE: usize = 128;
+
+/// The beginning of the line of a process's first mapping, which has the policy of its main thread.
+pub fn first_line(process: &TaskDir<'_>) -> Option<Vec<u8>> {
+    let mut buffer = [0; FIRST_LINE];
+    let length = process.front("numa_maps", &mut buffer).ok()?;
+    buffer.get(..length)?.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec)
 }
 
 /// Parses a line for its policy: the first address of the mapping, and the nodes to which the policy binds its memory or

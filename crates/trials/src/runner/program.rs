@@ -59,8 +59,7 @@ impl TrialRunner {
             self.children.wait_for_all(&self.kept(), GRACE)?;
         }
         let after = self.children.usage()?;
-        let used = (after.user + after.kernel).saturating_sub(before.user + before.kernel);
-        let cpu = used.saturating_sub(start.cpu) as f64 / 1e9;
+        let cpu = after.cpu().saturating_sub(before.cpu() + start.cpu) as f64 / 1e9;
         Ok(measured(end, wall, Some(cpu), disturbed, output))
     }
 

@@ -146,8 +146,7 @@ impl TrialRunner {
 
     /// CPU time of all that has ended and was reaped, in seconds.
     fn ended_cpu(&mut self) -> Result<f64, TrialError> {
-        let usage = self.children.usage()?;
-        Ok((usage.user + usage.kernel) as f64 / 1e9)
+        Ok(self.children.usage()?.cpu() as f64 / 1e9)
     }
 }
 

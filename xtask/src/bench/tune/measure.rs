@@ -8,7 +8,6 @@ use numakit_sys::clock::monotonic;
 use numakit_sys::start_notice::{ProgramStart, VARIABLE};
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -77,11 +76,7 @@ fn noticed(shell: &str, script: &str) -> Result<(String, Option<ProgramStart>)> 
     let text = process::read(&mut command)?;
     // Its end of the pipe is closed with it.
     drop(command);
-    let mut bytes = [0; 16];
-    let start = reader.read_exact(&mut bytes).ok().map(|()| {
-        let [at, cpu] = [0, 8].map(|first| std::array::from_fn(|k| bytes[first + k]));
-        ProgramStart { at: u64::from_le_bytes(at), cpu: u64::from_le_bytes(cpu) }
-    });
+    let start = ProgramStart::read(&mut reader);
     Ok((text, start))
 }
 
