@@ -6,7 +6,7 @@ use crate::proc::{TaskDir, tree};
 use crate::signal::{self, Signal, Signals};
 use crate::start_notice::{self, StartPipe};
 use crate::supervise::{ChildEvent, WaitResult, become_subreaper, leave_session, next_child_event, send};
-use crate::{SysRoot, inherited, poll};
+use crate::{SysRoot, command, executable, inherited, poll};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +75,8 @@ impl Children {
         Ok(Self { handles: BTreeMap::new(), ended: BTreeMap::new() })
     }
 
-    /// Starts a program and returns its process id.
+    /// Starts a program and returns its process id. The kernel ends the program (SIGTERM) when the calling thread ends, in whatever
+    /// way: nobody would wait for it then.
     pub fn start(&mut self, start: &ChildStart<'_>) -> io::Result<u32> {
         let Some((program, arguments)) = start.words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
@@ -91,8 +92,11 @@ impl Children {
         if let Some(number) = notice {
             command.env(start_notice::VARIABLE, number.to_string());
         }
+        let parent = std::process::id();
         let prepare = move || {
             leave_session()?;
+            // `numa run` passes it on to the program.
+            command::end_with(parent, libc::SIGTERM)?;
             if let Some(number) = notice {
                 // SAFETY: the caller keeps it open until the program has started.
                 fcntl_setfd(unsafe { BorrowedFd::borrow_raw(number) }, FdFlags::empty())?;
@@ -101,7 +105,8 @@ impl Children {
         };
         // SAFETY: between fork and exec, it makes only system calls.
         unsafe { command.pre_exec(prepare) };
-        let child = signal::restore_in(&mut command).spawn()?.id();
+        let child = signal::restore_in(&mut command).spawn();
+        let child = child.map_err(|error| executable::start_error(program, error))?.id();
         let pid = Pid::from_raw(child as i32).ok_or(io::ErrorKind::InvalidData)?;
         // An earlier program may have had the same number.
         self.ended.remove(&child);

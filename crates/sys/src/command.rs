@@ -1,7 +1,7 @@
 //! Starting the observed command, and named pipes.
 
 use crate::ptrace::{self, TracedEnd};
-use crate::{check, inherited};
+use crate::{check, executable, inherited};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -57,7 +57,7 @@ impl Running {
         let parent = std::process::id();
         Self::start_prepared(words, variables, Some(output), move || {
             inherited::restore()?;
-            end_with(parent)
+            end_with(parent, libc::SIGKILL)
         })
     }
 
@@ -77,7 +77,8 @@ impl Running {
         }
         // SAFETY: between fork and exec, what callers here give makes only system calls.
         unsafe { command.pre_exec(prepare) };
-        Ok(Self { child: command.spawn()?, end: None, traced: None })
+        let child = command.spawn().map_err(|error| executable::start_error(program, error))?;
+        Ok(Self { child, end: None, traced: None })
     }
 
     /// Lets a tracer in this process reap the command from now on; `tracer` then says how it ended.
@@ -144,10 +145,10 @@ impl Running {
     }
 }
 
-/// Lets the kernel kill this process (SIGKILL) when the thread that started it ends; an error if its process has ended already.
-fn end_with(parent: u32) -> io::Result<()> {
+/// Lets the kernel send this process a signal when the thread that started it ends; an error if its process has ended already.
+pub(crate) fn end_with(parent: u32, signal: i32) -> io::Result<()> {
     // SAFETY: plain integers.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }.into())?;
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) }.into())?;
     // SAFETY: no precondition.
     let is_child = unsafe { libc::getppid() } as u32 == parent;
     if is_child { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }

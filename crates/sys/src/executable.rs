@@ -29,7 +29,24 @@ pub fn find(name: &OsStr, path: &OsStr) -> io::Result<PathBuf> {
             Err(_) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::ENOENT)))
+    Err(refused.unwrap_or_else(|| in_no_folder(name)))
+}
+
+/// Why a program could not be started, for its user.
+pub(crate) fn start_error(name: &OsStr, error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::NotFound { in_no_folder(name) } else { error }
+}
+
+/// The error for a name that no directory of the path has. A file of that name in the working directory is named as it is started.
+fn in_no_folder(name: &OsStr) -> io::Error {
+    let none = io::Error::from_raw_os_error(libc::ENOENT);
+    let here = Path::new(".").join(name);
+    if name.is_empty() || name.as_bytes().contains(&b'/') || !here.is_file() {
+        return none;
+    }
+    let words =
+        format!("{none}; the file in this directory is started as {}", crate::command::quoted(&[&here]));
+    io::Error::new(none.kind(), words)
 }
 
 /// Whether this process may execute the file.

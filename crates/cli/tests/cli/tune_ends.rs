@@ -99,9 +99,10 @@ fn a_killed_tuning_goes_on() {
     let mut started = held(&tuned, &format!("{SCORES} --budget 30"));
     started.signal("KILL");
     started.wait();
-    // Nobody ends the program then, which goes on to its end.
-    fs::write(tuned.folder.path("run/go"), "").unwrap();
+    // The program still waits, and nobody would end it.
+    assert!(tuned.folder.path("run/held").exists());
     tuned.leaves_nothing_but(&[]);
+    fs::remove_file(tuned.folder.path("run/hold")).unwrap();
     goes_on(&tuned, 3);
 }
 
