@@ -11,15 +11,22 @@ pub const CONFIDENCE: f64 = 0.95;
 /// With fewer pairs, the interval is from the worst to the best of them.
 const FEW: usize = 6;
 
+/// New pairs in which a gain is looked at again.
+const AGAIN: f64 = 10.0;
+
 /// A gain as fractions: 0.29 is 29 % less of a metric of which less is better, or 29 % more of one of which more is better.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PairedGain {
     /// The gain: the mean without the best and the worst pair, or of fewer than six pairs the middle one.
     pub gain: f64,
-    /// The low end of the interval.
+    /// The low end of the interval of the true gain.
     pub low: f64,
-    /// The high end of the interval.
+    /// The high end of that interval.
     pub high: f64,
+    /// The low end of the interval in which the median gain of ten new pairs is, with the same probability: that differs from the truth too.
+    pub again_low: f64,
+    /// The high end of that interval.
+    pub again_high: f64,
     /// The probability with which such an interval contains the true gain: [`CONFIDENCE`]; with fewer than six pairs that of the
     /// interval from the worst pair to the best one.
     pub confidence: f64,
@@ -46,8 +53,13 @@ impl PairedGain {
     pub(crate) fn of_advantages(better: Better, advantages: &[f64]) -> Option<Self> {
         let (estimate, [low, high], confidence) = trimmed(advantages)?;
         let worst = advantages.iter().copied().fold(f64::INFINITY, f64::min);
+        // The variance of the difference to a mean of new pairs. With few pairs the interval is no multiple of an error, and stays.
+        let pairs = advantages.len();
+        let wider = if pairs < FEW { 1.0 } else { (1.0 + pairs as f64 / AGAIN).sqrt() };
+        let again = |end: f64| better.gain(estimate + (end - estimate) * wider);
+        let (again_low, again_high) = (again(low), again(high));
         let [gain, low, high, worst] = [estimate, low, high, worst].map(|advantage| better.gain(advantage));
-        Some(Self { gain, low, high, confidence, worst, pairs: advantages.len() as u32 })
+        Some(Self { gain, low, high, again_low, again_high, confidence, worst, pairs: pairs as u32 })
     }
 }
 

@@ -3,12 +3,14 @@
 //!
 //! Like a [`Race`], a tuning is a pure function of its plan and of what it was told, and goes on from its record.
 
+mod left_out;
 mod stages;
 
 use crate::candidates::{TuneSetting, TunedMachine};
 use crate::gain::PairedGain;
 use crate::race::{NextRun, Race, RaceAnswer, RaceRecordError, RunFailure, RunOutcome, TellError, ToldRun};
 use crate::settings::{Better, RaceBudget, RaceSettingsError};
+pub use left_out::LeftOut;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

@@ -164,3 +164,39 @@ fn a_record_goes_on_where_it_ended() {
     let error = Tuning::try_from(changed).unwrap_err().to_string();
     assert!(error.contains("start again"), "{error}");
 }
+
+/// What is left out is raced with the budget that is said to be enough, and that budget is not far too large.
+#[test]
+fn the_budget_for_what_is_left_out_is_enough() {
+    let gains = |option: &TuneOption| if *option == TuneOption::HugePages { 0.9 } else { 1.0 };
+    let mut seen = 0;
+    for (runs, has_seconds) in [(10, false), (30, false), (40, true), (59, false), (60, true), (80, false)] {
+        let budget = RaceBudget {
+            runs: if has_seconds { 1000 } else { runs },
+            seconds: has_seconds.then_some(f64::from(runs)),
+        };
+        let small = tuned(TuningPlan { budget, ..plan(5) }, gains);
+        let left = small.left_out();
+        if left.settings.is_empty() {
+            continue;
+        }
+        seen += 1;
+        assert_eq!(left.more.seconds.is_some(), has_seconds);
+        let whole = RaceBudget {
+            runs: budget.runs + left.more.runs,
+            seconds: budget.seconds.zip(left.more.seconds).map(|(had, more)| had + more),
+        };
+        let large = tuned(TuningPlan { budget: whole, ..plan(5) }, gains);
+        let first = &large.stages()[0];
+        assert!(
+            first.left_out.is_empty(),
+            "{runs}: {} of {} left out, {left:?}",
+            first.left_out.len(),
+            first.candidates.len()
+        );
+        // Twice three rounds of all, and the proof.
+        let all = (small.stages()[0].candidates.len() + left.settings.len()) as u32;
+        assert!(left.more.runs <= 6 * all + 30, "{runs}: {} for {all}", left.more.runs);
+    }
+    assert!(seen >= 5, "{seen}");
+}

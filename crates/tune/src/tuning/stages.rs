@@ -6,11 +6,11 @@ use crate::race::{Race, RaceAnswer};
 use crate::settings::{MAX_CANDIDATES, RaceBudget, RaceCandidate, RaceGoal, RaceSettings, RaceSettingsError};
 
 /// Runs that are kept for the last race: a few rounds of what won, and pairs.
-const FOR_PROOF: u32 = 24;
+pub(super) const FOR_PROOF: u32 = 24;
 /// Rounds that a candidate takes part in, on average.
-const ROUNDS_OF_CANDIDATE: u32 = 3;
+pub(super) const ROUNDS_OF_CANDIDATE: u32 = 3;
 /// With fewer runs there is one race.
-const FEW_RUNS: u32 = 60;
+pub(super) const FEW_RUNS: u32 = 60;
 /// With fewer runs left nothing more is tried.
 const FEW_LEFT: u32 = 10;
 /// Settings that get one option more.
@@ -54,11 +54,15 @@ impl Tuning {
     /// Runs that the budget has left, judged by how long runs take.
     fn runs_left(&self) -> u32 {
         let RaceBudget { runs, seconds } = self.budget_left();
+        // A conversion to integers ends at the largest one.
+        seconds.map_or(runs, |seconds| runs.min((seconds / self.seconds_of_run().max(1e-6)) as u32))
+    }
+
+    /// How long a run takes, in seconds.
+    pub(super) fn seconds_of_run(&self) -> f64 {
         let count = self.runs().count();
         let used: f64 = self.runs().map(|run| run.seconds).sum();
-        let of_run = if count > 0 { used / count as f64 } else { self.plan.seconds_per_run };
-        // A conversion to integers ends at the largest one.
-        seconds.map_or(runs, |seconds| runs.min((seconds / of_run.max(1e-6)) as u32))
+        if count > 0 { used / count as f64 } else { self.plan.seconds_per_run }
     }
 
     /// The default, the remedies, all remedies together, and the placements.

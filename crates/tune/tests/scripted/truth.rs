@@ -144,6 +144,8 @@ pub struct Trial {
     pub is_right: bool,
     /// Whether the published interval has the true gain; `None` if none was published.
     pub is_within: Option<bool>,
+    /// Whether the median gain of ten new pairs is in the interval that is stated for it.
+    pub is_again: Option<bool>,
 }
 
 /// One race.
@@ -163,15 +165,27 @@ pub fn trial(scene: Scene<'_>, seed: u64) -> Trial {
         race.tell(RunOutcome::Metric(seconds), seconds).unwrap();
     }
     let answer = race.answer();
-    let (chosen, is_within) = match answer {
+    let (chosen, is_within, is_again) = match answer {
         RaceAnswer::Use { candidate, gain } => {
             let truth = 1.0 - machine.true_time(candidate);
-            (candidate, Some((gain.low..=gain.high).contains(&truth)))
+            let again = median_of_ten(&mut machine, candidate);
+            let is_again = (gain.again_low..=gain.again_high).contains(&again);
+            (candidate, Some((gain.low..=gain.high).contains(&truth)), Some(is_again))
         }
-        RaceAnswer::Nothing => (0, None),
+        RaceAnswer::Nothing => (0, None, None),
         RaceAnswer::Open { .. } | RaceAnswer::DefaultFailed(_) => panic!("{answer:?}"),
     };
-    Trial { answer, runs: race.runs().len(), is_right: machine.is_right(chosen), is_within }
+    Trial { answer, runs: race.runs().len(), is_right: machine.is_right(chosen), is_within, is_again }
+}
+
+/// What somebody finds who tries the answer: the median gain of ten pairs.
+fn median_of_ten(machine: &mut Machine<'_>, setting: usize) -> f64 {
+    let mut gains = [(); 10].map(|()| {
+        let without = machine.run(0);
+        1.0 - machine.run(setting) / without
+    });
+    gains.sort_by(f64::total_cmp);
+    f64::midpoint(gains[4], gains[5])
 }
 
 /// A setting that was chosen without a race.
