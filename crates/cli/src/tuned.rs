@@ -4,6 +4,7 @@ use anyhow::{Context, anyhow};
 use numakit_model::numbers::duration;
 use numakit_sys::cache;
 use numakit_sys::command::quoted;
+use numakit_sys::executable;
 use numakit_sys::stdio::replace_line;
 use numakit_sys::tty;
 use numakit_trials::{
@@ -63,10 +64,7 @@ impl TuneFiles {
             let _ = fs::remove_file(old.with_extension("cure"));
         }
         let words = scene.words();
-        let program = words.iter().find(|word| !word.starts_with('-')).map_or("program", String::as_str);
-        let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_".contains(*letter);
-        let name: String =
-            program.rsplit('/').next().unwrap_or(program).chars().filter(is_plain).take(NAME).collect();
+        let name = name_of(words);
         let mut hasher = DefaultHasher::new();
         (words, std::process::id(), numakit_sys::clock::utc()).hash(&mut hasher);
         let unique = format!("{name}-{:016x}", hasher.finish());
@@ -90,6 +88,17 @@ impl TuneFiles {
     pub fn keep_cure_of(&mut self, advised: &Advised) {
         self.is_cure_kept = cure_of(advised) == Some(&self.cure_word());
     }
+}
+
+/// What files of a command are named after: the first program that is given with its directory, since what stands before may only
+/// start it, as taskset does; else the first word.
+fn name_of(words: &[String]) -> String {
+    let is_program =
+        |word: &&String| word.contains('/') && executable::find(word.as_ref(), "".as_ref()).is_ok();
+    let first = || words.iter().find(|word| !word.starts_with('-'));
+    let program = words.iter().find(is_program).or_else(first).map_or("program", String::as_str);
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_".contains(*letter);
+    program.rsplit('/').next().unwrap_or(program).chars().filter(is_plain).take(NAME).collect()
 }
 
 /// Removes the cure if nobody types its name.
@@ -165,5 +174,20 @@ pub fn progress_of(session: &TuneSession, setting: &TuneSetting) {
 pub fn end_progress() {
     if tty::is_error() {
         replace_line(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_after_the_program_and_not_after_what_starts_it() {
+        let name = |line: &str| name_of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(name("setpriv --reuid=postgres /bin/sh -c x"), "sh");
+        assert_eq!(name("taskset 3 /no/such/program"), "taskset");
+        assert_eq!(name("/bin/sh /bin/ls"), "sh");
+        assert_eq!(name("python3 a.py"), "python3");
+        assert_eq!(name("--pid 12"), "12");
     }
 }

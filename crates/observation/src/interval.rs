@@ -21,17 +21,18 @@ pub enum IntervalError {
     #[error("interval '{0}' is not a number and a unit; {EXAMPLES}")]
     NotANumber(String),
     /// Too short or too long.
-    #[error("interval '{0}' is out of range; use one {RANGE}")]
-    OutOfRange(String),
+    #[error("interval '{0}' is out of range; use one from 100us to {longest}", longest = format(*.1))]
+    OutOfRange(String, Duration),
 }
 
 const EXAMPLES: &str = "write it as 100ms, 1s or 1min, or as a frequency: 50Hz, 2kHz";
 
-/// The valid range, for help and errors.
-pub const RANGE: &str = "from 100us to 1h";
-
 /// Reads `100ms`, `0.5s`, `2min` or a frequency, `50Hz` or `2.5kHz`: from 100 us to 1 h.
 pub fn parse(text: &str) -> Result<Duration, IntervalError> {
+    parse_up_to(text, MAX_INTERVAL)
+}
+
+fn parse_up_to(text: &str, longest: Duration) -> Result<Duration, IntervalError> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
     let frequency = FREQUENCIES.iter().find(|(name, _)| lower.ends_with(name));
@@ -42,17 +43,22 @@ pub fn parse(text: &str) -> Result<Duration, IntervalError> {
     let number = text[..text.len() - name.len()].trim();
     let value: f64 = number.parse().map_err(|_| IntervalError::NotANumber(text.to_owned()))?;
     let ns = if frequency.is_some() { 1e9 / (value * scale) } else { value * scale };
-    if !(MIN_INTERVAL.as_nanos() as f64..=MAX_INTERVAL.as_nanos() as f64).contains(&ns) {
-        return Err(IntervalError::OutOfRange(text.to_owned()));
+    if !(MIN_INTERVAL.as_nanos() as f64..=longest.as_nanos() as f64).contains(&ns) {
+        return Err(IntervalError::OutOfRange(text.to_owned(), longest));
     }
     Ok(Duration::from_nanos(ns.round() as u64))
 }
 
 /// Reads a length of time: as [`parse`], and a number alone is seconds, as for `sleep` and `timeout`.
 pub fn parse_length(text: &str) -> Result<Duration, IntervalError> {
+    parse_length_up_to(text, MAX_INTERVAL)
+}
+
+/// The same, up to another length.
+pub fn parse_length_up_to(text: &str, longest: Duration) -> Result<Duration, IntervalError> {
     match text.trim().parse::<f64>() {
-        Ok(_) => parse(&format!("{}s", text.trim())),
-        Err(_) => parse(text),
+        Ok(_) => parse_up_to(&format!("{}s", text.trim()), longest),
+        Err(_) => parse_up_to(text, longest),
     }
 }
 
@@ -84,6 +90,9 @@ mod tests {
         assert_eq!(parse_length(" 0.5").unwrap(), Duration::from_millis(500));
         assert_eq!(parse_length("2min").unwrap(), Duration::from_secs(120));
         assert!(parse("3").is_err() && parse_length("three").is_err());
+        assert_eq!(parse_length_up_to("2h", Duration::from_secs(7200)), Ok(Duration::from_secs(7200)));
+        let error = parse_length_up_to("3h", Duration::from_secs(7200)).unwrap_err();
+        assert_eq!(error.to_string(), "interval '3h' is out of range; use one from 100us to 2h");
     }
 
     #[test]

@@ -4,12 +4,16 @@ use crate::table::page_table;
 use crate::wrap::wrap;
 use numakit_model::numbers::{ABSENT, counted, duration};
 use numakit_trials::{
-    CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, TriedRemedy, TuneReport,
+    CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, TrialMetric, TriedRemedy, TuneReport,
 };
 use numakit_tune::candidates::TuneNeed;
-use numakit_tune::{Better, CandidateState, PairedGain, RunFailure};
+use numakit_tune::{Better, CandidateState, PairedGain, RaceBudget, RunFailure};
 use std::fmt::Write;
 
+/// A command line of more characters is not repeated in each row.
+const LONG: usize = 24;
+/// Settings that are named where the budget has no time for them.
+const MAX_NAMED: usize = 5;
 /// Settings that are shown.
 const MAX_ROWS: usize = 24;
 /// Gains of fewer standard deviations of a run are often not found.
@@ -26,7 +30,7 @@ pub fn text(report: &TuneReport, resume: Option<&str>, width: Option<usize>) -> 
     let mut say = |line: &str| wrap(line, width).iter().for_each(|line| text += &format!("{line}\n"));
     say(&answer(report, resume.is_some()));
     details(report).iter().for_each(|line| say(line));
-    text += &table(&report.candidates);
+    text += &table(report);
     let mut say = |line: &str| wrap(line, width).iter().for_each(|line| text += &format!("{line}\n"));
     remarks(report, resume.is_some()).iter().for_each(|line| say(line));
     if let Some(resume) = resume {
@@ -42,7 +46,7 @@ pub fn tried(remedies: &[TriedRemedy], pairs: u32) -> String {
         let interval = remedy.gain.as_ref().filter(|gain| gain.pairs > 1);
         vec![
             of(remedy.gain.as_ref().map(|gain| percent(gain.gain))),
-            of(interval.map(|gain| format!("{} to {}", percent(gain.low), percent(gain.high)))),
+            of(interval.map(|gain| format!("{} to {}", percent(gain.again_low), percent(gain.again_high)))),
             of(remedy.cpu.as_ref().map(|gain| percent(gain.gain))),
             of(remedy.bound.map(percent)),
             remedy.gain.as_ref().map_or(0, |gain| gain.pairs).to_string(),
@@ -91,8 +95,8 @@ fn gained(gain: &PairedGain, metric: &ReportedMetric) -> String {
         "{} % {more} {} ({} to {})",
         percent(gain.gain),
         metric.name,
-        percent(gain.low),
-        percent(gain.high)
+        percent(gain.again_low),
+        percent(gain.again_high)
     )
 }
 
@@ -155,15 +159,19 @@ fn answer(report: &TuneReport, is_interrupted: bool) -> String {
 
 /// What belongs to the answer.
 fn details(report: &TuneReport) -> Vec<String> {
-    let ReportedAnswer::Use { candidate, gain, cpu, needs, bound, .. } = &report.answer else {
+    let ReportedAnswer::Use { candidate, gain, time, cpu, needs, bound, .. } = &report.answer else {
         return Vec::new();
     };
     let mut lines = Vec::new();
     let mut of_answer = vec![format!("worst pair: {} %", percent(gain.worst))];
-    of_answer.extend(cpu.as_ref().filter(|_| !report.metric.is_cpu_time).map(|cpu| match cpu.gain < 0.0 {
-        true => format!("CPU time: {} % more", percent(-cpu.gain)),
-        false => format!("CPU time: {} % less", percent(cpu.gain)),
-    }));
+    for (metric, name, cost) in
+        [(TrialMetric::WallTime, "time", time), (TrialMetric::CpuTime, "CPU time", cpu)]
+    {
+        if let Some(cost) = cost.as_ref().filter(|_| report.metric.of != metric) {
+            let more = if cost.gain < 0.0 { "more" } else { "less" };
+            of_answer.push(format!("{name}: {} % {more}", percent(cost.gain.abs())));
+        }
+    }
     if !needs.is_empty() {
         of_answer.push(format!("needs {}", need_words(needs)));
     }
@@ -201,8 +209,13 @@ fn need_words(needs: &[TuneNeed]) -> String {
 }
 
 /// All settings.
-fn table(candidates: &[ReportedCandidate]) -> String {
-    let rows: Vec<Vec<String>> = candidates.iter().take(MAX_ROWS).map(row).collect();
+fn table(report: &TuneReport) -> String {
+    let candidates = &report.candidates;
+    let rows: Vec<Vec<String>> = candidates
+        .iter()
+        .take(MAX_ROWS)
+        .map(|candidate| row(candidate, brief(&candidate.command, &report.command)))
+        .collect();
     let mut text = page_table(&["GAIN %", "INTERVAL", "WORST %", "RUNS", "STATE", "<COMMAND"], &rows, "");
     if candidates.len() > MAX_ROWS {
         // Writing to a string cannot fail.
@@ -211,7 +224,16 @@ fn table(candidates: &[ReportedCandidate]) -> String {
     text
 }
 
-fn row(candidate: &ReportedCandidate) -> Vec<String> {
+/// The command of a setting, of which the command line that is tuned is shown up to its first word if it is long: all rows end with it.
+fn brief(command: &str, tuned: &str) -> String {
+    let Some(setting) = command.strip_suffix(tuned).filter(|_| tuned.chars().count() > LONG) else {
+        return command.to_owned();
+    };
+    let first = tuned.split(' ').next().unwrap_or_default();
+    format!("{setting}{first} ...")
+}
+
+fn row(candidate: &ReportedCandidate, command: String) -> Vec<String> {
     let gain = candidate.gain();
     let of = |value: Option<String>| value.unwrap_or_else(|| ABSENT.to_owned());
     let interval = gain.filter(|gain| gain.pairs > 1);
@@ -220,11 +242,11 @@ fn row(candidate: &ReportedCandidate) -> Vec<String> {
         .map_or_else(String::new, |bound| format!(" (promised: at most {} %)", percent(bound)));
     vec![
         of(gain.map(|gain| percent(gain.gain))),
-        of(interval.map(|gain| format!("{} to {}", percent(gain.low), percent(gain.high)))),
+        of(interval.map(|gain| format!("{} to {}", percent(gain.again_low), percent(gain.again_high)))),
         of(gain.map(|gain| percent(gain.worst))),
         candidate.runs.to_string(),
         state(candidate).to_owned(),
-        candidate.command.clone() + &promised,
+        command + &promised,
     ]
 }
 
@@ -273,13 +295,29 @@ fn remarks(report: &TuneReport, is_interrupted: bool) -> Vec<String> {
     for command in &report.untried {
         lines.push(format!("not tried, since it does more than start the program: {command}"));
     }
-    if !report.left_out.is_empty() && !is_interrupted {
-        let count = counted(report.left_out.len(), "setting");
-        lines.push(format!("{count} not tried, since the budget has no time for more; --budget gives it"));
+    if let Some(budget) = report.budget_for_all.filter(|_| !is_interrupted) {
+        let named = report.left_out.iter().take(MAX_NAMED).map(|command| brief(command, &report.command));
+        let named = named.collect::<Vec<_>>().join("; ");
+        let more = report.left_out.len().saturating_sub(MAX_NAMED);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        lines.push(format!(
+            "{} not tried, for which about --budget {} has time: {named}{more}",
+            counted(report.left_out.len(), "setting"),
+            budget_word(budget)
+        ));
     }
     let took = duration(report.seconds);
     lines.push(format!("{} in {took}; all of it: {}", counted(report.runs, "run"), report.file));
     lines
+}
+
+/// A budget as it is typed, rounded up.
+fn budget_word(budget: RaceBudget) -> String {
+    match budget.seconds.map(f64::ceil) {
+        None => budget.runs.to_string(),
+        Some(seconds) if seconds < 120.0 => format!("{seconds:.0}s"),
+        Some(seconds) => format!("{:.0}m", (seconds / 60.0).ceil()),
+    }
 }
 
 fn was(count: usize) -> String {

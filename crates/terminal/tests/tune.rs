@@ -3,14 +3,14 @@
 
 use numakit_terminal::tune::text;
 use numakit_trials::{
-    CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, SpoiledBy, TuneReport,
+    CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, SpoiledBy, TrialMetric, TuneReport,
 };
 use numakit_tune::candidates::TuneNeed;
-use numakit_tune::{Better, CandidateState, PairedGain, RunFailure};
+use numakit_tune::{Better, CandidateState, PairedGain, RaceBudget, RunFailure};
 
 fn gain(gain: f64, half: f64, pairs: u32) -> PairedGain {
     let (low, high, worst) = (gain - half, gain + half, gain - 2.0 * half);
-    PairedGain { gain, low, high, confidence: 0.95, worst, pairs }
+    PairedGain { gain, low, high, again_low: low, again_high: high, confidence: 0.95, worst, pairs }
 }
 
 fn candidate(command: &str, state: CandidateState, in_rounds: Option<PairedGain>) -> ReportedCandidate {
@@ -51,13 +51,14 @@ fn report() -> TuneReport {
         candidate: 1,
         command,
         gain: gain(0.29, 0.03, 9),
+        time: Some(gain(0.29, 0.03, 9)),
         cpu: Some(gain(-0.04, 0.01, 9)),
         needs: vec![TuneNeed::CureFile],
         bound: best.bound,
     };
     TuneReport {
         command: "./app".to_owned(),
-        metric: ReportedMetric { name: "time".to_owned(), better: Better::Less, is_cpu_time: false },
+        metric: ReportedMetric { name: "time".to_owned(), better: Better::Less, of: TrialMetric::WallTime },
         worth: 0.01,
         answer,
         candidates: vec![
@@ -68,6 +69,7 @@ fn report() -> TuneReport {
             failed,
         ],
         left_out: vec!["numa run -c 2 ./app".to_owned()],
+        budget_for_all: Some(RaceBudget { runs: 1000, seconds: Some(130.5) }),
         untried: vec!["sysctl kernel.numa_balancing=0".to_owned()],
         few_samples: Some("12 samples".to_owned()),
         runs: 42,
@@ -101,7 +103,11 @@ fn first_lines_say_what_is_known() {
         first(&report),
         "use this: numa run --apply app.cure ./app: 29 % less time (26 to 32), 9 pairs"
     );
-    report.metric = ReportedMetric { name: "'tps'".to_owned(), better: Better::More, is_cpu_time: false };
+    report.metric = ReportedMetric {
+        name: "'tps'".to_owned(),
+        better: Better::More,
+        of: TrialMetric::Output { pattern: "tps".to_owned() },
+    };
     assert!(first(&report).contains(": 29 % more 'tps' (26 to 32)"), "{}", first(&report));
     report.answer = ReportedAnswer::Nothing;
     assert_eq!(
@@ -147,4 +153,33 @@ fn more_settings_than_fit_are_counted() {
     let text = text(&report, None, None);
     assert!(text.contains("and 6 settings that gain less\n"), "{text}");
     assert_eq!(text.matches("--more").count(), 19);
+}
+
+#[test]
+fn a_long_command_line_is_printed_in_the_answer_and_not_in_each_row() {
+    let long = "/usr/lib/postgresql/15/bin/postgres -D data";
+    let mut report = report();
+    report.command = long.to_owned();
+    for candidate in &mut report.candidates {
+        candidate.command = candidate.command.replace("./app", long);
+    }
+    if let ReportedAnswer::Use { command, .. } = &mut report.answer {
+        *command = command.replace("./app", long);
+    }
+    report.left_out = (0..7).map(|cores| format!("numa run -c {cores} {long}")).collect();
+    report.budget_for_all = Some(RaceBudget { runs: 90, seconds: None });
+    let text = text(&report, None, None);
+    assert!(text.starts_with(&format!("use this: numa run --apply app.cure {long}: ")), "{text}");
+    assert!(text.contains("  numa run -c 4 /usr/lib/postgresql/15/bin/postgres ...\n"), "{text}");
+    let left = "7 settings not tried, for which about --budget 90 has time: numa run -c 0 /usr/lib/postgresql/15/bin/postgres ...; ";
+    assert!(text.contains(left) && text.contains("; and 2 more\n"), "{text}");
+}
+
+/// What a metric of the output gains says nothing of the time.
+#[test]
+fn times_that_are_not_the_metric_are_said_too() {
+    let mut report = report();
+    report.metric.of = TrialMetric::Output { pattern: "tps".to_owned() };
+    let text = text(&report, None, None);
+    assert!(text.contains("; time: 29 % less; CPU time: 4.0 % more; needs "), "{text}");
 }

@@ -3,10 +3,12 @@
 use crate::disturbance::SpoiledBy;
 use crate::explained::AdvisedRemedy;
 use crate::metric::TrialMetric;
+use crate::request::TrialScene;
+use crate::runner::TrialRun;
 use crate::session::{KeptRun, TuneSession};
 use numakit_tune::candidates::{TuneNeed, TuneSetting};
 use numakit_tune::tuning::TuneAnswer;
-use numakit_tune::{Better, CandidateState, PairedGain, RunFailure, RunOutcome, RunPurpose};
+use numakit_tune::{Better, CandidateState, PairedGain, RaceBudget, RunFailure, RunOutcome, RunPurpose};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,6 +27,8 @@ pub struct TuneReport {
     pub candidates: Vec<ReportedCandidate>,
     /// Settings that the budget had no time for.
     pub left_out: Vec<String>,
+    /// The budget that has time for these too, judged by the runs so far; `None` if nothing is left out.
+    pub budget_for_all: Option<RaceBudget>,
     /// Commands that the observation advises and that were not tried, since they do more than start the program.
     pub untried: Vec<String>,
     /// Why the observation of the program says little, if it does.
@@ -52,9 +56,9 @@ pub struct ReportedMetric {
     pub name: String,
     /// Which values are better.
     pub better: Better,
-    /// Whether it is the CPU time, which is then printed once.
+    /// What it is: times that are the metric are printed once.
     #[serde(skip)]
-    pub is_cpu_time: bool,
+    pub of: TrialMetric,
 }
 
 /// The answer.
@@ -69,6 +73,8 @@ pub enum ReportedAnswer {
         command: String,
         /// What it gains.
         gain: PairedGain,
+        /// What it gains of the time of a run, in the same pairs; `None` where that is fixed.
+        time: Option<PairedGain>,
         /// What it gains of the CPU time, in the same pairs; `None` where that is not known.
         cpu: Option<PairedGain>,
         /// What it needs beyond numa.
@@ -152,19 +158,18 @@ impl TuneSession {
         // What was left of a run that hung or failed is no part of a metric.
         let has_left =
             |kept: &&KeptRun| kept.run.left > 0 && !matches!(kept.run.outcome, RunOutcome::Failed(_));
-        let left_out = stages.iter().flat_map(|stage| &stage.left_out).map(|setting| self.typed(setting));
+        let left_out = self.tuning.left_out();
         TuneReport {
             command: self.request.scene.typed(),
             metric: ReportedMetric {
                 name: self.request.metric.to_string(),
                 better: self.request.better,
-                is_cpu_time: self.request.metric == TrialMetric::CpuTime,
+                of: self.request.metric.clone(),
             },
             worth: self.request.worth,
             answer: self.answer(&candidates),
-            left_out: left_out
-                .filter(|command| candidates.iter().all(|known| known.command != *command))
-                .collect(),
+            left_out: left_out.settings.iter().map(|setting| self.typed(setting)).collect(),
+            budget_for_all: (!left_out.settings.is_empty()).then(|| self.with_more(left_out.more)),
             untried: self.advised.untried.clone(),
             few_samples: self.advised.few.clone(),
             runs: self.runs.len(),
@@ -178,15 +183,29 @@ impl TuneSession {
         }
     }
 
+    /// The budget and more.
+    fn with_more(&self, more: RaceBudget) -> RaceBudget {
+        let RaceBudget { runs, seconds } = self.request.budget;
+        let seconds = seconds.map(|seconds| seconds + more.seconds.unwrap_or(0.0));
+        RaceBudget { runs: runs.saturating_add(more.runs), seconds }
+    }
+
     fn answer(&self, candidates: &[ReportedCandidate]) -> ReportedAnswer {
         match self.tuning.answer() {
             TuneAnswer::Use { setting, gain } => {
                 let command = self.typed(setting);
                 let place = candidates.iter().position(|candidate| candidate.command == command);
                 let bound = place.and_then(|place| candidates[place].bound);
-                let cpu = self.cpu_gain(setting);
-                let needs = setting.needs();
-                ReportedAnswer::Use { candidate: place.unwrap_or(0), command, gain, cpu, needs, bound }
+                let is_fixed = matches!(self.request.scene, TrialScene::Running { .. });
+                ReportedAnswer::Use {
+                    candidate: place.unwrap_or(0),
+                    command,
+                    gain,
+                    time: self.gain_of(setting, |run| (!is_fixed).then_some(run.wall)),
+                    cpu: self.gain_of(setting, |run| run.cpu),
+                    needs: setting.needs(),
+                    bound,
+                }
             }
             TuneAnswer::Nothing => ReportedAnswer::Nothing,
             TuneAnswer::Open { leading } => {
@@ -266,12 +285,12 @@ impl TuneSession {
         found
     }
 
-    /// What a setting gains of the CPU time, in the pairs that confirmed it.
-    fn cpu_gain(&self, setting: &TuneSetting) -> Option<PairedGain> {
+    /// What a setting gains of a cost, such as the CPU time, in the pairs that confirmed it.
+    fn gain_of(&self, setting: &TuneSetting, cost: impl Fn(&TrialRun) -> Option<f64>) -> Option<PairedGain> {
         let stage = self.tuning.stages().len().checked_sub(1)?;
         let candidates = &self.tuning.stages()[stage].candidates;
         let place = candidates.iter().position(|candidate| candidate.setting == *setting)?;
-        // Of each pair: its number, the candidate that ran with the default, and what both used.
+        // Of each pair: its number, the candidate that ran with the default, and what both cost.
         let mut pairs: Vec<(usize, usize, [Option<f64>; 2])> = Vec::new();
         for kept in self.runs.iter().filter(|kept| kept.stage == stage) {
             let RunPurpose::Pair(number) = kept.purpose else { continue };
@@ -281,7 +300,7 @@ impl TuneSession {
             let Some((_, candidate, costs)) = pairs.last_mut() else { continue };
             *candidate = kept.candidate.max(*candidate);
             if matches!(kept.run.outcome, RunOutcome::Metric(_)) {
-                costs[usize::from(kept.candidate != 0)] = kept.run.cpu;
+                costs[usize::from(kept.candidate != 0)] = cost(&kept.run);
             }
         }
         let own = pairs.into_iter().filter(|(_, candidate, _)| *candidate == place);

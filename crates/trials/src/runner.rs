@@ -128,6 +128,8 @@ pub struct TrialRunner {
     pending: Option<Signal>,
     /// The server that runs meanwhile.
     server: Option<u32>,
+    /// How long a server may take until it is ready.
+    patience: Duration,
     /// What a running process has now.
     applied: TuneSetting,
     /// Whether there is something to move back.
@@ -198,6 +200,9 @@ impl TrialRunner {
             observation: None,
             pending: None,
             server: None,
+            patience: request.budget.seconds.map_or(server::READY, |seconds| {
+                server::READY.min(Duration::from_secs_f64(seconds.max(1.0)))
+            }),
             applied: TuneSetting::default(),
             has_moved: false,
         })

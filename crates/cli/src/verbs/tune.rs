@@ -24,13 +24,15 @@ use std::time::Duration;
 
 /// Runs that a tuning makes at most.
 const MOST_RUNS: u32 = 1000;
+/// The longest budget.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// Measure which setting makes a program faster, and by how much
 ///
 /// The program is observed once, as 'numa explain' does it. What that advises is tried first; then cores, placement, memory, huge
 /// pages and allocators that may make any program faster. All settings run in rounds with the program as it is, in random order;
 /// those that are behind are left out. The best one runs in pairs with the program as it is, and only these pairs give the gain that
-/// is printed, with the interval in which it is by 95 %. That nothing is worth it is an answer too.
+/// is printed, with the interval in which the median gain of ten new pairs is by 95 %. That nothing is worth it is an answer too.
 ///
 /// A run is what you would type: the command that is printed at the end is the one that ran. Runs that other programs, the hypervisor
 /// or a lower frequency disturbed are repeated. A run hangs if it takes five times as long as without a setting. What a run leaves
@@ -121,7 +123,7 @@ fn budget(word: &str) -> Result<RaceBudget, String> {
     }
     // A minute is written as min elsewhere, and as m by most.
     let minutes = plain.strip_suffix('m').map(|number| format!("{number}min"));
-    let time = interval::parse_length(minutes.as_deref().unwrap_or(plain));
+    let time = interval::parse_length_up_to(minutes.as_deref().unwrap_or(plain), LONGEST);
     time.map(|time| RaceBudget { runs: MOST_RUNS, seconds: Some(time.as_secs_f64()) })
         .map_err(|error| format!("{error}; or give a number of runs, as in 60"))
 }

@@ -15,8 +15,8 @@ use numakit_tune::candidates::TuneSetting;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-/// A server must be ready after this time.
-const READY: Duration = Duration::from_secs(60);
+/// A server must be ready after this time, or after the budget if that is shorter.
+pub(super) const READY: Duration = Duration::from_secs(60);
 /// How often it is asked.
 const ASK: Duration = Duration::from_millis(50);
 /// A server may take this long to stop.
@@ -121,7 +121,7 @@ impl TrialRunner {
 
     /// Waits until the server is ready.
     fn ready(&mut self, server: u32, ready: &[String], said: &TrialOutput) -> Result<Ready, TrialError> {
-        let late = Instant::now() + READY;
+        let late = Instant::now() + self.patience;
         let words: Vec<OsString> = ready.iter().map(OsString::from).collect();
         loop {
             if let Some(end) = self.children.ended(server)? {
@@ -136,8 +136,11 @@ impl TrialRunner {
                 return Ok(Ready::Interrupted(signal));
             }
             if Instant::now() >= late {
-                let words =
-                    format!("the server was not ready after {} s: {}", READY.as_secs(), answer.ending(end));
+                let words = format!(
+                    "the server was not ready after {:.0} s: {}",
+                    self.patience.as_secs_f64(),
+                    answer.ending(end)
+                );
                 return Ok(Ready::Never((RunFailure::Hung, words)));
             }
             std::thread::sleep(ASK);
