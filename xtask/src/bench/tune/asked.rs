@@ -21,7 +21,7 @@ pub struct Asked(pub Value);
 pub struct Setting {
     /// The command with it, or that of the server.
     pub command: String,
-    /// Its gain and the interval of that, as fractions.
+    /// Its gain and the interval of that in ten new pairs, as fractions.
     pub gain: f64,
     pub low: f64,
     pub high: f64,
@@ -66,8 +66,8 @@ fn setting(command: &Value, gain: &Value) -> Option<Setting> {
     Some(Setting {
         command: command.as_str()?.to_owned(),
         gain: gain["gain"].as_f64()?,
-        low: gain["low"].as_f64()?,
-        high: gain["high"].as_f64()?,
+        low: gain["again_low"].as_f64()?,
+        high: gain["again_high"].as_f64()?,
         pairs: gain["pairs"].as_u64()?,
     })
 }
@@ -103,8 +103,7 @@ mod tests {
 
     #[test]
     fn an_answer_has_its_setting_and_the_best_of_the_others() {
-        let gain =
-            |gain: f64| serde_json::json!({"gain": gain, "low": gain - 0.1, "high": gain + 0.1, "pairs": 10});
+        let gain = |gain: f64| serde_json::json!({"gain": gain, "again_low": gain - 0.1, "again_high": gain + 0.1, "pairs": 10});
         let candidate = |command: &str, source: &str, in_rounds: Value| serde_json::json!({"command": command, "source": source, "in_rounds": in_rounds});
         let asked = Asked(serde_json::json!({
             "answer": {"kind": "use", "command": "numa run --thp on ./app", "gain": gain(0.3)},

@@ -323,7 +323,7 @@ pub const PROGRAMS: [Program; 20] = [
     ),
     program(
         "llama.cpp",
-        "llama-bench, a random model of 53 MB, 64 tokens read and 64 written",
+        "llama-bench, a random model of 53 MB, 512 tokens read and 256 written",
         &[PYTHON, CXX],
         &[
             Step { made: "llama/build/bin/llama-bench", of: "llama.sh", script: "sh llama.sh" },
@@ -333,7 +333,7 @@ pub const PROGRAMS: [Program; 20] = [
                 script: "llama/tools/bin/python model.py llama/model.gguf",
             },
         ],
-        "llama/build/bin/llama-bench -m llama/model.gguf -t 2 -p 64 -n 64 -r 1",
+        "llama/build/bin/llama-bench -m llama/model.gguf -t 2 -p 512 -n 256 -r 1",
         "cat llama/version",
     ),
 ];
