@@ -143,6 +143,24 @@ pub fn table(records: &[Value]) -> Result<String> {
     Ok(text)
 }
 
+/// The same for a first look: what gained, the most first, and how many gained nothing.
+#[cfg(test)]
+fn winners(records: &[Value]) -> Result<String> {
+    let gain = |record: &Value| record["confirmed"]["gain"].as_f64().unwrap_or(0.0);
+    let mut used: Vec<&Value> = records.iter().filter(|record| record["answer"]["kind"] == "use").collect();
+    used.sort_by(|one, other| gain(other).total_cmp(&gain(one)));
+    let mut text = String::from("| program | use | the tuner says | ten new pairs |\n|---|---|---|---|\n");
+    for record in &used {
+        let (name, work) = (record["program"].as_str(), record["work"].as_str());
+        let (name, work) = (name.context("a result has no program")?, work.unwrap_or_default());
+        let (stated, again) =
+            (range(&record["confirmed"]["stated"], record), percent(&record["confirmed"]["gain"]));
+        writeln!(text, "| {name}: {work} | `{}` | {stated} | {again} % |", setting(record))?;
+    }
+    writeln!(text, "| {} others | nothing is worth it | | |", records.len() - used.len())?;
+    Ok(text)
+}
+
 /// The machines, and how busy they were.
 fn circumstances(records: &[Value]) -> String {
     let machine = |record: &Value| {
@@ -181,30 +199,37 @@ fn shortened(command: &Value, record: &Value) -> String {
 
 /// A gain in percent and where it lies.
 fn range(gain: &Value, record: &Value) -> String {
-    let percent = |name: &str| gain[name].as_f64().unwrap_or(f64::NAN) * 100.0;
     let what = record["gained"].as_str().unwrap_or_default();
-    format!("{:.1} % {what} ({:.1} to {:.1})", percent("gain"), percent("low"), percent("high"))
+    format!("{} % {what} ({} to {})", percent(&gain["gain"]), percent(&gain["low"]), percent(&gain["high"]))
+}
+
+/// A fraction in percent, with one digit.
+fn percent(fraction: &Value) -> String {
+    format!("{:.1}", fraction.as_f64().unwrap_or(f64::NAN) * 100.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The page that has the table.
-    const PAGE: &str = "docs/guide/tune.md";
+    /// The pages with a table of the results.
+    type Page = (&'static str, fn(&[Value]) -> Result<String>);
+    const PAGES: [Page; 2] = [("docs/guide/tune.md", table), ("README.md", winners)];
 
     #[test]
-    fn the_page_has_the_kept_results() {
-        let path = workspace::root().join(PAGE);
-        let text = fs::read_to_string(&path).unwrap();
-        let (begin, end) = ("<!-- tuned -->\n", "<!-- /tuned -->");
-        let (head, rest) = text.split_once(begin).unwrap();
-        let (_, tail) = rest.split_once(end).unwrap();
-        let expected = format!("{head}{begin}{}{end}{tail}", table(&all().unwrap()).unwrap());
-        if std::env::var_os("UPDATE").is_some() {
-            fs::write(&path, &expected).unwrap();
-        } else {
-            assert_eq!(text, expected, "{PAGE} is stale; run again with UPDATE=1");
+    fn the_pages_have_the_kept_results() {
+        for (page, table) in PAGES {
+            let path = workspace::root().join(page);
+            let text = fs::read_to_string(&path).unwrap();
+            let (begin, end) = ("<!-- tuned -->\n", "<!-- /tuned -->");
+            let (head, rest) = text.split_once(begin).unwrap();
+            let (_, tail) = rest.split_once(end).unwrap();
+            let expected = format!("{head}{begin}{}{end}{tail}", table(&all().unwrap()).unwrap());
+            if std::env::var_os("UPDATE").is_some() {
+                fs::write(&path, &expected).unwrap();
+            } else {
+                assert_eq!(text, expected, "{page} is stale; run again with UPDATE=1");
+            }
         }
     }
 
