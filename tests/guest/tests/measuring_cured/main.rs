@@ -2,6 +2,8 @@
 //! simulator counts of each.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
+mod tuned;
+
 use numakit_guest::{Boot, Failure, Guest, Lines, Shape, Simulation, programs};
 use std::fmt::Write;
 use std::time::Duration;
@@ -129,25 +131,37 @@ fn guest() -> Result<Guest, Failure> {
         .without_balancing())
 }
 
-/// Observes all of them. Nothing is counted: the simulator slows an observer down so much that it sees little.
-fn observe() -> Result<Boot, Failure> {
+/// Observes programs. Nothing is counted: the simulator slows an observer down so much that it sees little.
+fn observe(programs: &[&Program]) -> Result<Boot, Failure> {
     let mut guest = guest()?;
     let warm = "numa explain --cure - sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' >/dev/null";
     guest = guest.step("warm", &["sh", "-c", warm]);
-    for program in chosen() {
+    for program in programs {
         guest = guest.step(program.name, &["sh", "-c", &program.observed()]);
     }
     guest.boot()
 }
 
+impl Program {
+    /// Takes the cure that a boot has found along into a guest.
+    fn with_cure(&self, guest: Guest, observed: &Boot) -> Guest {
+        observed[self.name].succeeded();
+        let cure = format!("{}.cure", self.name);
+        guest.file(&observed.out.join(&cure), &format!("/root/{cure}"))
+    }
+
+    /// The most remote lines that may be left of those of the broken program.
+    fn near(broken: u64, repaired: u64) -> f64 {
+        (0.05 * broken as f64).max(1.5 * repaired as f64 + 1e5)
+    }
+}
+
 /// Runs all of them with the cures of an observation.
 fn boot() -> Result<(Boot, Boot), Failure> {
-    let observed = observe()?;
+    let observed = observe(&chosen().collect::<Vec<_>>())?;
     let mut guest = guest()?.simulate(Simulation::new());
     for program in chosen() {
-        observed[program.name].succeeded();
-        let cure = format!("{}.cure", program.name);
-        guest = guest.file(&observed.out.join(&cure), &format!("/root/{cure}"));
+        guest = program.with_cure(guest, &observed);
         for (step, command) in program.steps() {
             guest = guest.step(&format!("{}-{step}", program.name), &["sh", "-c", &command]);
         }
@@ -183,7 +197,7 @@ fn millions(lines: u64) -> f64 {
 /// The floors of a program: `None` if they are met.
 fn unmet(program: &Program, of: impl Fn(&str) -> Counted) -> Option<String> {
     let (broken, cured, repaired) = (of(BROKEN), of(CURED), of(REPAIRED));
-    let near = (0.05 * broken.remote as f64).max(1.5 * repaired.remote as f64 + 1e5);
+    let near = Program::near(broken.remote, repaired.remote);
     if !program.is_shared && cured.remote as f64 > near {
         return Some(format!("{} remote lines are left, more than {near:.0}", cured.remote));
     }
