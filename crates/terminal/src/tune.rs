@@ -159,15 +159,15 @@ fn answer(report: &TuneReport, is_interrupted: bool) -> String {
 
 /// What belongs to the answer.
 fn details(report: &TuneReport) -> Vec<String> {
-    let ReportedAnswer::Use { candidate, gain, time, cpu, needs, bound, .. } = &report.answer else {
+    let ReportedAnswer::Use { candidate, gain, costs, needs, bound, .. } = &report.answer else {
         return Vec::new();
     };
     let mut lines = Vec::new();
     let mut of_answer = vec![format!("worst pair: {} %", percent(gain.worst))];
     for (metric, name, cost) in
-        [(TrialMetric::WallTime, "time", time), (TrialMetric::CpuTime, "CPU time", cpu)]
+        [(TrialMetric::WallTime, "time", costs.time), (TrialMetric::CpuTime, "CPU time", costs.cpu)]
     {
-        if let Some(cost) = cost.as_ref().filter(|_| report.metric.of != metric) {
+        if let Some(cost) = cost.filter(|_| report.metric.of != metric) {
             let more = if cost.gain < 0.0 { "more" } else { "less" };
             of_answer.push(format!("{name}: {} % {more}", percent(cost.gain.abs())));
         }

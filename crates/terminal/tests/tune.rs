@@ -3,7 +3,8 @@
 
 use numakit_terminal::tune::text;
 use numakit_trials::{
-    CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, SpoiledBy, TrialMetric, TuneReport,
+    CandidateSource, ReportedAnswer, ReportedCandidate, ReportedCosts, ReportedMetric, SpoiledBy,
+    TrialMetric, TuneReport,
 };
 use numakit_tune::candidates::TuneNeed;
 use numakit_tune::{Better, CandidateState, PairedGain, RaceBudget, RunFailure};
@@ -51,8 +52,7 @@ fn report() -> TuneReport {
         candidate: 1,
         command,
         gain: gain(0.29, 0.03, 9),
-        time: Some(gain(0.29, 0.03, 9)),
-        cpu: Some(gain(-0.04, 0.01, 9)),
+        costs: Box::new(ReportedCosts { time: Some(gain(0.29, 0.03, 9)), cpu: Some(gain(-0.04, 0.01, 9)) }),
         needs: vec![TuneNeed::CureFile],
         bound: best.bound,
     };

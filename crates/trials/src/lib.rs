@@ -22,7 +22,9 @@ pub use explained::{Advised, AdvisedRemedy, advised, remedies_of};
 pub use machine::{files, tuned};
 pub use metric::{FigureError, TrialMetric, found, pattern, printed};
 pub use pairs::{TriedRemedy, try_remedies};
-pub use report::{CandidateSource, ReportedAnswer, ReportedCandidate, ReportedMetric, TuneReport};
+pub use report::{
+    CandidateSource, ReportedAnswer, ReportedCandidate, ReportedCosts, ReportedMetric, TuneReport,
+};
 pub use request::{TrialCheck, TrialScene, TuneRequest};
 pub use runner::{MoveFailed, ProgramReach, TrialEnd, TrialError, TrialRun, TrialRunner};
 pub use session::{KeptRun, MAX_FILE, SessionEnd, TuneSession, TuneSessionError};

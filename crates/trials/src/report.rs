@@ -73,10 +73,9 @@ pub enum ReportedAnswer {
         command: String,
         /// What it gains.
         gain: PairedGain,
-        /// What it gains of the time of a run, in the same pairs; `None` where that is fixed.
-        time: Option<PairedGain>,
-        /// What it gains of the CPU time, in the same pairs; `None` where that is not known.
-        cpu: Option<PairedGain>,
+        /// What it gains of other costs in the same pairs.
+        #[serde(flatten)]
+        costs: Box<ReportedCosts>,
         /// What it needs beyond numa.
         needs: Vec<TuneNeed>,
         /// The most that the observation had promised, as a fraction.
@@ -96,6 +95,15 @@ pub enum ReportedAnswer {
         /// In words.
         why: String,
     },
+}
+
+/// What a setting gains beside the metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ReportedCosts {
+    /// Of the time of a run; `None` where that is fixed.
+    pub time: Option<PairedGain>,
+    /// Of the CPU time; `None` where that is not known.
+    pub cpu: Option<PairedGain>,
 }
 
 /// Where a candidate comes from.
@@ -201,8 +209,10 @@ impl TuneSession {
                     candidate: place.unwrap_or(0),
                     command,
                     gain,
-                    time: self.gain_of(setting, |run| (!is_fixed).then_some(run.wall)),
-                    cpu: self.gain_of(setting, |run| run.cpu),
+                    costs: Box::new(ReportedCosts {
+                        time: self.gain_of(setting, |run| (!is_fixed).then_some(run.wall)),
+                        cpu: self.gain_of(setting, |run| run.cpu),
+                    }),
                     needs: setting.needs(),
                     bound,
                 }

@@ -84,7 +84,7 @@ fn the_report_has_the_answer_and_where_it_comes_from() {
         _ => noisy(6.0, nth),
     }));
     let report = session.report();
-    let ReportedAnswer::Use { candidate, command, gain, time, cpu, bound, needs } = &report.answer else {
+    let ReportedAnswer::Use { candidate, command, gain, costs, bound, needs } = &report.answer else {
         panic!("{:?}", report.answer);
     };
     assert_eq!(
@@ -93,7 +93,7 @@ fn the_report_has_the_answer_and_where_it_comes_from() {
     );
     assert!((gain.gain - 0.5).abs() < 0.01 && gain.pairs >= 7, "{gain:?}");
     // The CPU time is from the same pairs.
-    let (time, cpu) = (time.unwrap(), cpu.unwrap());
+    let (time, cpu) = (costs.time.unwrap(), costs.cpu.unwrap());
     assert!((time.gain - gain.gain).abs() < 0.01 && time.pairs == gain.pairs, "{time:?} {gain:?}");
     assert!((cpu.gain - 0.5).abs() < 0.01 && cpu.pairs == gain.pairs, "{cpu:?} {gain:?}");
     let best = &report.candidates[*candidate];

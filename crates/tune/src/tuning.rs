@@ -10,7 +10,7 @@ use crate::candidates::{TuneSetting, TunedMachine};
 use crate::gain::PairedGain;
 use crate::race::{NextRun, Race, RaceAnswer, RaceRecordError, RunFailure, RunOutcome, TellError, ToldRun};
 use crate::settings::{Better, RaceBudget, RaceSettingsError};
-pub use left_out::LeftOut;
+pub use left_out::LeftOutSettings;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

@@ -7,7 +7,7 @@ use crate::settings::RaceBudget;
 
 /// Settings that no race had time for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LeftOut<'a> {
+pub struct LeftOutSettings<'a> {
     /// The settings, each once.
     pub settings: Vec<&'a TuneSetting>,
     /// What the budget would need in addition, judged by how long runs took; no seconds if it has no end in time.
@@ -16,7 +16,7 @@ pub struct LeftOut<'a> {
 
 impl Tuning {
     /// What the budget had no time for.
-    pub fn left_out(&self) -> LeftOut<'_> {
+    pub fn left_out(&self) -> LeftOutSettings<'_> {
         let raced = |setting: &TuneSetting| {
             self.stages.iter().any(|stage| stage.candidates.iter().any(|one| one.setting == *setting))
         };
@@ -35,7 +35,7 @@ impl Tuning {
             }
         }
         let seconds = self.plan.budget.seconds.map(|_| f64::from(runs) * self.seconds_of_run());
-        LeftOut { settings, more: RaceBudget { runs, seconds } }
+        LeftOutSettings { settings, more: RaceBudget { runs, seconds } }
     }
 
     /// Runs that a race would have needed in addition.
