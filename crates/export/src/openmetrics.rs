@@ -4,7 +4,7 @@
 
 mod family;
 
-pub use family::{Dialect, Families, Family, Stamp};
+pub use family::{Dialect, Families, Family, FamilyHead, Stamp, UnitScale, base, escaped};
 
 use crate::{
     ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Number, Numbers,

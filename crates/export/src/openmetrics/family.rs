@@ -18,7 +18,7 @@ pub struct Family {
     counter: bool,
     unit: String,
     help: String,
-    scale: Scale,
+    scale: UnitScale,
     members: Vec<usize>,
     /// The start of each member's lines: name of the sample and labels.
     begins: Vec<String>,
@@ -44,9 +44,48 @@ pub enum Stamp {
 
 /// From a metric's unit to the base unit of the format, without rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scale {
+pub enum UnitScale {
+    /// Multiply by this.
     Times(u64),
+    /// Move the point by this number of digits.
     Decimals(u8),
+}
+
+/// What describes a family before its samples.
+#[derive(Debug, Clone, Copy)]
+pub struct FamilyHead<'a> {
+    /// The name, without the suffix of counters' samples.
+    pub name: &'a str,
+    /// Whether it counts.
+    pub counter: bool,
+    /// The base unit; empty if it has none.
+    pub unit: &'a str,
+    /// One sentence.
+    pub help: &'a str,
+}
+
+impl FamilyHead<'_> {
+    /// The end of the names of counters' samples.
+    pub fn suffix(&self) -> &'static str {
+        if self.counter { "_total" } else { "" }
+    }
+
+    /// Writes the metadata.
+    pub fn write(&self, dialect: Dialect, to: ExportOutput<'_>) -> io::Result<()> {
+        let (name, kind) = (self.name, if self.counter { "counter" } else { "gauge" });
+        if dialect == Dialect::Prometheus {
+            let total = self.suffix();
+            // Quotes are not escaped in this format.
+            let help = self.help.replace('\\', "\\\\").replace('\n', "\\n");
+            writeln!(to, "# HELP {name}{total} {help}")?;
+            return writeln!(to, "# TYPE {name}{total} {kind}");
+        }
+        writeln!(to, "# TYPE {name} {kind}")?;
+        if !self.unit.is_empty() {
+            writeln!(to, "# UNIT {name} {}", self.unit)?;
+        }
+        writeln!(to, "# HELP {name} {}", escaped(self.help))
+    }
 }
 
 impl Families {
@@ -144,19 +183,8 @@ impl Family {
 
     /// Writes the metadata before the samples.
     pub fn head(&self, dialect: Dialect, to: ExportOutput<'_>) -> io::Result<()> {
-        let (name, kind) = (&self.name, if self.counter { "counter" } else { "gauge" });
-        if dialect == Dialect::Prometheus {
-            let total = if self.counter { "_total" } else { "" };
-            // Quotes are not escaped in this format.
-            let help = self.help.replace('\\', "\\\\").replace('\n', "\\n");
-            writeln!(to, "# HELP {name}{total} {help}")?;
-            return writeln!(to, "# TYPE {name}{total} {kind}");
-        }
-        writeln!(to, "# TYPE {name} {kind}")?;
-        if !self.unit.is_empty() {
-            writeln!(to, "# UNIT {name} {}", self.unit)?;
-        }
-        writeln!(to, "# HELP {name} {}", escaped(&self.help))
+        let Self { name, counter, unit, help, .. } = self;
+        FamilyHead { name, counter: *counter, unit, help }.write(dialect, to)
     }
 
     /// Writes a sample of a member.
@@ -178,8 +206,9 @@ impl Family {
     }
 }
 
-impl Scale {
-    fn write(self, number: Number, to: ExportOutput<'_>) -> io::Result<()> {
+impl UnitScale {
+    /// Writes a number in the base unit.
+    pub fn write(self, number: Number, to: ExportOutput<'_>) -> io::Result<()> {
         let (minus, value) = match number {
             Number::Float(value) => {
                 return match self {
@@ -203,16 +232,16 @@ impl Scale {
 }
 
 /// The base unit of the format and the scale; the name is empty for counts.
-fn base(unit: Unit, page_size: u64) -> (String, Scale) {
+pub fn base(unit: Unit, page_size: u64) -> (String, UnitScale) {
     let (name, scale) = match unit {
-        Unit::Ticks => ("seconds", Scale::Decimals(2)),
-        Unit::Milliseconds => ("seconds", Scale::Decimals(3)),
-        Unit::Microseconds => ("seconds", Scale::Decimals(6)),
-        Unit::Nanoseconds => ("seconds", Scale::Decimals(9)),
-        Unit::Count => ("", Scale::Times(1)),
+        Unit::Ticks => ("seconds", UnitScale::Decimals(2)),
+        Unit::Milliseconds => ("seconds", UnitScale::Decimals(3)),
+        Unit::Microseconds => ("seconds", UnitScale::Decimals(6)),
+        Unit::Nanoseconds => ("seconds", UnitScale::Decimals(9)),
+        Unit::Count => ("", UnitScale::Times(1)),
         unit => match unit.bytes(page_size).filter(|&bytes| bytes > 0) {
-            Some(bytes) => ("bytes", Scale::Times(bytes)),
-            None => (unit.name(), Scale::Times(1)),
+            Some(bytes) => ("bytes", UnitScale::Times(bytes)),
+            None => (unit.name(), UnitScale::Times(1)),
         },
     };
     (word(name), scale)
@@ -255,7 +284,8 @@ fn word(name: &str) -> String {
     words.iter().map(|word| spelled(word).unwrap_or(word)).collect::<Vec<_>>().join("_")
 }
 
-fn escaped(text: &str) -> String {
+/// The value of a label.
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
