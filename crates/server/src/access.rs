@@ -50,7 +50,7 @@ pub fn random(bytes: usize) -> io::Result<String> {
 }
 
 /// Compares two texts in a time that does not depend on where they differ.
-fn constant_time_eq(a: &str, b: &str) -> bool {
+pub(crate) fn constant_time_eq(a: &str, b: &str) -> bool {
     let differ = a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
     a.len() == b.len() && differ == 0
 }
@@ -154,7 +154,7 @@ pub fn same_origin(origin: &str, host: &str) -> bool {
 }
 
 /// The name in `name:port`, in lower case, without brackets.
-fn host_name(host: &str) -> Option<String> {
+pub(crate) fn host_name(host: &str) -> Option<String> {
     if let Some(rest) = host.strip_prefix('[') {
         let (name, port) = rest.split_once(']')?;
         return (port.is_empty() || is_port(port.strip_prefix(':')?)).then(|| name.to_ascii_lowercase());
@@ -169,7 +169,7 @@ fn is_port(text: &str) -> bool {
     text.parse::<u16>().is_ok() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-fn is_loopback(name: &str) -> bool {
+pub(crate) fn is_loopback(name: &str) -> bool {
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 

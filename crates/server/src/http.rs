@@ -1,5 +1,6 @@
 //! Answers HTTP requests.
 
+use crate::accept::ConnectionHandler;
 use crate::access::same_origin;
 use crate::client::Client;
 use crate::client_request_error::ClientRequestError;
@@ -80,9 +81,12 @@ pub struct HttpHandler {
     pub slot: Arc<ConnectionSlot>,
 }
 
-impl HttpHandler {
-    /// Answers any request.
-    pub async fn answer(self, request: Request<Incoming>) -> Result<HttpResponse, Infallible> {
+impl ConnectionHandler for HttpHandler {
+    fn refuse(&self, why: &str) {
+        self.hub.refusal_log.log(&self.peer.to_string(), why);
+    }
+
+    async fn answer(self, request: Request<Incoming>) -> Result<HttpResponse, Infallible> {
         let request_line = format!("{} {}", request.method(), request.uri().path());
         let (who, role) = (self.who(request.headers()), self.role(request.headers()));
         self.set_role(role);
@@ -99,7 +103,9 @@ impl HttpHandler {
         protect(answer.headers_mut());
         Ok(answer)
     }
+}
 
+impl HttpHandler {
     async fn route(&self, request: Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         self.check_host(&request)?;
         let path = request.uri().path().to_owned();

@@ -4,6 +4,7 @@
 //! [`Hub`] to its clients. Every request is answered or refused with a message, and no client
 //! delays sampling or other clients.
 
+mod accept;
 mod access;
 mod browser;
 mod client;
@@ -28,6 +29,7 @@ pub mod recordings;
 mod refusal_log;
 pub mod results;
 mod rows;
+pub mod scraping;
 mod server;
 mod source;
 pub mod standalone;

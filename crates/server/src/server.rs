@@ -1,9 +1,9 @@
 //! The listener, and the server's thread.
 
+use crate::accept::accept;
 use crate::access::AccessKeys;
-use crate::connections::{ConnectionSlot, Connections};
 use crate::examiner::Examiner;
-use crate::http::{CLOSED_FOR_NEWER, HttpHandler};
+use crate::http::HttpHandler;
 use crate::hub::{ControlSender, Hub};
 use crate::ingest::Ingest;
 use crate::layout::SeriesLayout;
@@ -13,9 +13,6 @@ use crate::source::ShownSource;
 use crate::tls::Tls;
 use crate::urls::{TrustedUrls, Urls};
 use crate::wire::{FromServer, Role, SourceKind};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use numakit_formulas::Catalog;
 use numakit_history::History;
 use numakit_model::CpuSet;
@@ -24,28 +21,12 @@ use numakit_sys::sched;
 use numakit_sys::stdio::note;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::time::timeout;
-use tokio_io_timeout::TimeoutStream;
 
-/// Maximum wait for the head of a request, and for a TLS handshake.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum size of the head of a request.
-const HEAD_BYTES: usize = 32 * 1024;
-/// Maximum wait for a client to receive.
-const UNREAD: Duration = Duration::from_secs(120);
-/// First byte of a TLS connection.
-const HANDSHAKE: u8 = 22;
-/// The answer to a connection without TLS.
-const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
-    this server uses TLS; open the page with https:// instead of http://\n";
 /// Time for clients to receive the last message.
 const FAREWELL: Duration = Duration::from_millis(300);
 
@@ -76,7 +57,7 @@ pub struct Listener {
 }
 
 /// Listens at an address as a user writes it.
-fn socket(address: &str) -> Result<TcpListener, ServerError> {
+pub(crate) fn socket(address: &str) -> Result<TcpListener, ServerError> {
     let requested: SocketAddr = match address.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}").parse(),
         None => address.parse(),
@@ -156,120 +137,33 @@ impl Listener {
         let end = Arc::new(Notify::new());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build()?;
-        let accept = Accept { hub: Arc::clone(&hub), formulas, end: Arc::clone(&end), tls: self.tls };
-        let socket = self.socket;
+        let (socket, tls, shared) = (self.socket, self.tls, Arc::clone(&hub));
+        let ending = Arc::clone(&end);
         let thread = std::thread::Builder::new().name("server".into()).spawn(move || {
             if !cpus.is_empty() {
                 // Without this it is only slower: farther from its memory.
                 let _ = sched::set_affinity(&cpus);
             }
-            let result = runtime.block_on(accept.run(socket));
+            let served = Arc::clone(&shared);
+            let handler = move |peer, local, slot| HttpHandler {
+                hub: Arc::clone(&served),
+                formulas: Arc::clone(&formulas),
+                peer,
+                local,
+                slot,
+            };
+            let result = runtime.block_on(async {
+                accept(socket, tls, &shared.refusal_log, &ending, handler).await?;
+                shared.close("the server ended");
+                tokio::time::sleep(FAREWELL).await;
+                Ok::<_, io::Error>(())
+            });
             runtime.shutdown_timeout(FAREWELL);
             if let Err(error) = result {
                 note(format_args!("the server failed: {error}"));
             }
         })?;
         Ok(Server { hub, end, thread: Some(thread) })
-    }
-}
-
-/// Accepts connections.
-struct Accept {
-    hub: Arc<Hub>,
-    formulas: Arc<Catalog>,
-    end: Arc<Notify>,
-    tls: Option<Tls>,
-}
-
-impl Accept {
-    async fn run(self, socket: TcpListener) -> io::Result<()> {
-        let socket = tokio::net::TcpListener::from_std(socket)?;
-        let connections = Arc::new(Connections::default());
-        loop {
-            let accepted = tokio::select! {
-                accepted = socket.accept() => accepted,
-                () = self.end.notified() => break,
-            };
-            let Ok((stream, peer)) = accepted else {
-                // Most likely there are too many open files: another connection has to end first.
-                if let Some(owner) = connections.shed() {
-                    self.hub.refusal_log.log(&owner.to_string(), CLOSED_FOR_NEWER);
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-                continue;
-            };
-            let (slot, closed) = connections.take(peer.ip());
-            if let Some(owner) = closed {
-                self.hub.refusal_log.log(&owner.to_string(), CLOSED_FOR_NEWER);
-            }
-            let slot = Arc::new(slot);
-            let _ = stream.set_nodelay(true);
-            let handler = HttpHandler {
-                hub: Arc::clone(&self.hub),
-                formulas: Arc::clone(&self.formulas),
-                peer,
-                local: stream.local_addr().ok(),
-                slot: Arc::clone(&slot),
-            };
-            tokio::spawn(serve(stream, handler, self.tls.clone(), slot));
-        }
-        self.hub.close("the server ended");
-        tokio::time::sleep(FAREWELL).await;
-        Ok(())
-    }
-}
-
-/// Serves a connection until it ends or has to be closed.
-async fn serve(stream: TcpStream, handler: HttpHandler, tls: Option<Tls>, slot: Arc<ConnectionSlot>) {
-    let served = async {
-        match tls {
-            None => serve_http(with_timeout(stream), handler).await,
-            Some(tls) => serve_tls(stream, handler, &tls).await,
-        }
-    };
-    tokio::select! {
-        () = served => {}
-        () = slot.closed() => {}
-    }
-}
-
-/// Fails if the client receives nothing for [`UNREAD`].
-fn with_timeout(stream: TcpStream) -> Pin<Box<TimeoutStream<TcpStream>>> {
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(UNREAD));
-    Box::pin(stream)
-}
-
-async fn serve_tls(mut stream: TcpStream, handler: HttpHandler, tls: &Tls) {
-    let accepted = timeout(PATIENCE, async {
-        let mut first = [HANDSHAKE];
-        stream.peek(&mut first).await?;
-        if first[0] != HANDSHAKE {
-            let _ = stream.write_all(PLAIN).await;
-            return Err(io::Error::other("the request is not encrypted; the page is at https://"));
-        }
-        tls.0.accept(with_timeout(stream)).await
-    });
-    match accepted.await {
-        Ok(Ok(stream)) => serve_http(stream, handler).await,
-        // Browsers open spare connections and close them unused.
-        Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
-            handler.hub.refusal_log.log(&handler.peer.to_string(), &error.to_string());
-        }
-        Ok(Err(_)) | Err(_) => {}
-    }
-}
-
-async fn serve_http(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, handler: HttpHandler) {
-    let (hub, peer) = (Arc::clone(&handler.hub), handler.peer);
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEAD_BYTES);
-    let service = service_fn(move |request| handler.clone().answer(request));
-    let served = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
-    if let Err(error) = served
-        && error.is_parse()
-    {
-        hub.refusal_log.log(&peer.to_string(), &error.to_string());
     }
 }
 

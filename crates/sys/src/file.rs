@@ -89,6 +89,12 @@ pub fn named_text(path: &Path, most: u64) -> io::Result<String> {
     bounded_text(open_to_read(path)?, most)
 }
 
+/// Whether users other than the owner and those of its group may read a file, or the one that a link leads to.
+pub fn others_may_read(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata(path)?.mode() & 0o004 != 0)
+}
+
 /// The text of an open file, of at most `most` bytes, from where it is read next.
 pub(crate) fn bounded_text(file: impl Borrow<File>, most: u64) -> io::Result<String> {
     let file = file.borrow();
