@@ -135,7 +135,7 @@ verbs! {
     Front: explain::ExplainArgs, run::RunArgs, tune::TuneArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, show::ShowArgs,
         topo::TopoArgs, doctor::DoctorArgs;
     See: stat::StatArgs, live::LiveArgs, bench::BenchArgs, file::FileArgs, alloc::AllocArgs, list::ListArgs;
-    Record: ctl::CtlArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
+    Record: serve::ServeMetricsArgs, ctl::CtlArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: moves::MoveArgs as "move", ps::PsArgs;
     Setup: help::HelpArgs, capture::CaptureArgs, man::Man, completions::Completions;
     Hidden: overview::OverviewArgs, mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";

@@ -23,6 +23,7 @@ pub mod ps;
 pub mod record;
 pub mod recover;
 pub mod run;
+pub mod serve;
 pub mod show;
 pub mod stat;
 pub mod top;

@@ -58,6 +58,7 @@ mod record;
 mod run;
 mod run_kinds;
 mod runner;
+mod serve;
 mod servers;
 mod show;
 mod show_page;

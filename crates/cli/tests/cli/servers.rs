@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 /// Another program; `None` if it is not installed.
-fn program(name: &str) -> Option<PathBuf> {
+pub fn program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("NUMAKIT_PEERS").into_iter().chain(std::env::var_os("PATH"));
     let folders: Vec<PathBuf> = folders.flat_map(|f| std::env::split_paths(&f).collect::<Vec<_>>()).collect();
     let found = folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file());
