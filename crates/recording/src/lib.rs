@@ -17,6 +17,7 @@ mod header;
 mod losses;
 pub mod names;
 pub mod numascope;
+mod packed;
 pub mod rates;
 mod reader;
 mod recover;
