@@ -22,6 +22,8 @@ pub struct Family {
     members: Vec<usize>,
     /// The start of each member's lines: name of the sample and labels.
     begins: Vec<String>,
+    /// Each member's place, such as the node.
+    places: Vec<Option<(String, String)>>,
 }
 
 /// The two text formats that Prometheus reads.
@@ -159,21 +161,64 @@ impl Family {
             name = joined(&format!("{stem}_{copy}"), &unit);
         }
         let help = metric.help.clone();
-        Self { name, counter, unit, help, scale, members: Vec::new(), begins: Vec::new() }
+        Self { name, counter, unit, help, scale, members: Vec::new(), begins: Vec::new(), places: Vec::new() }
     }
 
     fn add(&mut self, index: usize, series: &Series, constant: &[String]) {
         let mut labels = constant.to_vec();
-        labels.extend(instance_label(series.instance).map(|(word, number)| format!("{word}=\"{number}\"")));
+        let place = instance_label(series.instance);
+        labels.extend(place.as_ref().map(|(word, number)| format!("{word}=\"{number}\"")));
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let total = if self.counter { "_total" } else { "" };
         self.members.push(index);
         self.begins.push(format!("{}{total}{labels}", self.name));
+        self.places.push(place);
     }
 
     /// The name, without the suffix of counters' samples.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The name of its samples.
+    pub fn sample_name(&self) -> String {
+        format!("{}{}", self.name, if self.counter { "_total" } else { "" })
+    }
+
+    /// Whether it only grows.
+    pub fn is_counter(&self) -> bool {
+        self.counter
+    }
+
+    /// The base unit; empty for counts.
+    pub fn unit(&self) -> &str {
+        &self.unit
+    }
+
+    /// One sentence.
+    pub fn help(&self) -> &str {
+        &self.help
+    }
+
+    /// The name and the number of a member's place, such as those of its node; `None` for the machine.
+    pub fn place(&self, member: usize) -> Option<(&str, &str)> {
+        let (word, number) = self.places.get(member)?.as_ref()?;
+        Some((word, number))
+    }
+
+    /// A value in the base unit: an integer where the unit allows it and it fits.
+    pub fn scaled(&self, number: Number) -> Number {
+        match (self.scale, number) {
+            (UnitScale::Times(factor), Number::Unsigned(value)) => value
+                .checked_mul(factor)
+                .map_or(Number::Float(value as f64 * factor as f64), Number::Unsigned),
+            (UnitScale::Times(factor), Number::Signed(value)) => i64::try_from(factor)
+                .ok()
+                .and_then(|factor| value.checked_mul(factor))
+                .map_or(Number::Float(value as f64 * factor as f64), Number::Signed),
+            (UnitScale::Times(factor), Number::Float(value)) => Number::Float(value * factor as f64),
+            (UnitScale::Decimals(digits), number) => Number::Float(number.float() / 10f64.powi(digits.into())),
+        }
     }
 
     /// The indices of its series.
