@@ -3,7 +3,8 @@
 
 use numakit_history::{RecordedHistory, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
-use numakit_recording::{Header, Recorder, tail_of};
+use numakit_push::Spool;
+use numakit_recording::{Batch, Header, Recorder, tail_of};
 use numakit_registry::record::{self, HolderRecord, LockOwner};
 use numakit_registry::{Holder, ProcessId};
 use std::error::Error;
@@ -86,6 +87,25 @@ fn levels(corpus: &Path) -> Result<(), Box<dyn Error>> {
     Ok(fs::remove_file(&path)?)
 }
 
+/// A file of a spool with two records, and a damaged one between them.
+fn spool(corpus: &Path) -> Result<(), Box<dyn Error>> {
+    let folder = std::env::temp_dir().join(format!("numakit-spool-{}", std::process::id()));
+    let mut spool = Spool::open(&folder, 1 << 20)?;
+    let mut batch = Batch::empty(2);
+    batch.push_sample(1_000, 1, &[Some(7), None]);
+    batch.push_label(1_001, "phase 2");
+    let header = Arc::new(header());
+    (0..3).for_each(|_| spool.append(&header, &batch));
+    drop(spool);
+    let mut content = fs::read(folder.join("0000000000000000.spool"))?;
+    fs::write(corpus.join("spool/three"), &content)?;
+    let third = content.len() / 50;
+    let at = content.len() - 5 * third;
+    content[at] ^= 1;
+    fs::write(corpus.join("spool/damaged"), content)?;
+    Ok(fs::remove_dir_all(&folder)?)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let path = std::env::temp_dir().join(format!("numakit-samples-{}", std::process::id()));
@@ -110,5 +130,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(corpus.join("recording/damaged_batch"), batch)?;
     levels(&corpus)?;
     registry(&corpus)?;
+    spool(&corpus)?;
     Ok(fs::remove_file(&path)?)
 }

@@ -25,6 +25,7 @@ mod registry;
 mod sample_ring;
 mod samples;
 mod sets;
+mod spool;
 mod task;
 mod tuning;
 mod web;
@@ -90,6 +91,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "move_record", run: moves::record },
     Target { name: "tuning", run: tuning::record },
     Target { name: "figures", run: tuning::figures },
+    Target { name: "spool", run: spool::file },
 ];
 
 /// The target with this name.

@@ -1,0 +1,155 @@
+//! One entry per engine: what it is called, and how a batch becomes a request.
+
+mod clickhouse;
+mod lines;
+mod otlp;
+mod remote_write;
+
+use numakit_export::ExportError;
+use numakit_recording::{Batch, Header};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An engine: its description for the command line and the guide, and how it is reached.
+#[derive(Debug)]
+pub struct Emitter {
+    /// The first word of its addresses.
+    pub scheme: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// An address.
+    pub example: &'static str,
+    /// Whether it keeps the labels of a recording.
+    pub labels: bool,
+    pub(crate) transport: Transport,
+}
+
+#[derive(Debug)]
+pub(crate) enum Transport {
+    Http(Http),
+    /// Files of Parquet.
+    Folder,
+}
+
+/// How an engine takes requests.
+#[derive(Debug)]
+pub(crate) struct Http {
+    /// The path, unless the address has one.
+    pub path: &'static str,
+    /// Keys that the query of the address must have.
+    pub needs: &'static [&'static str],
+    /// Keys that are added to the query.
+    pub query: &'static [(&'static str, &'static str)],
+    /// Headers besides those of every request.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// The word before a token.
+    pub token: &'static str,
+    /// What is sent before all rows.
+    pub prepare: Option<&'static str>,
+    /// A batch as the body of a request; an empty one if the engine takes nothing of it.
+    pub encode: fn(&Arc<Header>, Batch) -> Result<Vec<u8>, ExportError>,
+    /// How many values an answer of success refuses, and why.
+    pub refused: fn(&[u8]) -> Option<(u64, String)>,
+}
+
+const BEARER: &str = "Bearer";
+
+const HTTP: Http = Http {
+    path: "/",
+    needs: &[],
+    query: &[],
+    headers: &[],
+    token: BEARER,
+    prepare: None,
+    encode: lines::encode,
+    refused: |_| None,
+};
+
+/// Every engine, in the order in which they are listed.
+pub static EMITTERS: &[Emitter] = &[
+    Emitter {
+        scheme: "influxdb1",
+        help: "InfluxDB 1, or VictoriaMetrics at /write: line protocol, a measurement per sensor, a field per metric",
+        example: "influxdb1+http://HOST:8086?db=NAME",
+        labels: true,
+        transport: Transport::Http(Http { path: "/write", needs: &["db"], query: lines::QUERY, ..HTTP }),
+    },
+    Emitter {
+        scheme: "influxdb2",
+        help: "InfluxDB 2 and 3: line protocol by the write API of version 2",
+        example: "influxdb2+http://HOST:8086?org=NAME&bucket=NAME",
+        labels: true,
+        transport: Transport::Http(Http {
+            path: "/api/v2/write",
+            needs: &["bucket"],
+            query: lines::QUERY,
+            token: "Token",
+            ..HTTP
+        }),
+    },
+    Emitter {
+        scheme: "prometheus",
+        help: "Prometheus remote write, as Prometheus, Mimir, Thanos and VictoriaMetrics take it: names and units as in 'numa export'",
+        example: "prometheus+http://HOST:9090",
+        labels: false,
+        transport: Transport::Http(Http {
+            path: "/api/v1/write",
+            headers: remote_write::HEADERS,
+            encode: remote_write::encode,
+            ..HTTP
+        }),
+    },
+    Emitter {
+        scheme: "otlp",
+        help: "OpenTelemetry protocol over HTTP (protobuf), as collectors take it",
+        example: "otlp+http://HOST:4318",
+        labels: false,
+        transport: Transport::Http(Http {
+            path: "/v1/metrics",
+            headers: otlp::HEADERS,
+            encode: otlp::encode,
+            refused: otlp::refused,
+            ..HTTP
+        }),
+    },
+    Emitter {
+        scheme: "questdb",
+        help: "QuestDB: line protocol over HTTP, a table per sensor",
+        example: "questdb+http://HOST:9000",
+        labels: true,
+        transport: Transport::Http(Http { path: "/write", query: lines::QUERY, ..HTTP }),
+    },
+    Emitter {
+        scheme: "clickhouse",
+        help: "ClickHouse over HTTP: a row per value in the table numa, which is created",
+        example: "clickhouse+http://HOST:8123?database=NAME",
+        labels: true,
+        transport: Transport::Http(Http {
+            prepare: Some(clickhouse::TABLE),
+            encode: clickhouse::encode,
+            ..HTTP
+        }),
+    },
+    Emitter {
+        scheme: "parquet",
+        help: "a folder of Parquet files by host and day, for DuckDB, Spark, object stores",
+        example: "parquet:FOLDER",
+        labels: true,
+        transport: Transport::Folder,
+    },
+];
+
+impl Emitter {
+    /// How long rows wait for others before they are sent together: files are better large.
+    pub fn request_time(&self) -> Duration {
+        match self.transport {
+            Transport::Http(_) => Duration::from_secs(1),
+            Transport::Folder => Duration::from_secs(300),
+        }
+    }
+}
+
+/// An address of each engine.
+pub fn examples() -> String {
+    EMITTERS.iter().map(|emitter| emitter.example).collect::<Vec<_>>().join(", ")
+}

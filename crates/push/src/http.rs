@@ -1,0 +1,236 @@
+//! A client for one engine: one connection, kept open.
+
+use crate::target::{Address, Credentials};
+use bytes::Bytes;
+use data_encoding::BASE64;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, RETRY_AFTER, USER_AGENT};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use numakit_sys::file::open_to_read;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+const CONNECT: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_secs(30);
+/// Of an answer to rows, so much is read.
+pub const SHORT_ANSWER: usize = 64 << 10;
+const MAX_AUTHORITIES: u64 = 4 << 20;
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// The engine cannot be reached.
+    #[error("cannot connect to {place}: {error}")]
+    Connect {
+        /// Host and port.
+        place: String,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// It took too long.
+    #[error("{place} has not answered for {} s", after.as_secs())]
+    Silent {
+        /// Host and port.
+        place: String,
+        /// For how long.
+        after: Duration,
+    },
+    /// The connection broke, or the answer is too long.
+    #[error("{place} has not answered: {why}")]
+    Broken {
+        /// Host and port.
+        place: String,
+        /// What happened.
+        why: String,
+    },
+}
+
+/// Why a client cannot be made.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// A resource of the system is missing.
+    #[error("cannot start a client: {0}")]
+    System(#[from] io::Error),
+    /// There is no certificate authority.
+    #[error("{path} has no certificates: {error}; give a file in PEM form with --ca")]
+    Authority {
+        /// The file, or what the system has.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+}
+
+/// An answer of an engine.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status of HTTP.
+    pub status: u16,
+    /// When to try again, if the engine says so.
+    pub retry_after: Option<Duration>,
+    /// Its text.
+    pub body: Bytes,
+}
+
+/// A client.
+pub struct Client {
+    runtime: Runtime,
+    address: Address,
+    authorization: Option<String>,
+    tls: Option<TlsConnector>,
+    connection: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client of this address. `word` precedes a token.
+    pub fn new(
+        address: &Address,
+        credentials: &Credentials,
+        word: &str,
+        authority: Option<&Path>,
+    ) -> Result<Self, ClientError> {
+        let authorization = match credentials {
+            Credentials::None => None,
+            Credentials::Password(pair) => Some(format!("Basic {}", BASE64.encode(pair.as_bytes()))),
+            Credentials::Token(token) => Some(format!("{word} {token}")),
+        };
+        let tls = if address.tls { Some(connector(authority)?) } else { None };
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        Ok(Self { runtime, address: address.clone(), authorization, tls, connection: None })
+    }
+
+    /// The path of the engine.
+    pub fn path(&self) -> &str {
+        &self.address.path
+    }
+
+    /// Sends a request, and waits for its answer, of which at most `most` bytes are read.
+    pub fn ask(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+        most: usize,
+    ) -> Result<Answer, RequestError> {
+        let place = self.address.authority();
+        let broken = |why: String| RequestError::Broken { place: place.clone(), why };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, &place)
+            .header(USER_AGENT, concat!("numa/", env!("CARGO_PKG_VERSION")))
+            .header(CONTENT_LENGTH, body.len());
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(body)).map_err(|error| broken(error.to_string()))?;
+        let kept = self.connection.take().filter(|connection| !connection.is_closed());
+        let Self { runtime, address, tls, .. } = self;
+        let (answer, connection) = runtime.block_on(async {
+            let mut connection = match kept {
+                Some(connection) => connection,
+                None => connect(address, tls.as_ref()).await?,
+            };
+            let answered = timeout(ANSWER, async {
+                connection.ready().await.map_err(|error| broken(error.to_string()))?;
+                let response =
+                    connection.send_request(request).await.map_err(|error| broken(error.to_string()))?;
+                let status = response.status().as_u16();
+                let seconds =
+                    response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+                let body = Limited::new(response.into_body(), most).collect().await;
+                let body = body.map_err(|error| broken(error.to_string()))?.to_bytes();
+                Ok::<_, RequestError>(Answer { status, retry_after: seconds.map(Duration::from_secs), body })
+            });
+            let silent = |_| RequestError::Silent { place: place.clone(), after: ANSWER };
+            Ok::<_, RequestError>((answered.await.map_err(silent)??, connection))
+        })?;
+        self.connection = Some(connection);
+        Ok(answer)
+    }
+}
+
+async fn connect(
+    address: &Address,
+    tls: Option<&TlsConnector>,
+) -> Result<SendRequest<Full<Bytes>>, RequestError> {
+    let place = address.authority();
+    let fail = |error| RequestError::Connect { place: place.clone(), error };
+    let connecting = async {
+        let stream = TcpStream::connect((address.host.as_str(), address.port)).await.map_err(fail)?;
+        stream.set_nodelay(true).map_err(fail)?;
+        match tls {
+            None => handshake(stream, &place).await,
+            Some(tls) => {
+                let name = ServerName::try_from(address.host.clone());
+                let name = name.map_err(|error| fail(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
+                handshake(tls.connect(name, stream).await.map_err(fail)?, &place).await
+            }
+        }
+    };
+    let silent = |_| RequestError::Silent { place: place.clone(), after: CONNECT };
+    timeout(CONNECT, connecting).await.map_err(silent)?
+}
+
+async fn handshake(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    place: &str,
+) -> Result<SendRequest<Full<Bytes>>, RequestError> {
+    let broken =
+        |error: hyper::Error| RequestError::Broken { place: place.to_owned(), why: error.to_string() };
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    // Its error is that of the request.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(sender)
+}
+
+fn connector(authority: Option<&Path>) -> Result<TlsConnector, ClientError> {
+    let mut roots = RootCertStore::empty();
+    let none = |path: &Path, error| ClientError::Authority { path: path.to_owned(), error };
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "there is none");
+    match authority {
+        Some(path) => {
+            let mut text = Vec::new();
+            let read = open_to_read(path).and_then(|file| file.take(MAX_AUTHORITIES).read_to_end(&mut text));
+            read.map_err(|error| none(path, error))?;
+            let certificates: Vec<_> = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok).collect();
+            if roots.add_parsable_certificates(certificates).0 == 0 {
+                return Err(none(path, missing()));
+            }
+        }
+        None => {
+            let native = rustls_native_certs::load_native_certs();
+            if roots.add_parsable_certificates(native.certs).0 == 0 {
+                return Err(none(Path::new("the system"), missing()));
+            }
+        }
+    }
+    let versions = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?;
+    Ok(TlsConnector::from(Arc::new(versions.with_root_certificates(roots).with_no_client_auth())))
+}

@@ -1,0 +1,41 @@
+//! Parts of a batch.
+
+use numakit_recording::{Batch, Column};
+use std::ops::Range;
+
+/// Some of the rows.
+pub fn slice(batch: &Batch, rows: Range<usize>) -> Batch {
+    let column = |column: &Column| Column {
+        values: column.values[rows.clone()].to_vec(),
+        valid: column.valid[rows.clone()].to_vec(),
+    };
+    Batch {
+        time: batch.time[rows.clone()].to_vec(),
+        took: batch.took[rows.clone()].to_vec(),
+        label: batch.label[rows.clone()].to_vec(),
+        columns: batch.columns.iter().map(column).collect(),
+    }
+}
+
+/// Without the values of some columns.
+pub fn without(mut batch: Batch, is_out: impl Fn(usize) -> bool) -> Batch {
+    for (index, column) in batch.columns.iter_mut().enumerate() {
+        if is_out(index) {
+            column.valid.iter_mut().for_each(|valid| *valid = false);
+        }
+    }
+    batch
+}
+
+/// The columns that have a value.
+pub fn filled(batch: &Batch) -> Vec<usize> {
+    let has_any = |column: &Column| column.valid.iter().any(|valid| *valid);
+    let columns = batch.columns.iter().enumerate();
+    columns.filter(|(_, column)| has_any(column)).map(|(index, _)| index).collect()
+}
+
+/// The number of values and labels.
+pub fn values(batch: &Batch) -> u64 {
+    let values = batch.columns.iter().map(|column| column.valid.iter().filter(|valid| **valid).count());
+    values.sum::<usize>() as u64 + batch.labels() as u64
+}

@@ -1,0 +1,83 @@
+//! What happened to the rows of a sender.
+
+use numakit_model::numbers::duration;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// Reasons that are kept; others are counted together.
+const REASONS: usize = 8;
+const OTHER: &str = "other reasons";
+/// Characters of a reason that are kept.
+const MAX_REASON: usize = 200;
+
+/// Counts of a sender.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PushCounts {
+    /// Rows that were sent, and taken but for what was refused.
+    pub rows: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Requests that had no useful answer and were repeated.
+    pub retries: u64,
+    /// Times for which the engine was down.
+    pub outages: u64,
+    /// The longest of them.
+    pub longest: Duration,
+    /// Why it is down now.
+    pub down: Option<String>,
+    /// Values and labels that the engine refused, by its reason.
+    pub refused: BTreeMap<String, u64>,
+}
+
+impl PushCounts {
+    /// Counts values that were refused.
+    pub(super) fn refuse(&mut self, reason: &str, values: u64) {
+        let reason = clean(reason);
+        let is_new = !self.refused.contains_key(&reason);
+        let reason = if is_new && self.refused.len() >= REASONS { OTHER.to_owned() } else { reason };
+        if values > 0 {
+            *self.refused.entry(reason).or_default() += values;
+        }
+    }
+
+    pub(super) fn is_down(&mut self, why: &str, time: Duration) {
+        self.retries += 1;
+        self.outages += u64::from(self.down.is_none());
+        self.longest = self.longest.max(time);
+        self.down = Some(clean(why));
+    }
+
+    pub(super) fn is_up(&mut self) {
+        self.down = None;
+    }
+
+    /// All that was refused.
+    pub fn all_refused(&self) -> u64 {
+        self.refused.values().sum()
+    }
+}
+
+/// A text of an engine on one line, without what a terminal would obey.
+pub fn clean(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_REASON) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+impl fmt::Display for PushCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows sent in {} requests", self.rows, self.requests)?;
+        if self.retries > 0 {
+            let longest = duration(self.longest.as_secs_f64());
+            write!(f, ", {} retries, {} outages, the longest {longest}", self.retries, self.outages)?;
+        }
+        for (reason, values) in &self.refused {
+            write!(f, "\n  {values} values refused: {reason}")?;
+        }
+        Ok(())
+    }
+}

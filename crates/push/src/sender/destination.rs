@@ -1,0 +1,142 @@
+//! One try to deliver rows, and what the answer means.
+
+use super::Deliver;
+use super::counts::clean;
+use crate::emitters::{Http, Transport};
+use crate::folder;
+use crate::http::{Answer, Client, ClientError, SHORT_ANSWER};
+use crate::target::{Place, PushTarget};
+use bytes::Bytes;
+use hyper::Method;
+use numakit_recording::{Batch, Header};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// What became of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// The engine has them.
+    Accepted,
+    /// It has them, but for some values.
+    Partly {
+        /// Values that it refused.
+        refused: u64,
+        /// Why.
+        reason: String,
+    },
+    /// It wants fewer at once.
+    Large,
+    /// It will never take them as they are.
+    Refused(String),
+    /// It may take them later.
+    Down {
+        /// Why.
+        why: String,
+        /// When it wants to be asked again.
+        after: Option<Duration>,
+    },
+    /// It does not take them from this sender, or at this address.
+    Denied(String),
+}
+
+/// Why there is no sender.
+#[derive(Debug, Error)]
+pub enum SendError {
+    /// There is no client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+/// The engine of a target.
+#[derive(Debug)]
+pub enum Destination {
+    /// An engine.
+    Engine(Box<Engine>),
+    /// A folder.
+    Folder(PathBuf),
+}
+
+/// An engine that takes requests of HTTP.
+#[derive(Debug)]
+pub struct Engine {
+    client: Client,
+    http: &'static Http,
+    is_prepared: bool,
+}
+
+impl Destination {
+    /// The engine of a target. Nothing is sent yet.
+    pub fn new(target: &PushTarget) -> Result<Self, SendError> {
+        match (&target.place, &target.emitter.transport) {
+            (Place::Http(address), Transport::Http(http)) => {
+                let client =
+                    Client::new(address, &target.credentials, http.token, target.authority.as_deref())?;
+                let is_prepared = http.prepare.is_none();
+                Ok(Self::Engine(Box::new(Engine { client, http, is_prepared })))
+            }
+            (Place::Folder(folder), _) => Ok(Self::Folder(folder.clone())),
+            (Place::Http(address), Transport::Folder) => Ok(Self::Folder(address.path.clone().into())),
+        }
+    }
+}
+
+impl Deliver for Destination {
+    fn deliver(&mut self, header: &Arc<Header>, batch: &Batch) -> Delivery {
+        match self {
+            Self::Engine(engine) => engine.deliver(header, batch),
+            Self::Folder(path) => match folder::write(path, header, batch) {
+                Ok(()) => Delivery::Accepted,
+                Err(error) if folder::is_temporary(&error) => {
+                    Delivery::Down { why: format!("{}: {error}", path.display()), after: None }
+                }
+                Err(error) => Delivery::Refused(error.to_string()),
+            },
+        }
+    }
+}
+
+impl Engine {
+    fn deliver(&mut self, header: &Arc<Header>, batch: &Batch) -> Delivery {
+        if let Some(text) = self.http.prepare.filter(|_| !self.is_prepared) {
+            match self.post(&[], text.into()) {
+                Delivery::Accepted => self.is_prepared = true,
+                Delivery::Refused(why) => return Delivery::Denied(why),
+                other => return other,
+            }
+        }
+        match (self.http.encode)(header, batch.clone()) {
+            Ok(body) if body.is_empty() => Delivery::Accepted,
+            Ok(body) => self.post(self.http.headers, body.into()),
+            Err(error) => Delivery::Refused(error.to_string()),
+        }
+    }
+
+    fn post(&mut self, headers: &[(&str, &str)], body: Bytes) -> Delivery {
+        let path = self.client.path().to_owned();
+        match self.client.ask(Method::POST, &path, headers, body, SHORT_ANSWER) {
+            Ok(answer) => meaning(&answer, self.http.refused),
+            Err(error) => Delivery::Down { why: error.to_string(), after: None },
+        }
+    }
+}
+
+/// What an answer means.
+pub fn meaning(answer: &Answer, refused: fn(&[u8]) -> Option<(u64, String)>) -> Delivery {
+    let text = clean(&String::from_utf8_lossy(&answer.body));
+    let why = match text.as_str() {
+        "" => format!("status {}", answer.status),
+        text => format!("status {}: {text}", answer.status),
+    };
+    match answer.status {
+        200..=299 => match refused(&answer.body) {
+            Some((refused, reason)) => Delivery::Partly { refused, reason },
+            None => Delivery::Accepted,
+        },
+        401 | 403 | 404 | 405 | 300..=399 => Delivery::Denied(why),
+        413 => Delivery::Large,
+        408 | 429 | 500.. => Delivery::Down { why, after: answer.retry_after },
+        _ => Delivery::Refused(why),
+    }
+}
