@@ -3,6 +3,7 @@
 
 mod bench;
 mod build;
+mod dashboards;
 mod docs;
 mod fuzz;
 mod guest;
@@ -38,6 +39,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         help: "release build with man pages and shell completions",
         run: build::run,
+    },
+    Task {
+        name: "dashboards",
+        arguments: "",
+        help: "the dashboards of Grafana from their table",
+        run: dashboards::run,
     },
     Task {
         name: "docs",

@@ -14,6 +14,7 @@ mod compared;
 mod compiler;
 mod completion;
 mod control;
+mod dashboards;
 mod explain;
 mod explain_as;
 mod explain_cure;

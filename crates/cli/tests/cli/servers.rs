@@ -22,7 +22,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 }
 
 /// A server, which is killed at the end of the test.
-struct Server {
+pub struct Server {
     child: Child,
     at: SocketAddrV4,
 }
@@ -35,14 +35,14 @@ impl Drop for Server {
 }
 
 /// An address that nobody else on this machine uses: that of this process among those of the loopback device.
-fn own_address() -> SocketAddrV4 {
+pub fn own_address() -> SocketAddrV4 {
     static PORT: AtomicU16 = AtomicU16::new(20_000);
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     SocketAddrV4::new(Ipv4Addr::new(127, 100 + high, middle, low), PORT.fetch_add(1, Ordering::Relaxed))
 }
 
 impl Server {
-    fn start(command: &mut Command, at: SocketAddrV4) -> Self {
+    pub fn start(command: &mut Command, at: SocketAddrV4) -> Self {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let server = Self { child, at };
         until!(TcpStream::connect(at).is_ok());
@@ -50,7 +50,7 @@ impl Server {
     }
 
     /// The status and body of a response.
-    fn ask(&self, head: &str, body: &[u8]) -> (u16, String) {
+    pub fn ask(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(self.at).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let length = body.len();

@@ -217,7 +217,9 @@ impl Family {
                 .and_then(|factor| value.checked_mul(factor))
                 .map_or(Number::Float(value as f64 * factor as f64), Number::Signed),
             (UnitScale::Times(factor), Number::Float(value)) => Number::Float(value * factor as f64),
-            (UnitScale::Decimals(digits), number) => Number::Float(number.float() / 10f64.powi(digits.into())),
+            (UnitScale::Decimals(digits), number) => {
+                Number::Float(number.float() / 10f64.powi(digits.into()))
+            }
         }
     }
 

@@ -1,0 +1,285 @@
+//! The dashboards and alert rules in dashboards/: they ask for what is served, and a Prometheus with the data of four hosts answers what
+//! it should.
+
+use crate::runner::{Done, Folder};
+use crate::servers::{Server, own_address, program};
+use numakit_scrape::table::{EXPOSED, ExposedKind, ExposedMetric, ExposedSource};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const NAMES: [&str; 3] = ["fleet", "host", "compare"];
+
+fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../dashboards"))
+}
+
+/// A query of a panel.
+struct Query {
+    panel: String,
+    expression: String,
+}
+
+/// All queries of a dashboard.
+fn queries(name: &str) -> Vec<Query> {
+    let text = fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let of_panel = |panel: &Value| -> Vec<Query> {
+        let title = panel["title"].as_str().unwrap().to_owned();
+        let targets = panel["targets"].as_array().cloned().unwrap_or_default();
+        let query = |target: &Value| Query {
+            panel: format!("{name}: {title}"),
+            expression: target["expr"].as_str().unwrap().to_owned(),
+        };
+        targets.iter().map(query).collect()
+    };
+    panels.flat_map(of_panel).collect()
+}
+
+/// Names of our metrics in a text.
+fn metrics_of(text: &str) -> BTreeSet<&str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split(|c: char| !is_name(c)).filter(|word| word.starts_with("numakit_")).collect()
+}
+
+#[test]
+fn queries_and_rules_ask_for_metrics_that_are_served() {
+    let served: BTreeSet<String> = EXPOSED.iter().map(ExposedMetric::sample_name).collect();
+    let rules = fs::read_to_string(folder().join("alerts.yml")).unwrap();
+    let mut asked = rules;
+    let all: Vec<Query> = NAMES.iter().flat_map(|name| queries(name)).collect();
+    all.iter().for_each(|query| asked += &format!("\n{}", query.expression));
+    let asked = metrics_of(&asked);
+    assert!(all.len() > 20 && asked.len() > 12, "{} queries of {} metrics", all.len(), asked.len());
+    let unknown: Vec<&&str> = asked.iter().filter(|name| !served.contains(**name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// The files are what build.mjs makes of the table: each of its queries is in them.
+#[test]
+fn dashboards_have_the_queries_of_the_table() {
+    let Some(node) = program("node") else { return };
+    let script = "import { DASHBOARDS } from './panels.mjs'; for (const { name, rows } of DASHBOARDS) for (const { panels } of rows) \
+                  for (const { title, queries } of panels) for (const { query } of queries) console.log(`${name}: ${title}\\t${query}`);";
+    let mut command = Command::new(node);
+    command.args(["--input-type=module", "-e", script]).current_dir(folder());
+    let table = Done::of(command.output().unwrap());
+    assert_eq!(table.code, 0, "{}", table.err);
+    let plain = |name: &str, query: &str| {
+        let host = match name {
+            "fleet" => "instance=~\"$host\"",
+            "host" => "instance=\"$host\"",
+            _ => "instance=~\"$host|$other\"",
+        };
+        query.replace("HOST", host).replace("[5m]", "[$__rate_interval]")
+    };
+    let expected: Vec<String> = table
+        .out
+        .lines()
+        .map(|line| {
+            let (panel, query) = line.split_once('\t').unwrap();
+            format!("{panel}\t{}", plain(panel.split(':').next().unwrap(), query))
+        })
+        .collect();
+    let found: Vec<String> = NAMES
+        .iter()
+        .flat_map(|name| queries(name))
+        .map(|query| format!("{}\t{}", query.panel, query.expression))
+        .collect();
+    assert_eq!(found, expected, "dashboards/*.json are stale: 'cargo xtask dashboards' makes them");
+}
+
+#[test]
+fn alert_rules_fire_on_what_they_should_and_on_nothing_else() {
+    let Some(promtool) = program("promtool") else { return };
+    let run = |words: [&str; 3]| {
+        Done::of(Command::new(&promtool).args(words).current_dir(folder()).output().unwrap())
+    };
+    let tested = run(["test", "rules", "alerts.test.yml"]);
+    assert!(tested.code == 0 && tested.out.contains("SUCCESS"), "{}{}", tested.out, tested.err);
+    let rules = fs::read_to_string(folder().join("alerts.yml")).unwrap();
+    let tests = fs::read_to_string(folder().join("alerts.test.yml")).unwrap();
+    for name in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+        assert!(
+            tests.contains(&format!("alertname: {name}\n        exp_alerts:")),
+            "no test lets {name} fire"
+        );
+    }
+}
+
+/// A host of the test: the label of its places, how many there are, and the part of allocations that is remote.
+struct Host {
+    name: &'static str,
+    label: &'static str,
+    places: u32,
+    remote: f64,
+    free: f64,
+}
+
+const HOSTS: [Host; 4] = [
+    Host { name: "broken", label: "node", places: 4, remote: 0.75, free: 0.5 },
+    Host { name: "repaired", label: "node", places: 4, remote: 0.01, free: 0.5 },
+    Host { name: "full", label: "node", places: 2, remote: 0.25, free: 0.02 },
+    Host { name: "large", label: "package", places: 16, remote: 0.1, free: 0.3 },
+];
+const STEP: u64 = 15;
+const STEPS: u64 = 80;
+
+impl Host {
+    /// The labels of a metric's samples, each with the increase in a second, or the level.
+    fn samples(&self, metric: &ExposedMetric) -> Vec<(String, f64)> {
+        let instance = format!("instance=\"{}\",job=\"numa\"", self.name);
+        let (label, parts) = match metric.source {
+            ExposedSource::Places(label, parts) | ExposedSource::Machine(label, parts) => (label, parts),
+            ExposedSource::Own(_) => {
+                let labels = metric.labels();
+                let own = labels.iter().map(|label| match *label {
+                    "node" => format!(",{}=\"0\"", self.label),
+                    other => format!(",{other}=\"x\""),
+                });
+                return vec![(instance + &own.collect::<String>(), 1.0)];
+            }
+        };
+        let places = if matches!(metric.source, ExposedSource::Places(..)) { self.places } else { 1 };
+        let mut samples = Vec::new();
+        for place in 0..places {
+            for (part, _) in parts {
+                let mut labels = instance.clone();
+                if places > 1 {
+                    _ = write!(labels, ",{}=\"{place}\"", self.label);
+                }
+                if !label.is_empty() {
+                    _ = write!(labels, ",{label}=\"{part}\"");
+                }
+                samples.push((labels, self.value(metric.name, part)));
+            }
+        }
+        samples
+    }
+
+    fn value(&self, metric: &str, part: &str) -> f64 {
+        match (metric, part) {
+            ("numakit_node_allocations", "local") => 1000.0 * (1.0 - self.remote),
+            ("numakit_node_allocations", "remote") => 1000.0 * self.remote,
+            ("numakit_node_memory_bytes", "total") => 1e9,
+            ("numakit_node_memory_bytes", "free") => 1e9 * self.free,
+            ("numakit_hint_faults_local", _) => 100.0 * (1.0 - self.remote),
+            ("numakit_hint_faults", _) => 100.0,
+            _ => 0.5,
+        }
+    }
+}
+
+/// The data of all hosts until a time, as `promtool tsdb create-blocks-from openmetrics` takes them.
+fn history(end: u64) -> String {
+    let mut text = String::new();
+    let begin = end - STEP * STEPS;
+    for metric in EXPOSED {
+        let is_counter = metric.kind == ExposedKind::Counter;
+        _ = writeln!(text, "# TYPE {} {}", metric.name, if is_counter { "counter" } else { "gauge" });
+        for host in &HOSTS {
+            for (labels, value) in host.samples(metric) {
+                for step in 0..=STEPS {
+                    let value = if is_counter { value * (step * STEP) as f64 } else { value };
+                    _ = writeln!(
+                        text,
+                        "{}{{{labels}}} {value} {}",
+                        metric.sample_name(),
+                        begin + step * STEP
+                    );
+                }
+            }
+        }
+    }
+    text += "# TYPE up gauge\n";
+    for host in &HOSTS {
+        let is_up = u8::from(host.name != "full");
+        (0..=STEPS).for_each(|step| {
+            _ = writeln!(
+                text,
+                "up{{instance=\"{}\",job=\"numa\"}} {is_up} {}",
+                host.name,
+                begin + step * STEP
+            );
+        });
+    }
+    text + "# EOF\n"
+}
+
+/// A Prometheus with that history.
+fn prometheus(folder: &Folder, end: u64) -> Option<Server> {
+    let (promtool, prometheus) = (program("promtool")?, program("prometheus")?);
+    fs::write(folder.path("history"), history(end)).unwrap();
+    fs::write(folder.path("prometheus.yml"), "").unwrap();
+    let mut command = Command::new(promtool);
+    command
+        .args(["tsdb", "create-blocks-from", "openmetrics"])
+        .args([folder.path("history"), folder.path("data")]);
+    let made = Done::of(command.output().unwrap());
+    assert_eq!(made.code, 0, "{}{}", made.out, made.err);
+    let at = own_address();
+    let mut command = Command::new(prometheus);
+    command.arg(format!("--config.file={}", folder.path("prometheus.yml").display()));
+    command.arg(format!("--storage.tsdb.path={}", folder.path("data").display()));
+    command.arg(format!("--web.listen-address={at}"));
+    let server = Server::start(&mut command, at);
+    numakit_testing::until!(server.ask("GET /-/ready", b"").0 == 200);
+    Some(server)
+}
+
+/// The values of a query, each with its labels.
+fn answer(server: &Server, query: &str, time: u64) -> Vec<(Value, f64)> {
+    let escaped: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let (status, text) = server.ask(&format!("GET /api/v1/query?time={time}&query={escaped}"), b"");
+    assert_eq!(status, 200, "{query}: {text}");
+    let answer: Value = serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let results = answer["data"]["result"].as_array().unwrap().clone();
+    let value = |one: &Value| (one["metric"].clone(), one["value"][1].as_str().unwrap().parse().unwrap());
+    results.iter().map(value).collect()
+}
+
+#[test]
+fn every_query_has_an_answer_and_the_remote_share_is_the_right_one() {
+    let folder = Folder::new("dashboards");
+    let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - 60;
+    let Some(server) = prometheus(&folder, end) else { return };
+    let of_host = |query: &str, host: &str| {
+        query.replace("$__rate_interval", "5m").replace("$host", host).replace("$other", "repaired")
+    };
+    for (name, hosts) in
+        [("fleet", [".*"].as_slice()), ("host", &["broken", "large"]), ("compare", &["broken"])]
+    {
+        for (host, query) in
+            hosts.iter().flat_map(|host| queries(name).into_iter().map(move |query| (host, query)))
+        {
+            let found = answer(&server, &of_host(&query.expression, host), end);
+            assert!(!found.is_empty(), "{} of {host}: {}", query.panel, query.expression);
+            assert!(found.iter().all(|(_, value)| value.is_finite()), "{}: {found:?}", query.panel);
+        }
+    }
+    let shares = queries("fleet")
+        .into_iter()
+        .find(|query| query.panel.ends_with("Remote share of allocations"))
+        .unwrap();
+    let found = answer(&server, &of_host(&shares.expression, ".*"), end);
+    assert_eq!(found.len(), HOSTS.len(), "{found:?}");
+    for host in &HOSTS {
+        let (_, share) = found.iter().find(|(labels, _)| labels["instance"] == host.name).unwrap();
+        assert!((share - host.remote).abs() < 1e-6, "{}: {share}", host.name);
+    }
+    let fullest = queries("fleet").into_iter().find(|query| query.panel.ends_with("Fullest node")).unwrap();
+    let found = answer(&server, &of_host(&fullest.expression, "full"), end);
+    assert!(found.len() == 1 && (found[0].1 - 0.02).abs() < 1e-6, "{found:?}");
+    let down = queries("fleet").into_iter().find(|query| query.panel.ends_with("do not answer")).unwrap();
+    let found = answer(&server, &of_host(&down.expression, ".*"), end);
+    assert!(found.len() == 1 && found[0].1 == 1.0, "{found:?}");
+    // Places of a large machine are packages.
+    let busy = queries("host").into_iter().find(|query| query.panel == "host: Busy CPUs").unwrap();
+    let found = answer(&server, &of_host(&busy.expression, "large"), end);
+    assert!(found.len() == 16 && found.iter().all(|(labels, _)| labels["package"].is_string()), "{found:?}");
+}

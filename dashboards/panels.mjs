@@ -1,0 +1,112 @@
+// All panels, as values. build.mjs makes the dashboards of Grafana from them, and tests run every query.
+//
+// In a query, HOST stands for the selector of the chosen hosts, and 5m for the time over which rates are taken.
+
+/// The labels of a place: large machines have packages or boards in place of nodes.
+const PLACE = "node, package, board";
+const place = "{{node}}{{package}}{{board}}";
+const rate = (metric, labels = "") => `rate(${metric}{HOST${labels && `,${labels}`}}[5m])`;
+const sum = (by, what) => `sum by (${by}) (${what})`;
+const remoteShare = (by) =>
+  `${sum(by, rate("numakit_node_allocations_total", 'kind="remote"'))} / ${sum(by, rate("numakit_node_allocations_total", 'kind=~"local|remote"'))}`;
+const awayFaults = `1 - ${sum("instance", rate("numakit_hint_faults_local_total"))} / ${sum("instance", rate("numakit_hint_faults_total"))}`;
+const busy = (by) => sum(by, rate("numakit_node_cpu_seconds_total", 'mode=~"user|system"'));
+const memory = (state) => `numakit_node_memory_bytes{HOST,state="${state}"}`;
+const freePart = `${sum(`instance, ${PLACE}`, memory("free"))} / ${sum(`instance, ${PLACE}`, memory("total"))}`;
+
+/// A panel: what it asks, the unit of Grafana, and queries with the text of their legends.
+const panel = (title, about, unit, ...queries) => ({
+  title, about, unit, queries: queries.map(([query, legend]) => ({ query, legend })),
+});
+
+const ofHosts = [
+  panel("Remote share of allocations", "Pages that a node's memory gave to CPUs of other nodes, of all that it gave. Near 0 where programs stay near their memory.",
+    "percentunit", [remoteShare("instance"), "{{instance}}"]),
+  panel("Remote share of sampled accesses", "Of the page faults by which NUMA balancing samples who uses a page, those from another node. Absent where balancing is off.",
+    "percentunit", [awayFaults, "{{instance}}"]),
+  panel("Fullest node", "Free memory of the node that has least, as a part of its own. What does not fit on a node goes to another one.",
+    "percentunit", [`min by (instance) (${freePart})`, "{{instance}}"]),
+  panel("Pages moved between nodes", "By NUMA balancing, compaction, and programs that ask for it. Moving costs time, and helps only what stays.",
+    "pps", [sum("instance", rate("numakit_migrated_pages_total", 'result="moved"')), "{{instance}}"]),
+  panel("Busy CPUs", "CPU time of programs and of the kernel for them, in CPUs.",
+    "none", [busy("instance"), "{{instance}}"]),
+  panel("Waiting for memory", "The part of the time in which at least one thread waited for memory to be freed.",
+    "percentunit", [sum("instance", rate("numakit_pressure_seconds_total", 'resource="memory"')), "{{instance}}"]),
+];
+
+export const DASHBOARDS = [
+  {
+    name: "fleet",
+    title: "NUMA: all hosts",
+    hosts: "several",
+    rows: [
+      { title: "Which hosts have memory far from their programs", panels: ofHosts },
+      {
+        title: "What cannot be seen",
+        panels: [
+          panel("Hosts that do not answer", "Targets of the job numa whose last scrape failed.",
+            "none", ['count(up{HOST,job="numa"} == 0) or vector(0)', "hosts"]),
+          panel("Absent values", "What a host cannot measure; the label reason says why.",
+            "none", ["count by (instance, what) (numakit_absent{HOST})", "{{instance}}: {{what}}"]),
+          panel("Samples lost", "Samples that were due and not taken, as a host was too busy.",
+            "cps", [sum("instance", rate("numakit_samples_lost_total")), "{{instance}}"]),
+        ],
+      },
+    ],
+  },
+  {
+    name: "host",
+    title: "NUMA: one host",
+    hosts: "one",
+    rows: [
+      {
+        title: "Where allocations go",
+        panels: [
+          panel("Allocations by kind", "Local and remote: by CPUs of the node and of others. Missed: meant for a node that was full. Interleaved: spread as a policy asks.",
+            "pps", [sum("kind", rate("numakit_node_allocations_total")), "{{kind}}"]),
+          panel("Remote share by node", "Of what each node's memory gave, the part that went to CPUs of other nodes.",
+            "percentunit", [remoteShare(PLACE), place]),
+          panel("Pages sampled and moved by NUMA balancing", "Marked pages fault at their next use; those used from another node may be moved.",
+            "pps",
+            [sum("instance", rate("numakit_balancing_marked_pages_total")), "marked"],
+            [sum("instance", rate("numakit_hint_faults_total")), "faults"],
+            [sum("instance", rate("numakit_balancing_moved_pages_total")), "moved"]),
+        ],
+      },
+      {
+        title: "What each node has",
+        panels: [
+          panel("Free memory", "A node without free memory sends allocations elsewhere.",
+            "bytes", [sum(PLACE, memory("free")), place]),
+          panel("Memory by state", "Anonymous memory of programs, and the page cache of files.",
+            "bytes", [sum(`${PLACE}, state`, 'numakit_node_memory_bytes{HOST,state=~"file|anonymous"}'), `${place}, {{state}}`]),
+          panel("Busy CPUs", "CPU time of programs and of the kernel for them, in CPUs of the node.",
+            "none", [busy(PLACE), place]),
+          panel("Busy part of CPUs", "One busy node beside idle ones: threads are bound there, or memory is.",
+            "percentunit", [`${busy(PLACE)} / ${sum(PLACE, "numakit_node_cpus{HOST}")}`, place]),
+        ],
+      },
+      {
+        title: "What memory management costs",
+        panels: [
+          panel("Waiting", "The part of the time in which at least one thread waited.",
+            "percentunit", [sum("resource", rate("numakit_pressure_seconds_total")), "{{resource}}"]),
+          panel("Huge page faults", "Refused: no huge page was free, so small ones were given.",
+            "cps", [sum("result", rate("numakit_huge_page_faults_total")), "{{result}}"]),
+          panel("Reclaim and compaction", "Pages looked at to free memory, and allocations that waited while memory was compacted.",
+            "cps",
+            [sum("by", rate("numakit_reclaim_scanned_pages_total")), "looked at, {{by}}"],
+            [sum("instance", rate("numakit_compaction_stalls_total")), "waited for compaction"]),
+          panel("numa serve", "What observing costs: its CPU time, in CPUs.",
+            "percentunit", [sum("instance", rate("numakit_own_cpu_seconds_total")), "CPU"]),
+        ],
+      },
+    ],
+  },
+  {
+    name: "compare",
+    title: "NUMA: two hosts side by side",
+    hosts: "two",
+    rows: [{ title: "The same work on two hosts, or before and after a change on one of two", panels: ofHosts }],
+  },
+];
