@@ -167,12 +167,12 @@ pub static EXPOSED: &[ExposedMetric] = &[
         "Page faults by which NUMA balancing samples who uses a page.", "node_vmstat_numa_hint_faults"),
     row("numakit_hint_faults_local", Counter, "", Machine("", &[("", &["vmstat.numa_hint_faults_local"])]),
         "Those of them on the node of the page.", "node_vmstat_numa_hint_faults_local"),
-    row("numakit_balancing_moved_pages", Counter, "", Machine("", &[("", &["vmstat.numa_pages_migrated"])]),
-        "Pages that NUMA balancing moved to another node.", "node_vmstat_numa_pages_migrated"),
-    row("numakit_balancing_marked_pages", Counter, "", Machine("", &[("", &["vmstat.numa_pte_updates"])]),
-        "Pages that NUMA balancing marked for a hint fault.", "node_vmstat_numa_pte_updates"),
-    row("numakit_migrated_pages", Counter, "", MIGRATED,
-        "Pages that were to be moved to another place, for any reason.",
+    row("numakit_balancing_moved_bytes", Counter, "bytes", Machine("", &[("", &["vmstat.numa_pages_migrated"])]),
+        "Memory that NUMA balancing moved to another node.", "node_vmstat_numa_pages_migrated"),
+    row("numakit_balancing_marked_bytes", Counter, "bytes", Machine("", &[("", &["vmstat.numa_pte_updates"])]),
+        "Memory whose pages NUMA balancing marked for a hint fault.", "node_vmstat_numa_pte_updates"),
+    row("numakit_migrated_bytes", Counter, "bytes", MIGRATED,
+        "Memory that was to be moved to another place, for any reason.",
         "node_vmstat_pgmigrate_success, node_vmstat_pgmigrate_fail"),
     row("numakit_page_faults", Counter, "", Machine("", &[("", &["vmstat.pgfault"])]),
         "Page faults of all processes.", "node_vmstat_pgfault"),
@@ -182,13 +182,13 @@ pub static EXPOSED: &[ExposedMetric] = &[
         "Page faults that were to get a transparent huge page.", "node_vmstat_thp_fault_alloc"),
     row("numakit_compaction_stalls", Counter, "", Machine("", &[("", &["vmstat.compact_stall"])]),
         "Allocations that waited while memory was compacted.", "node_vmstat_compact_stall"),
-    row("numakit_reclaim_scanned_pages", Counter, "", SCANNED,
-        "Pages that were looked at to free memory.", "node_vmstat_pgscan_kswapd, node_vmstat_pgscan_direct"),
+    row("numakit_reclaim_scanned_bytes", Counter, "bytes", SCANNED,
+        "Memory whose pages were looked at to free some.", "node_vmstat_pgscan_kswapd, node_vmstat_pgscan_direct"),
     row("numakit_zone_reclaim_failures", Counter, "", Machine("", &[("", &["vmstat.zone_reclaim_failed"])]),
         "Times that a full node could not be given room before memory of another one was taken.",
         "node_vmstat_zone_reclaim_failed"),
-    row("numakit_swapped_pages", Counter, "", SWAPPED,
-        "Pages that were swapped.", "node_vmstat_pswpin, node_vmstat_pswpout"),
+    row("numakit_swapped_bytes", Counter, "bytes", SWAPPED,
+        "Memory that was swapped.", "node_vmstat_pswpin, node_vmstat_pswpout"),
     row("numakit_out_of_memory_kills", Counter, "", Machine("", &[("", &["vmstat.oom_kill"])]),
         "Processes that the kernel killed for lack of memory.", "node_vmstat_oom_kill"),
     row("numakit_pressure_seconds", Counter, "seconds", PRESSURE,
@@ -271,6 +271,19 @@ mod tests {
             assert!(known.contains(name) && used.insert(name), "{name}");
         }
         assert!(used.len() > 40, "{}", used.len());
+    }
+
+    /// A scrape has base units: a count of pages would be told as bytes.
+    #[test]
+    fn units_are_those_of_the_series_in_base_units() {
+        let known: Vec<numakit_model::Metric> = SENSORS.iter().flat_map(|s| (s.known)()).collect();
+        for metric in EXPOSED {
+            for name in metric.series() {
+                let series = known.iter().find(|one| one.name == name).unwrap();
+                let (unit, _) = numakit_export::openmetrics::base(series.unit, 4096);
+                assert_eq!(metric.unit, unit, "{}: {name} is in {:?}", metric.name, series.unit);
+            }
+        }
     }
 
     /// Series that -e adds have the names of exports.
