@@ -22,7 +22,7 @@ use crate::projection::ProjectedMachine;
 use crate::python::watch::PythonWatch;
 use crate::report::{SampledObject, UNKNOWN_ARGUMENTS};
 use crate::residence::Residence;
-use crate::tally::Tally;
+use crate::tally::{ProcessTotals, Tally};
 use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
 use crate::waits::{WaitScene, WaitWatch};
@@ -356,6 +356,12 @@ impl Explainer {
     pub fn add_to(&mut self, tally: &mut Tally) {
         let new = std::mem::take(&mut self.collector.observations);
         tally.add(new, self.caches());
+    }
+
+    /// The sums of each process since the last call, of a tally that has them.
+    pub fn take_processes(&self, tally: &mut Tally) -> Vec<(u32, ProcessTotals)> {
+        let numbered = |(place, totals)| Some((self.processes.number_at(place)?, totals));
+        tally.take_processes().into_iter().filter_map(numbered).collect()
     }
 
     /// The caches of each of the threads that were sampled, of which no more can be busy than there are CPUs.

@@ -4,7 +4,8 @@ use crate::caches::CacheSizes;
 use crate::contended;
 use crate::observation::{MemoryPart, Observation};
 use crate::place::{Places, TimePlace};
-use crate::share::Clusters;
+use crate::share::{CLUSTER, Clusters};
+use std::collections::{BTreeMap, HashSet};
 
 /// Whether an object fits a cache, and who shares a line, is judged from the observations of a window of this time, in ns,
 /// and of at most this number.
@@ -32,6 +33,40 @@ pub struct NodeTotals {
     pub samples: u64,
 }
 
+impl NodeTotals {
+    fn count(&mut self, place: TimePlace, weight: u64) {
+        self.samples += 1;
+        *match place {
+            TimePlace::Computing => &mut self.computing,
+            TimePlace::PrivateCache | TimePlace::SharedCache => &mut self.cached,
+            TimePlace::Contended => &mut self.contended,
+            TimePlace::Local => &mut self.local,
+            TimePlace::Remote => &mut self.remote,
+            TimePlace::Unknown => &mut self.unknown,
+        } += weight;
+    }
+}
+
+impl ProcessTotals {
+    fn count(&mut self, place: TimePlace, at: &Observation) {
+        self.time.count(place, at.weight);
+        let is_memory = matches!(place, TimePlace::Local | TimePlace::Remote);
+        if is_memory && self.seen.insert((at.thread, at.time / CLUSTER)) {
+            self.clusters += 1;
+        }
+    }
+}
+
+/// The sums of a process since they were last taken.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProcessTotals {
+    /// Its time on all nodes.
+    pub time: NodeTotals,
+    /// Independent observations of near and far memory.
+    pub clusters: u64,
+    seen: HashSet<(u32, u64)>,
+}
+
 /// The sums. Observations are added in batches; what they waited for is judged within a window of time.
 #[derive(Debug)]
 pub struct Tally {
@@ -40,6 +75,8 @@ pub struct Tally {
     of_nodes: Vec<NodeTotals>,
     of_pairs: Vec<[u64; MemoryPart::ALL.len()]>,
     clusters: Vec<Clusters>,
+    /// The sums of each process by its place, if they are asked for.
+    of_processes: Option<BTreeMap<u32, ProcessTotals>>,
 }
 
 impl Tally {
@@ -51,7 +88,18 @@ impl Tally {
             of_nodes: vec![NodeTotals::default(); nodes.len()],
             of_pairs: vec![Default::default(); nodes.len() * nodes.len()],
             clusters: nodes.iter().map(|_| Clusters::default()).collect(),
+            of_processes: None,
         }
+    }
+
+    /// The same with sums of each process.
+    pub fn by_process(self) -> Self {
+        Self { of_processes: Some(BTreeMap::new()), ..self }
+    }
+
+    /// The sums of each process since the last call, by its place in the list of processes.
+    pub fn take_processes(&mut self) -> BTreeMap<u32, ProcessTotals> {
+        self.of_processes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Adds observations, whose nodes are known.
@@ -75,16 +123,10 @@ impl Tally {
     fn count(&mut self, at: &Observation, place: TimePlace) {
         // A sample without a CPU belongs to no node.
         let Some(node) = at.cpu_node.and_then(|node| self.place(node)) else { return };
-        let totals = &mut self.of_nodes[node];
-        totals.samples += 1;
-        *match place {
-            TimePlace::Computing => &mut totals.computing,
-            TimePlace::PrivateCache | TimePlace::SharedCache => &mut totals.cached,
-            TimePlace::Contended => &mut totals.contended,
-            TimePlace::Local => &mut totals.local,
-            TimePlace::Remote => &mut totals.remote,
-            TimePlace::Unknown => &mut totals.unknown,
-        } += at.weight;
+        self.of_nodes[node].count(place, at.weight);
+        if let Some(processes) = &mut self.of_processes {
+            processes.entry(at.process).or_default().count(place, at);
+        }
         if !matches!(place, TimePlace::Local | TimePlace::Remote) {
             return;
         }
@@ -163,6 +205,18 @@ mod tests {
         assert_eq!(tally.of_pairs()[0], [100 * STEP, 0, 0, 0]);
         assert_eq!(tally.of_pairs()[1], [0, 300 * STEP, 0, 0]);
         assert_eq!(tally.clusters(0), 20);
+    }
+
+    #[test]
+    fn sums_of_processes_are_those_since_the_last_call() {
+        let mut tally = Tally::new(&[0, 2]).by_process();
+        let of = |process: u32, n: u64, home| Observation { process, ..at(n, 0, home, MemoryPart::Heap) };
+        tally.add((0..40).map(|n| of(7, n, 2)).chain([of(8, 40, 0)]).collect(), CACHES);
+        let taken = tally.take_processes();
+        assert_eq!((taken[&7].time.remote, taken[&7].time.samples), (40 * STEP, 40));
+        // 40 samples in 200 ms.
+        assert_eq!((taken[&7].clusters, taken[&8].time.local), (2, STEP));
+        assert!(tally.take_processes().is_empty() && Tally::new(&[0]).take_processes().is_empty());
     }
 
     #[test]

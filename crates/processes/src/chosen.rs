@@ -4,6 +4,7 @@
 mod containers;
 mod pattern;
 
+pub use self::containers::{names as container_names, of_group as container_of_group};
 pub use self::pattern::{NamePattern, NamePatternError};
 
 use numakit_model::suggest;

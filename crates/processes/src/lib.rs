@@ -49,7 +49,10 @@ pub use allocator::{
 pub use bound_memory::{BoundElsewhere, MemoryBound, bound_elsewhere};
 pub use busy::BusyProgram;
 pub use cards::{CardElsewhere, cards_elsewhere};
-pub use chosen::{ChoiceError, ChosenProcesses, NamePattern, NamePatternError, ProcessChoice};
+pub use chosen::{
+    ChoiceError, ChosenProcesses, NamePattern, NamePatternError, ProcessChoice, container_names,
+    container_of_group,
+};
 pub use limit::LimitWatch;
 pub use mappers::{Mapper, Mappers};
 pub use nodes::TaskNodes;

@@ -33,6 +33,10 @@ pub struct ProcessSample {
     pub threads: u64,
     /// CPU time since the last scan, in ns.
     pub ran: u64,
+    /// The same by node of the CPU on which each thread was last seen, in the order of the survey's nodes.
+    pub ran_on: Vec<u64>,
+    /// Time since the last scan, in ns, in which its threads were ready and had no CPU.
+    pub waited: u64,
     /// Page faults; `None` in the first scan that finds the process.
     pub faults: Option<u64>,
     /// Of these, those that waited for a disk.

@@ -9,7 +9,7 @@ use crate::walk::{self, Walk, WalkFindings, WalkStep, WalkedMachine};
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Scans processes repeatedly.
 #[derive(Debug)]
@@ -94,9 +94,31 @@ impl Survey {
         urgency: &dyn Fn(&WalkCandidate) -> (u64, u64),
         time: &dyn Fn() -> bool,
     ) -> Vec<ProcessSample> {
+        let all = &mut |candidates: &[WalkCandidate], _: &dyn Fn(u32) -> String| {
+            candidates.iter().map(|candidate| candidate.pid).collect()
+        };
+        self.measure_chosen(all, urgency, time)
+    }
+
+    /// Does the same as [`Survey::measure_by`], but walks only the memory of processes that `choose` returns of all that the scan
+    /// found. It can ask for the user of each.
+    pub fn measure_chosen(
+        &mut self,
+        choose: &mut dyn FnMut(&[WalkCandidate], &dyn Fn(u32) -> String) -> HashSet<u32>,
+        urgency: &dyn Fn(&WalkCandidate) -> (u64, u64),
+        time: &dyn Fn() -> bool,
+    ) -> Vec<ProcessSample> {
         let mut scanned = self.scan();
         scanned.sort_by_key(|s| (std::cmp::Reverse(urgency(&s.candidate())), s.pid));
-        let mut processes: Vec<ProcessSample> = scanned.iter().map(|s| self.process(s, time)).collect();
+        let candidates: Vec<WalkCandidate> = scanned.iter().map(ScannedProcess::candidate).collect();
+        let chosen = choose(&candidates, &|pid| self.user(pid));
+        let mut processes: Vec<ProcessSample> = scanned
+            .iter()
+            .map(|s| match chosen.contains(&s.pid) {
+                true => self.process(s, time),
+                false => self.process(s, &|| false),
+            })
+            .collect();
         processes.sort_by_key(|p| p.pid);
         processes
     }
@@ -123,10 +145,18 @@ impl Survey {
             let faults = same.as_ref().map(|known| all.saturating_sub(known.faults));
             let major_faults = same.as_ref().map(|known| major.saturating_sub(known.major));
             let mut threads = same.map(|known| known.threads).unwrap_or_default();
-            let mut scanned =
-                ScannedProcess { pid, stat, faults, major_faults, threads: Vec::new(), moved: None };
+            let mut scanned = ScannedProcess {
+                pid,
+                stat,
+                faults,
+                major_faults,
+                threads: Vec::new(),
+                waited: 0,
+                moved: None,
+            };
             threads.scan(&scan, pid, &scanned.stat, &mut |_, thread| {
                 scanned.threads.push((thread.node, thread.ran.unwrap_or(0)));
+                scanned.waited = scanned.waited.saturating_add(thread.waited.unwrap_or(0));
                 scanned.moved =
                     thread.moved.map(|pages| pages + scanned.moved.unwrap_or(0)).or(scanned.moved);
             });
@@ -152,6 +182,8 @@ impl Survey {
             command: scanned.stat.name(),
             threads: scanned.threads.len() as u64,
             ran: scanned.ran(),
+            ran_on: scanned.ran_on(self.machine.nodes.count()),
+            waited: scanned.waited,
             major_faults: scanned.major_faults,
             moved: scanned.moved,
             near_far,
@@ -194,6 +226,7 @@ struct ScannedProcess {
     faults: Option<u64>,
     /// Node and CPU time since the last scan of each thread.
     threads: Vec<(Option<usize>, u64)>,
+    waited: u64,
     major_faults: Option<u64>,
     moved: Option<u64>,
 }
@@ -206,6 +239,16 @@ impl ScannedProcess {
 
     fn ran(&self) -> u64 {
         self.threads.iter().fold(0, |sum, (_, ran)| sum.saturating_add(*ran))
+    }
+
+    fn ran_on(&self, nodes: usize) -> Vec<u64> {
+        let mut on = vec![0u64; nodes];
+        for (node, ran) in &self.threads {
+            if let Some(sum) = node.and_then(|node| on.get_mut(node)) {
+                *sum = sum.saturating_add(*ran);
+            }
+        }
+        on
     }
 
     fn near_far(&self, memory: &MemoryByUse) -> Option<(u64, u64)> {

@@ -29,6 +29,8 @@ pub struct ThreadSample {
     pub busy: Option<u32>,
     /// CPU time in ns since the last scan; `None` at the first one.
     pub ran: Option<u64>,
+    /// Time in ns since the last scan in which it was ready and had no CPU; `None` at the first one, or if the kernel does not say.
+    pub waited: Option<u64>,
     /// Migrations and switches since the last scan; `None` at the first one.
     pub switched: Option<SwitchCounts>,
     /// The number of its preferred node.
@@ -42,6 +44,7 @@ pub struct ThreadSample {
 struct Last {
     scan: u64,
     cpu_time: u64,
+    waited: Option<u64>,
     switches: SwitchCounts,
     moved: Option<u64>,
 }
@@ -108,7 +111,9 @@ impl Threads {
         };
         if scan.wanted.cpu_time {
             let exact = thread.bytes("schedstat").ok();
-            let exact = exact.and_then(|text| digits(&text).map(|(ns, _)| ns));
+            let exact = exact.as_deref().and_then(digits);
+            now.waited = exact.and_then(|(_, rest)| digits(rest.strip_prefix(b" ")?)).map(|(ns, _)| ns);
+            let exact = exact.map(|(ns, _)| ns);
             now.cpu_time = exact.unwrap_or_else(|| stat.own[2].saturating_mul(NS_PER_TICK));
         }
         if scan.wanted.scheduling
@@ -120,10 +125,11 @@ impl Threads {
         let last = match self.known.insert(tid, now) {
             // A count that decreased belongs to another thread with a reused id.
             Some(last) if last.cpu_time <= now.cpu_time => Some(last),
-            _ => scan.from_start.then(|| Last { moved: Some(0), ..Last::default() }),
+            _ => scan.from_start.then(|| Last { moved: Some(0), waited: Some(0), ..Last::default() }),
         };
         if let Some(last) = last {
             sample.ran = Some(now.cpu_time - last.cpu_time);
+            sample.waited = now.waited.zip(last.waited).map(|(now, last)| now.saturating_sub(last));
             let grown = |at: usize| now.switches[at].saturating_sub(last.switches[at]);
             sample.switched = Some(std::array::from_fn(grown));
             // What was not counted at the last scan may be as old as the thread.

@@ -13,7 +13,7 @@ const MAX_FILE: u64 = 16 << 20;
 
 /// The container whose processes are in a control group: the last one if one runs in another. Docker, Podman, CRI-O and
 /// containerd end the name of its group with 64 digits.
-pub(super) fn of_group(path: &str) -> Option<&str> {
+pub fn of_group(path: &str) -> Option<&str> {
     path.rsplit('/').find_map(|name| {
         let name = name.strip_suffix(".scope").unwrap_or(name);
         let (prefix, number) = name.split_at_checked(name.len().checked_sub(DIGITS)?)?;
@@ -40,7 +40,7 @@ pub(super) fn is_number(word: &str) -> bool {
 
 /// The names of a container, as the runtimes' files below this folder tell them without their daemons. Most are readable for
 /// root alone.
-pub(super) fn names(folder: &Path, number: &str) -> Vec<String> {
+pub fn names(folder: &Path, number: &str) -> Vec<String> {
     let json = |path: &str| -> Option<Value> {
         serde_json::from_str(&file::named_text(&folder.join(path), MAX_FILE).ok()?).ok()
     };
