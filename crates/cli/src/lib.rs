@@ -12,6 +12,7 @@ mod formulas;
 mod global;
 mod guide;
 pub mod help;
+mod jobs;
 pub mod manual;
 mod mistakes;
 mod numaplace;
@@ -134,7 +135,7 @@ macro_rules! verbs {
 verbs! {
     Front: explain::ExplainArgs, run::RunArgs, tune::TuneArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, show::ShowArgs,
         topo::TopoArgs, doctor::DoctorArgs;
-    See: stat::StatArgs, live::LiveArgs, bench::BenchArgs, file::FileArgs, alloc::AllocArgs, list::ListArgs;
+    See: jobs::JobsArgs, stat::StatArgs, live::LiveArgs, bench::BenchArgs, file::FileArgs, alloc::AllocArgs, list::ListArgs;
     Record: serve::ServeMetricsArgs, ctl::CtlArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: moves::MoveArgs as "move", ps::PsArgs;
     Setup: help::HelpArgs, capture::CaptureArgs, man::Man, completions::Completions;

@@ -5,6 +5,7 @@
 //! reads a sensor.
 
 pub mod guide;
+mod jobs;
 pub mod page;
 pub mod places;
 pub mod sampled;

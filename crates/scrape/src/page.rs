@@ -1,11 +1,13 @@
 //! The text of a scrape.
 
+use crate::jobs::ExposedJobs;
 use crate::places::ExposedPlaces;
 use crate::sampled::{RowSums, Sampled};
 use crate::setup::{ExposedLine, ScrapeSetup, labels};
 use crate::table::{EXPOSED, ExposedKind, ExposedMetric, ExposedSource, OwnValue};
 use numakit_export::Number;
 use numakit_export::openmetrics::{Dialect, Families, FamilyHead, UnitScale};
+use numakit_jobs::JobsNow;
 use numakit_model::{Kind, Unavailable};
 use numakit_sys::clock;
 use numakit_sys::proc::printable;
@@ -70,11 +72,16 @@ impl ScrapePage {
     }
 
     /// The text; `None` before the first sample.
-    pub fn text(&self, dialect: Dialect, sampler: &SamplerNumbers) -> Option<Vec<u8>> {
+    pub fn text(
+        &self,
+        dialect: Dialect,
+        sampler: &SamplerNumbers,
+        jobs: Option<&JobsNow>,
+    ) -> Option<Vec<u8>> {
         let sums = self.sampled.newest()?;
         let mut text = Vec::with_capacity(32 << 10);
         // Writing to memory does not fail.
-        self.write(dialect, sampler, &sums, &mut text).ok()?;
+        self.write(dialect, sampler, &sums, jobs, &mut text).ok()?;
         Some(text)
     }
 
@@ -83,12 +90,22 @@ impl ScrapePage {
         dialect: Dialect,
         sampler: &SamplerNumbers,
         sums: &RowSums,
+        jobs: Option<&JobsNow>,
         text: &mut Vec<u8>,
     ) -> io::Result<()> {
         let scrapes = self.sampled.count();
+        let exposed = jobs.map(|jobs| ExposedJobs::of(jobs, &self.places));
         for (at, metric) in EXPOSED.iter().enumerate() {
-            if let ExposedSource::Own(value) = metric.source {
-                write_own(metric, dialect, &self.own(value, sampler, sums, scrapes), text)?;
+            let own = match metric.source {
+                ExposedSource::Own(OwnValue::Absent) => Some(self.absent(jobs)),
+                ExposedSource::Own(value) => Some(self.own(value, sampler, sums, scrapes)),
+                ExposedSource::Jobs(value) => {
+                    Some(exposed.as_ref().map(|j| j.lines(value)).unwrap_or_default())
+                }
+                ExposedSource::Places(..) | ExposedSource::Machine(..) => None,
+            };
+            if let Some(lines) = own {
+                write_own(metric, dialect, &lines, text)?;
                 continue;
             }
             let mut has_head = false;
@@ -131,8 +148,15 @@ impl ScrapePage {
             OwnValue::CpuTime => seconds(sampler.cpu),
             OwnValue::Memory => sampler.memory.map(one).unwrap_or_default(),
             OwnValue::LeftOut => one(self.left_out as u64),
-            OwnValue::Absent => self.absent.iter().map(|(what, why)| absent(what, why)).collect(),
+            OwnValue::Absent => Vec::new(),
         }
+    }
+
+    /// What is absent, of the machine and of jobs.
+    fn absent(&self, jobs: Option<&JobsNow>) -> Vec<OwnLine> {
+        let machine = self.absent.iter().map(|(what, why)| absent(what, why));
+        let jobs = jobs.into_iter().flat_map(|jobs| &jobs.absent).map(|why| absent(&why.missing, why));
+        machine.chain(jobs).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use crate::page::{self, SamplerNumbers, ScrapePage};
 use crate::sampled::RowSum;
 use crate::setup::ScrapeSetup;
 use numakit_export::openmetrics::Dialect;
+use numakit_jobs::JobBoard;
 use numakit_recording::{Ring, Sampler, Settings};
 use numakit_server::scraping::Scraped;
 use numakit_sys::proc::TaskDir;
@@ -21,6 +22,7 @@ const FRESH: u64 = 100_000_000;
 pub struct ScrapeService {
     page: ScrapePage,
     sampler: Sampler,
+    jobs: Option<JobBoard>,
     /// The last text of each format, and when it was written.
     written: Mutex<[Option<WrittenText>; 2]>,
 }
@@ -30,13 +32,18 @@ type WrittenText = (u64, Arc<[u8]>);
 
 impl ScrapeService {
     /// Starts the sampler.
-    pub fn start(mut setup: ScrapeSetup, settings: Settings, version: &'static str) -> io::Result<Self> {
+    pub fn start(
+        mut setup: ScrapeSetup,
+        settings: Settings,
+        version: &'static str,
+        jobs: Option<JobBoard>,
+    ) -> io::Result<Self> {
         let columns = setup.header.series.len();
         let ring = Arc::new(Ring::in_memory(columns, ROWS)?);
         let page = ScrapePage::new(&mut setup, version);
         page.sampled.follow(Arc::clone(&ring), RowSum::new(setup.lines, setup.added_columns, columns))?;
         let sampler = Sampler::start(setup.sensors, settings, vec![ring])?;
-        Ok(Self { page, sampler, written: Mutex::default() })
+        Ok(Self { page, sampler, jobs, written: Mutex::default() })
     }
 
     /// Whether the sampler still runs.
@@ -75,7 +82,10 @@ impl Scraped for ScrapeService {
         let known = written[place].as_ref().filter(|(time, _)| now.saturating_sub(*time) < FRESH);
         let text = match known {
             Some((_, text)) => Arc::clone(text),
-            None => self.page.text(dialect, &self.numbers())?.into(),
+            None => {
+                let jobs = self.jobs.as_ref().map(JobBoard::now);
+                self.page.text(dialect, &self.numbers(), jobs.as_deref())?.into()
+            }
         };
         if known.is_none() {
             written[place] = Some((now, Arc::clone(&text)));

@@ -112,7 +112,7 @@ fn lines(header: &Header, places: &ExposedPlaces) -> Vec<ExposedLine> {
             ExposedSource::Places(label, parts) => {
                 lines.extend(by_place(header, places, at, label, parts));
             }
-            ExposedSource::Own(_) => {}
+            ExposedSource::Jobs(_) | ExposedSource::Own(_) => {}
         }
     }
     lines

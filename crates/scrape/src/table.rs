@@ -1,7 +1,7 @@
 //! The one table of what a scrape delivers. The text of scrapes, the guide and dashboards are made from it.
 
 use ExposedKind::{Counter, Gauge};
-use ExposedSource::{Machine, Own, Places};
+use ExposedSource::{Jobs, Machine, Own, Places};
 
 /// A metric as Prometheus sees it.
 #[derive(Debug)]
@@ -39,8 +39,28 @@ pub enum ExposedSource {
     Places(&'static str, &'static [ExposedPart]),
     /// Series of the whole machine, with the name of the label; it is empty if there is one value.
     Machine(&'static str, &'static [ExposedPart]),
+    /// Jobs.
+    Jobs(JobValue),
     /// What the exporter knows itself.
     Own(OwnValue),
+}
+
+/// A value of each job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum JobValue {
+    Cpu,
+    CpuOn,
+    Memory,
+    MemoryOn,
+    Processes,
+    MaskNodes,
+    Waited,
+    MemoryTime,
+    Contended,
+    Finding,
+    Untold,
+    Hidden,
 }
 
 /// A value that the exporter knows itself.
@@ -66,6 +86,11 @@ impl ExposedMetric {
         let all = match self.source {
             Places(label, _) => ["node", label],
             Machine(label, _) => [label, ""],
+            Jobs(JobValue::CpuOn | JobValue::MemoryOn) => ["job", "node"],
+            Jobs(JobValue::MemoryTime) => ["job", "memory"],
+            Jobs(JobValue::Finding | JobValue::Untold) => ["job", "rule"],
+            Jobs(JobValue::Hidden) => ["", ""],
+            Jobs(_) => ["job", ""],
             Own(OwnValue::Build) => ["version", ""],
             Own(OwnValue::Cpus) => ["node", ""],
             Own(OwnValue::Absent) => ["what", "reason"],
@@ -84,7 +109,7 @@ impl ExposedMetric {
     pub fn series(&self) -> impl Iterator<Item = &'static str> {
         let parts = match self.source {
             Places(_, parts) | Machine(_, parts) => parts,
-            Own(_) => &[],
+            Jobs(_) | Own(_) => &[],
         };
         parts.iter().flat_map(|(_, names)| names.iter().copied())
     }
@@ -206,6 +231,30 @@ pub static EXPOSED: &[ExposedMetric] = &[
         "Processes and threads started.", "node_forks_total"),
     row("numakit_interrupts", Counter, "", Machine("", &[("", &["cpu.interrupts"])]),
         "Interrupts served.", "node_intr_total"),
+    row("numakit_job_cpu_seconds", Counter, "seconds", Jobs(JobValue::Cpu),
+        "CPU time of the job since it was first seen.", "container_cpu_usage_seconds_total"),
+    row("numakit_job_node_cpu_seconds", Counter, "seconds", Jobs(JobValue::CpuOn),
+        "The same by node of the CPU, of the ten largest jobs.", ""),
+    row("numakit_job_memory_bytes", Gauge, "bytes", Jobs(JobValue::Memory),
+        "Resident memory of the job's processes; a page that several map counts for each.", "container_memory_rss"),
+    row("numakit_job_node_memory_bytes", Gauge, "bytes", Jobs(JobValue::MemoryOn),
+        "Memory of the job by node, of the ten largest jobs.", "container_memory_numa_pages"),
+    row("numakit_job_processes", Gauge, "", Jobs(JobValue::Processes),
+        "Processes of the job.", "container_processes"),
+    row("numakit_job_mask_nodes", Gauge, "", Jobs(JobValue::MaskNodes),
+        "Nodes that the CPU mask of the job's busiest process covers.", ""),
+    row("numakit_job_cpu_wait_seconds", Counter, "seconds", Jobs(JobValue::Waited),
+        "Time in which threads of the job were ready to run and had no CPU.", "container_pressure_cpu_waiting_seconds_total"),
+    row("numakit_job_memory_time_seconds", Counter, "seconds", Jobs(JobValue::MemoryTime),
+        "Time in which threads of the job waited for local and for remote memory, by samples.", ""),
+    row("numakit_job_contended_seconds", Counter, "seconds", Jobs(JobValue::Contended),
+        "Time in which threads of the job waited for lines that others write, by samples.", ""),
+    row("numakit_finding", Gauge, "", Jobs(JobValue::Finding),
+        "What is wrong with the job, and what it costs: a share between 0 and 1.", ""),
+    row("numakit_finding_without_cost", Gauge, "", Jobs(JobValue::Untold),
+        "What is wrong with the job, where the cost cannot be told; the value is always 1.", ""),
+    row("numakit_jobs_hidden", Gauge, "", Jobs(JobValue::Hidden),
+        "Jobs that are shown together as the job other.", ""),
     row("numakit_build_info", Gauge, "", Own(OwnValue::Build),
         "The version of numa; the value is always 1.", "node_exporter_build_info"),
     row("numakit_samples", Counter, "", Own(OwnValue::Samples),

@@ -14,6 +14,7 @@ pub mod files;
 pub mod formulas;
 pub mod holders;
 mod html;
+pub mod jobs;
 pub mod list;
 pub mod moves;
 pub mod overview;

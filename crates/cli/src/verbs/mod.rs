@@ -11,6 +11,7 @@ pub mod explain;
 pub mod export;
 pub mod file;
 pub mod help;
+pub mod jobs;
 pub mod list;
 pub mod live;
 pub mod man;

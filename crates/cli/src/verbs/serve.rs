@@ -1,9 +1,11 @@
 //! `numa serve`.
 
-use crate::observe;
 use crate::{Examples, GlobalArgs};
+use crate::{jobs, observe};
 use anyhow::Context;
 use clap::Args;
+use numakit_jobs::{JobBoard, JobWatch};
+use numakit_model::Unavailable;
 use numakit_observation::setup::sampler_cpus;
 use numakit_recording::{Priority, Settings};
 use numakit_scrape::{ScrapeService, ScrapeSetup};
@@ -27,6 +29,9 @@ use std::time::Duration;
 ///
 /// A machine has at most 300 series: CPUs are summed by node, above 16 nodes by package or board. -e adds up to 10,000 more.
 /// What cannot be measured here is a series numakit_absent with the reason, never 0.
+///
+/// Jobs are containers, pods, Slurm jobs, units of systemd, other control groups, or else users. Each has its CPU time, memory, waits
+/// and findings; the ten largest have them by node. At most 50 jobs and 500 series; the rest is the job 'other'.
 ///
 /// Only this machine is served unless --listen says otherwise, which needs a token, a password, TLS or --insecure.
 #[derive(Debug, Args)]
@@ -52,6 +57,12 @@ pub struct ServeMetricsArgs {
     /// The private key of the certificate: a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_cert", alias = "key")]
     tls_key: Option<PathBuf>,
+    /// Samples of instructions in a second of each busy CPU, which say what jobs wait for; 0: none
+    #[arg(long, value_name = "HZ", default_value = "19", value_parser = clap::value_parser!(u32).range(..=199))]
+    sample_rate: u32,
+    /// Serve no metrics of jobs
+    #[arg(long)]
+    no_jobs: bool,
     /// Let everybody who reaches the address read the metrics
     #[arg(long)]
     insecure: bool,
@@ -86,7 +97,11 @@ impl ServeMetricsArgs {
         }
         let cpus = sampler_cpus(&topology);
         let settings = Settings { interval: self.interval, cpus: cpus.clone(), priority: Priority::Normal };
-        let service = Arc::new(ScrapeService::start(setup, settings, env!("CARGO_PKG_VERSION"))?);
+        let jobs = match self.no_jobs {
+            true => None,
+            false => board(jobs::watch(&root, &topology, self.sample_rate)),
+        };
+        let service = Arc::new(ScrapeService::start(setup, settings, env!("CARGO_PKG_VERSION"), jobs)?);
         let url = listener.url();
         let server = listener.start(Arc::clone(&service) as _, cpus)?;
         // It is not an error if the reader of a pipe has read this line and left.
@@ -99,5 +114,16 @@ impl ServeMetricsArgs {
         anyhow::ensure!(service.is_running(), "the sampler has ended; start numa serve again");
         drop(server);
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A machine whose processes cannot be read has no jobs, and all else.
+fn board(watch: Result<JobWatch, Unavailable>) -> Option<JobBoard> {
+    match watch {
+        Ok(watch) => JobBoard::start(watch).ok(),
+        Err(why) => {
+            note(format_args!("no metrics of jobs: {why}"));
+            None
+        }
     }
 }

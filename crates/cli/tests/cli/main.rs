@@ -38,6 +38,7 @@ mod findings;
 mod formulas;
 mod guide;
 mod homes;
+mod jobs;
 mod live;
 mod live_files;
 mod locale;

@@ -26,6 +26,7 @@ fn line(verb: &str) -> (&'static str, bool) {
         "ctl" => ("ctl status", true),
         "show" => ("show a.arrows", true),
         "export" => ("export a.arrows --to csv", true),
+        "jobs" => ("jobs -i 10ms", true),
         "serve" => ("serve --listen 127.0.0.1:0", true),
         "recover" => ("recover a.arrows", true),
         "help" => ("help guide run", true),

@@ -29,13 +29,13 @@ fn scraped(
     }
     let ring = Arc::new(Ring::in_memory(columns, 4).unwrap());
     let sum = RowSum::new(setup.lines.clone(), setup.added_columns.clone(), columns);
-    assert!(page.text(dialect, &SamplerNumbers::default()).is_none());
+    assert!(page.text(dialect, &SamplerNumbers::default(), None).is_none());
     let thread = page.sampled.follow(Arc::clone(&ring), sum).unwrap();
     ring.push(1, 0, &row);
     ring.close();
     thread.join().unwrap();
     let numbers = SamplerNumbers { samples: 1, interval: 1_000_000_000, ..SamplerNumbers::default() };
-    let text = page.text(dialect, &numbers).unwrap();
+    let text = page.text(dialect, &numbers, None).unwrap();
     (page, String::from_utf8(text).unwrap())
 }
 

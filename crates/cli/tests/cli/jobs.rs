@@ -1,0 +1,35 @@
+//! `numa jobs`.
+
+use crate::runner::Folder;
+
+#[test]
+fn the_own_processes_are_a_job_with_cpu_time_and_memory() {
+    let folder = Folder::new("jobs");
+    let done = folder.run("jobs -i 300ms --json");
+    done.says(0, "");
+    let all: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let jobs = all["jobs"].as_array().unwrap();
+    let busy = jobs.iter().filter(|job| job["cpu_seconds"].as_f64().unwrap() > 0.0);
+    assert!(busy.count() > 0, "at least numa itself ran: {all}");
+    for job in jobs {
+        let name = job["job"].as_str().unwrap();
+        assert!(name.bytes().all(|b| b.is_ascii_graphic()) && name.len() <= 100, "{name}");
+        let by_node = job["cpu_seconds_by_node"].as_array().unwrap();
+        assert_eq!(by_node.len(), all["nodes"].as_array().unwrap().len());
+    }
+    assert!(jobs.iter().any(|job| job["memory_bytes"].as_u64().unwrap() > 0), "{all}");
+}
+
+#[test]
+fn without_samples_it_says_so() {
+    let folder = Folder::new("jobs-without");
+    let done = folder.run("jobs -i 50ms --sample-rate 0");
+    done.says(0, "");
+    assert!(
+        done.out.contains("No samples of jobs: no samples are taken; give --sample-rate 19."),
+        "{}",
+        done.out
+    );
+    assert!(done.out.starts_with("JOB ") && done.out.contains("Memory in MiB"), "{}", done.out);
+    folder.run("jobs --sample-rate 5000").says(2, "999");
+}

@@ -1,0 +1,169 @@
+//! The rows of a job, as a recording of it would have them, for the judge of recordings.
+
+use crate::job::{Job, JobFinding};
+use numakit_formulas::Catalog;
+use numakit_model::{Instance, Metric, Scope, Series, Topology};
+use numakit_recording::{Batch, Header};
+use numakit_sensors::known::{ACCESS, NameTable, TASK};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Rows that are kept of a job: what they say is true of the time that they cover.
+const KEPT: usize = 12;
+/// Findings of a job that are kept.
+const MAX_FINDINGS: usize = 4;
+
+/// Series of samples, in the order of the columns.
+const SAMPLED: [&str; 8] =
+    ["near", "far", "unknown", "contended", "cached", "computing", "samples", "clusters"];
+/// Findings about a program's NUMA use that such rows can have. What the sampler loses is no job's.
+const OF_SAMPLER: [&str; 1] = ["lost-samples"];
+
+/// A row's time and values.
+type JobRow = (u64, Vec<Option<u64>>);
+
+/// Judges jobs.
+#[derive(Debug)]
+pub struct JobJudge {
+    header: Header,
+    has_samples: bool,
+    rows: HashMap<String, VecDeque<JobRow>>,
+}
+
+impl JobJudge {
+    /// For the jobs of a machine, with samples or without.
+    pub fn new(topology: &Topology, has_samples: bool) -> Self {
+        let nodes: Vec<u32> = topology.nodes.iter().map(|node| node.os_index).collect();
+        let of = |table: &NameTable, sensor: &str, name: &str, scope| {
+            table.get(name).map(|known| Arc::new(known.metric(sensor, scope, "jobs")))
+        };
+        let mut series = Vec::new();
+        for name in ["cpu_time", "resident"] {
+            let metric = of(&TASK, "task", name, Scope::Node);
+            series.extend(
+                metric
+                    .iter()
+                    .flat_map(|metric| nodes.iter().map(|&node| Series::new(metric, Instance::Node(node)))),
+            );
+        }
+        // Of one node nothing is remote, and what is not there is not 0.
+        let sampled = SAMPLED.iter().filter(|_| has_samples);
+        let metrics: Vec<Arc<Metric>> =
+            sampled.filter_map(|name| of(&ACCESS, "access", name, Scope::Node)).collect();
+        let first = nodes.first().copied().unwrap_or(0);
+        series.extend(metrics.iter().map(|metric| Series::new(metric, Instance::Node(first))));
+        let header = Header {
+            series,
+            topology: Some(topology.clone()),
+            page_size: topology.page_size,
+            ..Header::default()
+        };
+        Self { header, has_samples, rows: HashMap::new() }
+    }
+
+    /// Forgets the jobs that are not among these.
+    pub fn keep(&mut self, is_known: impl Fn(&str) -> bool) {
+        self.rows.retain(|name, _| is_known(name));
+    }
+
+    /// Adds a row of a job at this time, in ns, and judges all that are kept of it.
+    pub fn judge(&mut self, job: &Job, time: u64) -> Vec<JobFinding> {
+        let row = self.row(job);
+        let rows = self.rows.entry(job.name.clone()).or_default();
+        rows.push_back((time, row));
+        rows.drain(..rows.len().saturating_sub(KEPT));
+        if rows.len() < 2 {
+            return Vec::new();
+        }
+        let mut batch = Batch::empty(self.header.series.len());
+        rows.iter().for_each(|(time, values)| batch.push_sample(*time, 0, values));
+        let interval = rows.iter().zip(rows.iter().skip(1)).map(|(a, b)| b.0.saturating_sub(a.0)).min();
+        let header = Header { interval: interval.unwrap_or(0), started: rows[0].0, ..self.header.clone() };
+        let Ok(report) = numakit_findings::analyse(&header, [batch], None, Catalog::built_in()) else {
+            return Vec::new();
+        };
+        let all = report.findings.problems.into_iter().filter(|finding| !OF_SAMPLER.contains(&finding.rule));
+        let found = all.map(|finding| JobFinding {
+            rule: finding.rule,
+            cost_words: finding.cost.words(),
+            cost: finding.cost.percent().map(|percent| percent / 100.0),
+            says: finding.says,
+        });
+        found.take(MAX_FINDINGS).collect()
+    }
+
+    fn row(&self, job: &Job) -> Vec<Option<u64>> {
+        let nodes = job.cpu_on.len();
+        let mut row: Vec<Option<u64>> = job.cpu_on.iter().map(|&ns| Some(ns)).collect();
+        row.extend((0..nodes).map(|at| job.memory_on.as_ref().and_then(|memory| memory.get(at).copied())));
+        if self.has_samples {
+            let time = job.time.unwrap_or_default();
+            let far = (nodes > 1).then_some(time.remote);
+            let rest =
+                [time.unknown, time.contended, time.cached, time.computing, time.samples, time.clusters];
+            row.extend([Some(time.local), far].into_iter().chain(rest.map(Some)));
+        }
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobTime;
+    use numakit_topology::synthetic;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn judged(has_samples: bool, job: impl Fn(u64) -> Job) -> Vec<JobFinding> {
+        let topology = synthetic::parse("package:2 node:1 core:4").unwrap();
+        let mut judge = JobJudge::new(&topology, has_samples);
+        (1..=8).map(|round| judge.judge(&job(round), round * 10 * SECOND)).last().unwrap()
+    }
+
+    fn rules(found: &[JobFinding]) -> Vec<&'static str> {
+        found.iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn a_job_at_remote_memory_is_found_with_its_cost_and_one_at_local_memory_is_not() {
+        let job = |round: u64, local: u64, remote: u64| Job {
+            name: "unit/a".to_owned(),
+            cpu: 10 * round * SECOND,
+            cpu_on: vec![10 * round * SECOND, 0],
+            memory_on: Some(vec![0, 1 << 30]),
+            time: Some(JobTime {
+                local: round * local * SECOND,
+                remote: round * remote * SECOND,
+                computing: round * 2 * SECOND,
+                samples: round * 190,
+                clusters: round * 90,
+                ..JobTime::default()
+            }),
+            ..Job::default()
+        };
+        let found = judged(true, |round| job(round, 2, 6));
+        assert!(rules(&found).contains(&"remote-use"), "{found:?}");
+        let remote = found.iter().find(|finding| finding.rule == "remote-use").unwrap();
+        assert!((remote.cost.unwrap() - 0.75).abs() < 0.01, "{remote:?}");
+        let good = judged(true, |round| job(round, 8, 0));
+        assert!(!rules(&good).contains(&"remote-use"), "{good:?}");
+    }
+
+    #[test]
+    fn without_samples_memory_on_one_node_is_found_and_its_cost_has_a_reason() {
+        let job = |round: u64, memory: [u64; 2]| Job {
+            name: "unit/a".to_owned(),
+            cpu_on: vec![5 * round * SECOND; 2],
+            memory_on: Some(memory.to_vec()),
+            ..Job::default()
+        };
+        let found = judged(false, |round| job(round, [1 << 30, 0]));
+        let one = found.iter().find(|finding| finding.rule == "memory-on-one-node");
+        assert!(
+            one.is_some_and(|one| one.cost.is_none() && one.cost_words.contains("cannot be told")),
+            "{found:?}"
+        );
+        assert_eq!(rules(&judged(false, |round| job(round, [1 << 29, 1 << 29]))), [""; 0]);
+    }
+}

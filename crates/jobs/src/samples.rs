@@ -1,0 +1,101 @@
+//! Samples of everything that runs on this machine, added up by process.
+
+use numakit_explain::explainer::Explainer;
+use numakit_explain::tally::{ProcessTotals, Tally};
+use numakit_model::{Fix, Topology, Unavailable};
+use numakit_sampling::{Landing, Method, SampleSettings, landing, open};
+use numakit_sensors::pmu::{Need, Privilege};
+use numakit_sys::SysRoot;
+use numakit_sys::clock::{self, Alarm};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How often samples are taken from the method, in ns: registers belong to what memory contains now.
+const DRAIN: u64 = 10_000_000;
+/// How often they are judged, in ns.
+const STEP: u64 = 1_000_000_000;
+/// Bytes of the stack in each sample: operands are seldom on the stack, and what is rare need not be found.
+const STACK: u32 = 256;
+/// Processes whose sums wait to be taken.
+const MAX_WAITING: usize = 100_000;
+
+const MISSING: &str = "samples of jobs";
+
+/// A thread that takes samples. Dropping it ends the thread.
+#[derive(Debug)]
+pub struct JobSamples(Arc<SamplesBoard>);
+
+#[derive(Debug)]
+struct SamplesBoard {
+    waiting: Mutex<Vec<(u32, ProcessTotals)>>,
+    stop: AtomicBool,
+    alarm: Alarm,
+}
+
+impl JobSamples {
+    /// Takes this number of samples a second of each CPU that is busy, where this process may.
+    pub fn start(topology: &Topology, frequency: u32) -> Result<Self, Unavailable> {
+        Privilege::read(&SysRoot::host()).permits(Need::WholeCpu)?;
+        let settings = SampleSettings { frequency, stack: STACK, ..SampleSettings::default() };
+        let refused =
+            |why: String| Unavailable::new(MISSING, why, Fix::CommandLine("run as root".to_owned()));
+        let method = open::machine(&settings, &topology.online).map_err(|error| {
+            let mut why = error.to_string();
+            let mut source = std::error::Error::source(&error);
+            while let Some(error) = source {
+                why = format!("{why}: {error}");
+                source = error.source();
+            }
+            refused(why)
+        })?;
+        let lands = method.landing();
+        if !matches!(lands, Landing::Behind | Landing::OneFurther) {
+            let fix = Fix::OtherMachine("one whose processor is not emulated".to_owned());
+            return Err(Unavailable::new(MISSING, landing::sentence(lands), fix));
+        }
+        let board = Arc::new(SamplesBoard {
+            waiting: Mutex::default(),
+            stop: AtomicBool::new(false),
+            alarm: Alarm::new(),
+        });
+        let (shared, topology) = (Arc::clone(&board), topology.clone());
+        let started: io::Result<_> = std::thread::Builder::new()
+            .name("job-samples".into())
+            .spawn(move || observe(method, topology, &shared));
+        started.map(|_| Self(board)).map_err(|error| refused(error.to_string()))
+    }
+
+    /// The sums of each process since the last call.
+    pub fn take(&self) -> Vec<(u32, ProcessTotals)> {
+        std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for JobSamples {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Release);
+        self.0.alarm.ring();
+    }
+}
+
+fn observe(method: Box<dyn Method>, topology: Topology, board: &SamplesBoard) {
+    let nodes: Vec<u32> = topology.nodes.iter().map(|node| node.os_index).collect();
+    let mut explainer = Explainer::for_series(method, &[], topology);
+    let mut tally = Tally::new(&nodes).by_process();
+    let mut next = clock::monotonic() + STEP;
+    while !board.stop.load(Ordering::Acquire) {
+        // A method that fails delivers nothing more; what came before stays.
+        let _ = explainer.drain();
+        let now = clock::monotonic();
+        if now >= next {
+            next = now + STEP;
+            explainer.add_to(&mut tally);
+            let new = explainer.take_processes(&mut tally);
+            let mut waiting = board.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = MAX_WAITING.saturating_sub(waiting.len());
+            waiting.extend(new.into_iter().take(room));
+        }
+        board.alarm.sleep_until(now + DRAIN);
+    }
+}
