@@ -24,6 +24,7 @@ mod results;
 mod sampler;
 mod samples;
 mod scale;
+mod serve;
 mod served;
 mod size;
 mod slowdown;
@@ -127,6 +128,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "models",
         question: "how many lines of a language model are far before and after numa file spread --by-use",
         run: models::run,
+    },
+    Benchmark {
+        name: "serve",
+        question: "the cost of numa serve, and the time of a scrape, beside node_exporter",
+        run: serve::run,
     },
     Benchmark { name: "live", question: "the cost of serving the page, and its latency", run: live::run },
     Benchmark {
