@@ -127,6 +127,7 @@ static void look_up(const char *name, void *function)
 
 void newer_begin(void)
 {
+    look_up("pthread_getattr_default_np", &found.get_defaults);
     look_up("pthread_attr_getsigmask_np", &found.get_signals);
     look_up("pthread_attr_setsigmask_np", &found.set_signals);
     look_up("_dl_find_object", &found.find_object);
@@ -135,4 +136,10 @@ void newer_begin(void)
 const struct newer *newer(void)
 {
     return &found;
+}
+
+int default_attributes(pthread_attr_t *attributes)
+{
+    /* Before 2.18 a program could not change what fresh attributes have. */
+    return found.get_defaults ? found.get_defaults(attributes) : pthread_attr_init(attributes);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Functions that glibc has only after 2.28: looked up at run time, NULL if its C library lacks them. */
+/* Functions that glibc has only after 2.17: looked up at run time, NULL if its C library lacks them. */
 #ifndef NEWER_H
 #define NEWER_H
 
@@ -17,6 +17,8 @@ struct found_object {
 };
 
 struct newer {
+    /* Since 2.18. */
+    int (*get_defaults)(pthread_attr_t *);
     /* Since 2.32. */
     int (*get_signals)(const pthread_attr_t *, sigset_t *);
     int (*set_signals)(pthread_attr_t *, const sigset_t *);
@@ -25,6 +27,10 @@ struct newer {
 
 /* Whether the program has the functions for threads: before glibc 2.34 it may be linked without them. */
 bool threads_are_there(void);
+
+/* The attributes of threads that are created without any; pthread_attr_destroy ends them. Needs
+ * newer_begin. */
+int default_attributes(pthread_attr_t *attributes);
 
 /* Called while no other thread can be in the loader. */
 void newer_begin(void);

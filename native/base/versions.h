@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Included in every file by the Makefile: the library uses the versions of functions that glibc 2.28 has,
+/* Included in every file by the Makefile: the library uses the versions of functions that glibc 2.17 has,
  * so that it loads into programs of older systems and containers. A later glibc moved these functions to
  * other files or gave them another version for other callers; for this library they do the same. Functions
- * that 2.28 lacks are in newer.h. Before glibc 2.34 some of these were in libpthread and libdl. The
+ * that 2.17 lacks are in newer.h. Before glibc 2.34 some of these were in libpthread and libdl. The
  * library does not need those files: a program may not have loaded them, and a small system may not have
  * them. So the functions may be missing (newer.h: threads_are_there). */
 #ifndef VERSIONS_H
@@ -39,7 +39,6 @@ AS_IN(OLDEST, pthread_setspecific);
 AS_IN(OLDEST, pthread_sigmask);
 AS_IN(OLDEST_OF_AFFINITY, pthread_attr_getaffinity_np);
 AS_IN(OLDEST_OF_AFFINITY, pthread_attr_setaffinity_np);
-AS_IN("2.18", pthread_getattr_default_np);
 #endif
 
 /* Our own, which does not need libdl: see newer.c. */

@@ -4,6 +4,7 @@
 #include "base/allocator.h"
 #include "base/begin.h"
 #include "base/calls.h"
+#include "base/newer.h"
 #include "chain.h"
 #include "create.h"
 #include "functions.h"
@@ -32,6 +33,7 @@ void library_prepare(char **environment)
     }
     if (!number && !is_logged)
         return;
+    newer_begin();
     create_begin();
     create_first_thread();
     if (number)

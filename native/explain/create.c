@@ -53,7 +53,7 @@ static size_t stack_bytes_of(const pthread_attr_t *attributes)
 void create_begin(void)
 {
     pthread_attr_t attributes;
-    if (pthread_getattr_default_np && pthread_getattr_default_np(&attributes) == 0) {
+    if (threads_are_there() && default_attributes(&attributes) == 0) {
         default_stack_bytes = stack_bytes_of(&attributes);
         pthread_attr_destroy(&attributes);
     }

@@ -32,7 +32,7 @@ bool request_of(const pthread_attr_t *attributes, struct request *request)
     if (attributes)
         return read_request(attributes, request);
     pthread_attr_t defaults;
-    if (pthread_getattr_default_np(&defaults))
+    if (default_attributes(&defaults))
         return false;
     bool is_read = read_request(&defaults, request);
     pthread_attr_destroy(&defaults);
@@ -85,7 +85,7 @@ static int copy(pthread_attr_t *to, const struct request *request)
 
 int attributes_copy(pthread_attr_t *fresh, const struct request *request, const struct cpus *mask)
 {
-    int error = request->attributes ? pthread_attr_init(fresh) : pthread_getattr_default_np(fresh);
+    int error = request->attributes ? pthread_attr_init(fresh) : default_attributes(fresh);
     if (error)
         return error;
     if (request->attributes)

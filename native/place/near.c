@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "near.h"
+#include "base/newer.h"
 #include "messages.h"
 #include "settings.h"
 #include <errno.h>
@@ -19,7 +20,7 @@ void near_begin(void)
 {
     size_t bytes;
     pthread_attr_t defaults;
-    if (pthread_getattr_default_np(&defaults))
+    if (default_attributes(&defaults))
         return;
     if (pthread_attr_getstacksize(&defaults, &bytes) == 0 && bytes > 0 && CACHE_BYTES / bytes > 1)
         max_cached = (int)(CACHE_BYTES / bytes);

@@ -2,7 +2,8 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_skips::{MACHINE, Skip, rounds};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A part of the tests, as make calls it, and how many of its cases pass at least, usually and with `cargo xtask test
@@ -72,23 +73,109 @@ fn the_guide_has_all_settings_of_the_allocator() {
 /// ELF's number of the architecture.
 const AARCH64: u8 = 183;
 
-#[test]
-fn the_library_compiles_for_aarch64() {
+/// A command of Zig, which has the names of all functions of each glibc; `None`, and a message, without it.
+fn zig(cache: &Path) -> Option<String> {
     let python = std::env::var("NUMAKIT_PYTHON").unwrap_or_else(|_| "python3".into());
     let zig = Command::new(&python).args(["-m", "ziglang", "version"]).output();
-    if !zig.is_ok_and(|output| output.status.success()) {
-        return numakit_skips::PYTHON.skip("NUMAKIT_PYTHON names no Python with ziglang");
+    if zig.is_ok_and(|output| output.status.success()) {
+        return Some(format!("env ZIG_GLOBAL_CACHE_DIR={} {python} -m ziglang", cache.display()));
     }
+    numakit_skips::PYTHON.skip("NUMAKIT_PYTHON names no Python with ziglang");
+    None
+}
+
+/// Builds a target of native/Makefile.
+fn make(out: &Path, words: &[String]) {
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../native");
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aarch64");
-    let _ = std::fs::remove_file(out.join("place/api.o"));
-    // An archive only: Zig's linker does not know '-z initfirst', which the shared library needs.
     let mut make = Command::new("make");
-    make.arg("-C").arg(native).arg(format!("OUT={}", out.display())).arg("CFLAGS=-O2");
-    make.arg(format!("CC={python} -m ziglang cc -target aarch64-linux-gnu.2.28"));
-    make.arg(format!("AR={python} -m ziglang ar")).arg(out.join("libnumaplace.a"));
-    let output = make.env("ZIG_GLOBAL_CACHE_DIR", out.join("cache")).output().unwrap();
+    make.arg("-C").arg(native).arg(format!("OUT={}", out.display())).arg("CFLAGS=-O2").args(words);
+    let output = make.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let object = std::fs::read(out.join("place/api.o")).unwrap();
-    assert_eq!((&object[..4], object[18]), (&b"\x7fELF"[..], AARCH64));
+}
+
+/// Has Zig link an empty program: it makes the libraries of that glibc, with names only, in its cache.
+fn stubs(zig: &str, out: &Path, target: &str) -> BTreeSet<String> {
+    let cache = out.join("cache/o");
+    let (program, source) = (out.join("program"), out.join("program.c"));
+    std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+    let mut words = zig.split(' ');
+    let mut cc = Command::new(words.next().unwrap());
+    let linked =
+        cc.args(words).args(["cc", "-target", target, "-o"]).arg(&program).arg(&source).output().unwrap();
+    assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
+    let folders = std::fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path());
+    let libraries = folders.filter(|folder| folder.join("libc.so.6").is_file());
+    let files =
+        libraries.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let has: BTreeSet<String> = files.flat_map(|file| names(&file, "--dyn-syms", false)).collect();
+    assert!(has.len() > 2000, "{}", has.len());
+    has
+}
+
+/// The functions and variables that a file needs, other than weakly, or has. In libraries they have versions: `NAME@VERSION`.
+fn names(file: &Path, table: &str, needed: bool) -> BTreeSet<String> {
+    let list = Command::new("readelf").args([table, "--wide"]).arg(file).output().unwrap();
+    let text = String::from_utf8(list.stdout).unwrap();
+    let name = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (bound, place, name) = (*words.get(4)?, *words.get(6)?, *words.get(7)?);
+        let is_wanted = (place == "UND") == needed && (bound == "GLOBAL" || bound == "WEAK" && !needed);
+        is_wanted.then(|| name.replace("@@", "@"))
+    };
+    text.lines().filter_map(name).collect()
+}
+
+/// Of the static parts of the compiler and of glibc, which are linked into ours, and of the linker.
+const OF_LINKED: [&str; 5] = ["__udivti3", "pthread_atfork", "__ehdr_start", "_end", "_GLOBAL_OFFSET_TABLE_"];
+const LIBRARIES: [&str; 5] = ["place", "explain", "apply", "count", "alloc"];
+
+#[test]
+fn all_libraries_compile_for_aarch64_and_need_only_glibc_2_17() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aarch64");
+    std::fs::create_dir_all(&out).unwrap();
+    let Some(zig) = zig(&out.join("cache")) else { return };
+    // Objects only: Zig's linker does not know '-z initfirst', which a shared library of ours needs.
+    let objects_of = |folder: &str| {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../native").join(folder);
+        let files = std::fs::read_dir(sources).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = files.filter_map(|name| Some(name.to_str()?.strip_suffix(".c")?.to_owned()));
+        names.map(|name| out.join(folder).join(name + ".o")).collect::<Vec<PathBuf>>()
+    };
+    let objects: Vec<PathBuf> =
+        LIBRARIES.iter().chain(&["base"]).flat_map(|folder| objects_of(folder)).collect();
+    let mut words: Vec<String> = objects.iter().map(|path| path.display().to_string()).collect();
+    // With the headers of 2.28, the first that declare C11's threads, which a library defines.
+    words.push(format!("CC={zig} cc -target aarch64-linux-gnu.2.28"));
+    make(&out, &words);
+    let has = stubs(&zig, &out, "aarch64-linux-gnu.2.17");
+    let has: BTreeSet<&str> = has.iter().map(|name| name.split('@').next().unwrap()).collect();
+    let defined: BTreeSet<String> = objects.iter().flat_map(|path| names(path, "--syms", false)).collect();
+    for path in &objects {
+        let object = std::fs::read(path).unwrap();
+        assert_eq!((&object[..4], object[18]), (&b"\x7fELF"[..], AARCH64), "{}", path.display());
+        let of_compiler = |name: &str| name.starts_with("__aarch64_") || OF_LINKED.contains(&name);
+        let mut missing = names(path, "--syms", true);
+        missing.retain(|name| {
+            let plain = name.split('@').next().unwrap_or(name);
+            !has.contains(plain) && !defined.contains(name) && !of_compiler(name)
+        });
+        assert!(missing.is_empty(), "{} needs {missing:?}", path.display());
+    }
+    assert!(objects.len() > 30, "{}", objects.len());
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+fn what_the_libraries_need_is_in_glibc_2_17() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("glibc");
+    let Some(zig) = zig(&out.join("cache")) else { return };
+    make(&out, &[]);
+    let has = stubs(&zig, &out, "x86_64-linux-gnu.2.17");
+    for library in LIBRARIES {
+        let name =
+            if library == "alloc" { "libnumalloc.so".to_owned() } else { format!("libnuma{library}.so") };
+        let needs = names(&out.join(&name), "--dyn-syms", true);
+        let missing: Vec<&String> = needs.difference(&has).collect();
+        assert!(needs.len() > 10 && missing.is_empty(), "{name} needs {missing:?} of {}", needs.len());
+    }
 }
