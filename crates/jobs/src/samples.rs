@@ -13,6 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How often samples are taken from the method, in ns: registers belong to what memory contains now.
 const DRAIN: u64 = 10_000_000;
+/// The longest pause, in ns.
+const MAX_PAUSE: u64 = 1_000_000_000;
+/// One in this many parts of the time of all CPUs is taken; what exceeds it makes pauses longer.
+const SHARE: u64 = 333;
 /// How often they are judged, in ns.
 const STEP: u64 = 1_000_000_000;
 /// Bytes of the stack in each sample: operands are seldom on the stack, and what is rare need not be found.
@@ -81,6 +85,8 @@ impl Drop for JobSamples {
 
 fn observe(method: Box<dyn Method>, topology: Topology, board: &SamplesBoard) {
     let nodes: Vec<u32> = topology.nodes.iter().map(|node| node.os_index).collect();
+    let share = (SHARE / topology.online.len().max(1) as u64).max(1);
+    let (began, cpu) = (clock::monotonic(), clock::thread_cpu());
     let mut explainer = Explainer::for_series(method, &[], topology);
     let mut tally = Tally::new(&nodes).by_process();
     let mut next = clock::monotonic() + STEP;
@@ -96,6 +102,7 @@ fn observe(method: Box<dyn Method>, topology: Topology, board: &SamplesBoard) {
             let room = MAX_WAITING.saturating_sub(waiting.len());
             waiting.extend(new.into_iter().take(room));
         }
-        board.alarm.sleep_until(now + DRAIN);
+        let spent = clock::thread_cpu().saturating_sub(cpu).saturating_mul(share);
+        board.alarm.sleep_until(began.saturating_add(spent).clamp(now + DRAIN, now + MAX_PAUSE));
     }
 }

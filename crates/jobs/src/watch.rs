@@ -74,6 +74,9 @@ struct Followed {
     before: (u64, JobTime),
 }
 
+/// Memory by node of jobs, by their names.
+type MemoryOfJobs = HashMap<Arc<str>, Vec<u64>>;
+
 /// A process with its job.
 #[derive(Debug)]
 struct Member {
@@ -275,7 +278,7 @@ impl JobWatch {
     }
 
     /// The names of jobs, the largest first, and the memory of the first ones as their control groups tell it.
-    fn ranked(&self) -> (Vec<Arc<str>>, HashMap<Arc<str>, Vec<u64>>) {
+    fn ranked(&self) -> (Vec<Arc<str>>, MemoryOfJobs) {
         let mut ranked: Vec<(&Arc<str>, &Followed)> = self.jobs.iter().collect();
         ranked
             .sort_by(|a, b| b.1.rank().total_cmp(&a.1.rank()).then(b.1.job.resident.cmp(&a.1.job.resident)));

@@ -62,7 +62,7 @@ pub use ranking::{ProcessRanking, busiest};
 pub use sample::{MemorySource, ProcessSample, per_second};
 pub use search::memory_by_node;
 pub use start_line::{running_already, start_line};
-pub use survey::{Survey, WalkCandidate};
+pub use survey::{Survey, WalkCandidate, WalkChoice};
 pub use threads::{ThreadFields, threads_by_node};
 pub use tree::descendants;
 pub use walk::{WalkFindings, WalkRequest, WalkedMachine};

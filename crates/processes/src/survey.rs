@@ -31,6 +31,9 @@ struct KnownProcess {
     threads: Threads,
 }
 
+/// Chooses the processes whose memory is walked, of those that a scan found. It can ask for the user of each.
+pub type WalkChoice<'a> = dyn FnMut(&[WalkCandidate], &dyn Fn(u32) -> String) -> HashSet<u32> + 'a;
+
 /// What decides when the memory of a process is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WalkCandidate {
@@ -104,7 +107,7 @@ impl Survey {
     /// found. It can ask for the user of each.
     pub fn measure_chosen(
         &mut self,
-        choose: &mut dyn FnMut(&[WalkCandidate], &dyn Fn(u32) -> String) -> HashSet<u32>,
+        choose: &mut WalkChoice<'_>,
         urgency: &dyn Fn(&WalkCandidate) -> (u64, u64),
         time: &dyn Fn() -> bool,
     ) -> Vec<ProcessSample> {

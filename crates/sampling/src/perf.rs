@@ -15,8 +15,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
-/// Pages of a ring: at 199 Hz, a second of samples with 512 bytes of stack is 142 KiB.
-const PAGES: usize = 64;
+/// Pages of a ring, which has room for a second of samples: at 199 Hz with 512 bytes of stack 142 KiB.
+const PAGES: std::ops::RangeInclusive<usize> = 8..=64;
+const PAGE: usize = 4096;
+/// Bytes of a sample without its stack.
+const SAMPLE: usize = 200;
 
 /// Place of the event that counts page faults.
 const FAULTS: usize = 1;
@@ -186,7 +189,7 @@ impl PerfMethod {
             events,
             tasks,
             content: SampleContent::Registers { stack: settings.stack_bytes() },
-            pages: PAGES,
+            pages: pages(settings),
         };
         Ok(Self {
             rings: SampledRings::open(&request)?,
@@ -212,6 +215,12 @@ impl PerfMethod {
 fn threads_of(root: &SysRoot, processes: &[u32]) -> Vec<u32> {
     let of = |process: &u32| TaskDir::of(root, *process).threads().unwrap_or_default();
     processes.iter().flat_map(of).collect()
+}
+
+/// On a machine with thousands of CPUs, large rings of few samples would take a gigabyte.
+fn pages(settings: &SampleSettings) -> usize {
+    let second = settings.frequency as usize * (settings.stack_bytes() as usize + SAMPLE);
+    second.div_ceil(PAGE).next_power_of_two().clamp(*PAGES.start(), *PAGES.end())
 }
 
 fn events(settings: &SampleSettings) -> Vec<SampledEvent> {
@@ -366,6 +375,12 @@ fn fill(sample: &mut Sample, raw: &RawSample<'_>, faults: u32, has_addresses: bo
 mod tests {
     use super::*;
     use numakit_sys::registers::UserRegisters;
+
+    #[test]
+    fn rings_have_room_for_a_second_of_samples_and_are_small_where_these_are_few() {
+        let of = |frequency, stack| pages(&SampleSettings { frequency, stack, ..SampleSettings::default() });
+        assert_eq!((of(199, 512), of(19, 256), of(0, 0), of(10_000, 32 << 10)), (64, 8, 8, 64));
+    }
 
     #[test]
     fn a_measured_access_takes_the_place_of_a_recovered_one() {

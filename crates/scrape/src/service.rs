@@ -4,7 +4,8 @@ use crate::page::{self, SamplerNumbers, ScrapePage};
 use crate::sampled::RowSum;
 use crate::setup::ScrapeSetup;
 use numakit_export::openmetrics::Dialect;
-use numakit_jobs::JobBoard;
+use numakit_jobs::{JobBoard, JobWatch};
+use numakit_model::Unavailable;
 use numakit_recording::{Ring, Sampler, Settings};
 use numakit_server::scraping::Scraped;
 use numakit_sys::proc::TaskDir;
@@ -31,13 +32,20 @@ pub struct ScrapeService {
 type WrittenText = (u64, Arc<[u8]>);
 
 impl ScrapeService {
-    /// Starts the sampler.
+    /// Starts the sampler, and watches jobs unless there is a reason not to.
     pub fn start(
         mut setup: ScrapeSetup,
         settings: Settings,
         version: &'static str,
-        jobs: Option<JobBoard>,
+        jobs: Result<JobWatch, Unavailable>,
     ) -> io::Result<Self> {
+        let jobs = match jobs {
+            Ok(watch) => Some(JobBoard::start(watch)?),
+            Err(why) => {
+                setup.absent.push(("jobs".to_owned(), why));
+                None
+            }
+        };
         let columns = setup.header.series.len();
         let ring = Arc::new(Ring::in_memory(columns, ROWS)?);
         let page = ScrapePage::new(&mut setup, version);

@@ -4,8 +4,7 @@ use crate::{Examples, GlobalArgs};
 use crate::{jobs, observe};
 use anyhow::Context;
 use clap::Args;
-use numakit_jobs::{JobBoard, JobWatch};
-use numakit_model::Unavailable;
+use numakit_model::{Fix, Unavailable};
 use numakit_observation::setup::sampler_cpus;
 use numakit_recording::{Priority, Settings};
 use numakit_scrape::{ScrapeService, ScrapeSetup};
@@ -98,8 +97,8 @@ impl ServeMetricsArgs {
         let cpus = sampler_cpus(&topology);
         let settings = Settings { interval: self.interval, cpus: cpus.clone(), priority: Priority::Normal };
         let jobs = match self.no_jobs {
-            true => None,
-            false => board(jobs::watch(&root, &topology, self.sample_rate)),
+            true => Err(not_asked()),
+            false => jobs::watch(&root, &topology, self.sample_rate),
         };
         let service = Arc::new(ScrapeService::start(setup, settings, env!("CARGO_PKG_VERSION"), jobs)?);
         let url = listener.url();
@@ -117,13 +116,6 @@ impl ServeMetricsArgs {
     }
 }
 
-/// A machine whose processes cannot be read has no jobs, and all else.
-fn board(watch: Result<JobWatch, Unavailable>) -> Option<JobBoard> {
-    match watch {
-        Ok(watch) => JobBoard::start(watch).ok(),
-        Err(why) => {
-            note(format_args!("no metrics of jobs: {why}"));
-            None
-        }
-    }
+fn not_asked() -> Unavailable {
+    Unavailable::new("jobs", "--no-jobs was given", Fix::CommandLine("omit --no-jobs".to_owned()))
 }

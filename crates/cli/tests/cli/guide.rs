@@ -181,6 +181,7 @@ fn the_guide_describes_all_that_verbs_write_as_json() {
         "import threading; [threading.Thread(target=lambda: sum(range(3000000))).start() for _ in range(3)]";
     folder.script("sum", &format!("#!/bin/sh\nexec python3 -c '{threads}'\n"));
     for (page, line) in [
+        ("jobs", "jobs --json -i 300ms"),
         ("list", "list --json"),
         ("doctor", "doctor --json"),
         ("plan", "plan -c 1 --json"),
