@@ -26,6 +26,7 @@ mod placement;
 pub mod program;
 mod progress;
 mod projection;
+mod push_to;
 mod refused;
 mod registry;
 mod to_file;
@@ -136,7 +137,7 @@ verbs! {
     Front: explain::ExplainArgs, run::RunArgs, tune::TuneArgs, top::TopArgs, plan::PlanArgs, record::RecordArgs, show::ShowArgs,
         topo::TopoArgs, doctor::DoctorArgs;
     See: jobs::JobsArgs, stat::StatArgs, live::LiveArgs, bench::BenchArgs, file::FileArgs, alloc::AllocArgs, list::ListArgs;
-    Record: serve::ServeMetricsArgs, ctl::CtlArgs, export::ExportArgs, recover::RecoverArgs, mcp::McpArgs;
+    Record: serve::ServeMetricsArgs, ctl::CtlArgs, export::ExportArgs, push::PushArgs, fetch::FetchArgs, recover::RecoverArgs, mcp::McpArgs;
     Place: moves::MoveArgs as "move", ps::PsArgs;
     Setup: help::HelpArgs, capture::CaptureArgs, man::Man, completions::Completions;
     Hidden: overview::OverviewArgs, mark::MarkArgs, alloc_work::AllocWorkArgs as "alloc-work";

@@ -39,6 +39,32 @@ fn write(
     Ok(writer.note().into_iter().collect())
 }
 
+/// Where the raw values of a series are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct InfluxPlace {
+    /// The measurement.
+    pub measurement: String,
+    /// The tag of the instance, with its name; `None` for the machine.
+    pub instance: Option<(String, String)>,
+    /// The tag `kind`.
+    pub kind: &'static str,
+    /// The field.
+    pub field: String,
+}
+
+impl InfluxPlace {
+    /// The place of a series that shares its field with no other.
+    pub fn of(series: &Series) -> Self {
+        let per_second = ExportedValues::Raw.are_per_second(series.metric.kind);
+        Self {
+            measurement: word(series.metric.sensor()),
+            instance: instance_label(series.instance),
+            kind: if per_second { "rate" } else { series.metric.kind.name() },
+            field: field_key(series.metric.bare(), per_second),
+        }
+    }
+}
+
 struct Lines {
     numbers: Numbers,
     /// Which series are per second.
@@ -172,9 +198,9 @@ fn word(name: &str) -> String {
     if word.is_empty() { "_".into() } else { word }
 }
 
-/// The value of a tag, never empty. Characters that are not allowed there (backslashes, control
+/// The value of a tag as it is written, never empty. Characters that are not allowed there (backslashes, control
 /// characters) become underscores.
-fn tag(value: &str) -> String {
+pub fn tag(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     for c in value.chars() {
         match c {

@@ -14,6 +14,7 @@ mod source;
 #[cfg(test)]
 mod testing;
 
+pub use influx::{InfluxPlace, tag as influx_tag};
 pub use numbers::{ExportedValues, Number, Numbers};
 pub use source::ExportSource;
 

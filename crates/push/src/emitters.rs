@@ -1,7 +1,7 @@
 //! One entry per engine: what it is called, and how a batch becomes a request.
 
 mod clickhouse;
-mod lines;
+pub(crate) mod lines;
 mod otlp;
 mod remote_write;
 
@@ -48,6 +48,8 @@ pub(crate) struct Http {
     pub prepare: Option<&'static str>,
     /// A batch as the body of a request; an empty one if the engine takes nothing of it.
     pub encode: fn(&Arc<Header>, Batch) -> Result<Vec<u8>, ExportError>,
+    /// What is sent when the description of the rows changes, so that they can be fetched as a recording.
+    pub describe: Option<fn(&Header) -> Vec<u8>>,
     /// How many values an answer of success refuses, and why.
     pub refused: fn(&[u8]) -> Option<(u64, String)>,
 }
@@ -62,6 +64,7 @@ const HTTP: Http = Http {
     token: BEARER,
     prepare: None,
     encode: lines::encode,
+    describe: None,
     refused: |_| None,
 };
 
@@ -72,7 +75,13 @@ pub static EMITTERS: &[Emitter] = &[
         help: "InfluxDB 1, or VictoriaMetrics at /write: line protocol, a measurement per sensor, a field per metric",
         example: "influxdb1+http://HOST:8086?db=NAME",
         labels: true,
-        transport: Transport::Http(Http { path: "/write", needs: &["db"], query: lines::QUERY, ..HTTP }),
+        transport: Transport::Http(Http {
+            path: "/write",
+            needs: &["db"],
+            query: lines::QUERY,
+            describe: Some(lines::describe),
+            ..HTTP
+        }),
     },
     Emitter {
         scheme: "influxdb2",
@@ -84,6 +93,7 @@ pub static EMITTERS: &[Emitter] = &[
             needs: &["bucket"],
             query: lines::QUERY,
             token: "Token",
+            describe: Some(lines::describe),
             ..HTTP
         }),
     },
@@ -140,6 +150,14 @@ pub static EMITTERS: &[Emitter] = &[
 ];
 
 impl Emitter {
+    /// The word before a token.
+    pub(crate) fn token(&self) -> &'static str {
+        match &self.transport {
+            Transport::Http(http) => http.token,
+            Transport::Folder => BEARER,
+        }
+    }
+
     /// How long rows wait for others before they are sent together: files are better large.
     pub fn request_time(&self) -> Duration {
         match self.transport {

@@ -4,6 +4,7 @@
 //! the engine's reason.
 
 mod emitters;
+pub mod fetch;
 mod folder;
 mod http;
 pub mod live;
@@ -16,6 +17,7 @@ mod target;
 mod testing;
 
 pub use emitters::{EMITTERS, Emitter, examples};
+pub use fetch::{FetchError, FetchRequest, Fetched, fetch};
 pub use http::{ClientError, RequestError};
 pub use live::{LivePush, PushState, rows_per_request};
 pub use recordings::{PushError, push_recording, push_spool};

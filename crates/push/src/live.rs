@@ -74,10 +74,16 @@ pub struct LivePush {
 }
 
 impl LivePush {
-    /// Starts to send what the ring gets, after what the spool has of an earlier process.
-    pub fn start(header: &Header, target: &PushTarget, spool: Spool) -> Result<Self, SendError> {
+    /// Starts to send what the ring gets, after what the spool has of an earlier process. `notice` is told
+    /// when the engine goes down.
+    pub fn start(
+        header: &Header,
+        target: &PushTarget,
+        spool: Spool,
+        notice: fn(&str),
+    ) -> Result<Self, SendError> {
         let stop: Arc<AtomicBool> = Arc::default();
-        let patience = Patience { outage: Duration::MAX, stop: Arc::clone(&stop) };
+        let patience = Patience { outage: Duration::MAX, stop: Arc::clone(&stop), notice };
         let sender = Sender::new(target, patience)?;
         let ring = Ring::in_memory(header.series.len(), RING_ROWS).map(Arc::new).map_err(system)?;
         let shared = Arc::new(Shared {

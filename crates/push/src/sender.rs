@@ -9,6 +9,7 @@ mod destination;
 mod tests;
 
 pub use counts::PushCounts;
+pub(crate) use counts::clean;
 pub use destination::{Delivery, Destination, SendError};
 
 use crate::rows;
@@ -38,6 +39,8 @@ pub struct Patience {
     pub outage: Duration,
     /// Set to give up at the next failure.
     pub stop: Arc<AtomicBool>,
+    /// Told when the engine goes down, and why.
+    pub notice: fn(&str),
 }
 
 /// Why rows were not sent.
@@ -172,6 +175,9 @@ impl<D: Deliver> Sender<D> {
                     return Ok(answer);
                 }
             };
+            if since.is_none() {
+                (self.patience.notice)(&clean(&why));
+            }
             let down = since.get_or_insert_with(Instant::now).elapsed();
             self.count(|counts| counts.is_down(&why, down));
             if down > self.patience.outage || self.patience.stop.load(Ordering::Relaxed) {

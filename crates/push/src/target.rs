@@ -187,6 +187,14 @@ impl PushTarget {
 }
 
 impl PushTarget {
+    /// The value of a key in the query of the address, as it is written.
+    pub(crate) fn value(&self, key: &str) -> Option<&str> {
+        match &self.place {
+            Place::Http(address) => value(&address.path, key),
+            Place::Folder(_) => None,
+        }
+    }
+
     /// The default folder of its spool; `None` where this user has no folder for such files.
     pub fn spool_folder(&self) -> Option<PathBuf> {
         let name = format!("{}-{:08x}", self.emitter.scheme, crc32fast::hash(self.text.as_bytes()));

@@ -1,6 +1,7 @@
 //! `numa record`.
 
 use crate::observe::{self, ObserveArgs};
+use crate::push_to::{PushToArgs, Pushing};
 use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use crate::{Examples, GlobalArgs};
 use anyhow::Context;
@@ -43,6 +44,8 @@ pub struct RecordArgs {
     #[arg(long, hide = true, requires = "output")]
     numascope_names: bool,
     #[command(flatten)]
+    push: PushToArgs,
+    #[command(flatten)]
     observe: ObserveArgs,
     /// The command to run and observe, with its arguments
     #[arg(trailing_var_arg = true, value_name = "CMD", group = "observed")]
@@ -71,8 +74,10 @@ impl RecordArgs {
             prepared.setup.sum_cards();
         }
         let (mut session, _waker) = prepared.open()?;
+        let push = self.push.start(&prepared.setup.header)?;
         let name = self.begin(&mut session)?;
-        session.start(prepared.setup.sensors, prepared.settings, None)?;
+        let ring = push.as_ref().map(Pushing::ring);
+        session.start(prepared.setup.sensors, prepared.settings, ring)?;
         let priority = if session.realtime() {
             "real-time priority"
         } else {
@@ -88,6 +93,7 @@ impl RecordArgs {
         replace_line(None);
         let whole = !self.numascope_names || convert(&mut ended.recorded, self.force);
         summary(&ended);
+        let whole = push.is_none_or(Pushing::finish) && whole;
         let code = ExitCode::from(ended.exit_status());
         Ok(if whole || ended.status.is_some_and(|status| status != 0) { code } else { ExitCode::from(1) })
     }

@@ -56,6 +56,7 @@ mod outputs;
 mod peaks;
 mod plan;
 mod public_cases;
+mod push;
 mod record;
 mod run;
 mod run_kinds;

@@ -28,6 +28,8 @@ fn line(verb: &str) -> (&'static str, bool) {
         "export" => ("export a.arrows --to csv", true),
         "jobs" => ("jobs -i 10ms", true),
         "serve" => ("serve --listen 127.0.0.1:0", true),
+        "push" => ("push a.arrows --to parquet:p", true),
+        "fetch" => ("fetch parquet:p --host none --from 1h -o f.arrows", false),
         "recover" => ("recover a.arrows", true),
         "help" => ("help guide run", true),
         "overview" => ("overview", true),

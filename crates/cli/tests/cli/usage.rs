@@ -183,6 +183,8 @@ fn no_verb_ignores_sysroot() {
         let line = match verb.get_name() {
             "show" | "recover" => format!("{} a.arrows", verb.get_name()),
             "export" => "export a.arrows --to csv".to_owned(),
+            "push" => "push a.arrows --to parquet:p".to_owned(),
+            "fetch" => "fetch parquet:p --host a --from 1h -o f.arrows".to_owned(),
             "run" => "run -c 1 -- true".to_owned(),
             "explain" => "explain -- true".to_owned(),
             "mark" => "mark begin".to_owned(),

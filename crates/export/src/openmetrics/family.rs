@@ -223,6 +223,17 @@ impl Family {
         }
     }
 
+    /// The raw word of a value in the base unit, as an integer of the metric's own unit; the inverse of [`Family::scaled`].
+    pub fn unscaled(&self, value: f64) -> Option<u64> {
+        let raw = match self.scale {
+            UnitScale::Times(factor) => value / factor.max(1) as f64,
+            UnitScale::Decimals(digits) => value * 10f64.powi(digits.into()),
+        };
+        let raw = raw.round();
+        // Floats convert to the nearest integer that exists.
+        raw.is_finite().then_some(if raw < 0.0 { raw as i64 as u64 } else { raw as u64 })
+    }
+
     /// The indices of its series.
     pub fn members(&self) -> &[usize] {
         &self.members

@@ -1,6 +1,6 @@
 //! What happened to the rows of a sender.
 
-use numakit_model::numbers::duration;
+use numakit_model::numbers::{counted, duration};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -70,10 +70,11 @@ pub fn clean(text: &str) -> String {
 
 impl fmt::Display for PushCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows sent in {} requests", self.rows, self.requests)?;
+        let of = |count: u64, noun| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);
+        write!(f, "{} sent in {}", of(self.rows, "row"), of(self.requests, "request"))?;
         if self.retries > 0 {
             let longest = duration(self.longest.as_secs_f64());
-            write!(f, ", {} retries, {} outages, the longest {longest}", self.retries, self.outages)?;
+            write!(f, ", {} repeated, {}, the longest {longest}", self.retries, of(self.outages, "outage"))?;
         }
         for (reason, values) in &self.refused {
             write!(f, "\n  {values} values refused: {reason}")?;

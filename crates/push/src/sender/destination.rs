@@ -64,6 +64,8 @@ pub struct Engine {
     client: Client,
     http: &'static Http,
     is_prepared: bool,
+    /// What was described last.
+    described: Option<Arc<Header>>,
 }
 
 impl Destination {
@@ -74,7 +76,7 @@ impl Destination {
                 let client =
                     Client::new(address, &target.credentials, http.token, target.authority.as_deref())?;
                 let is_prepared = http.prepare.is_none();
-                Ok(Self::Engine(Box::new(Engine { client, http, is_prepared })))
+                Ok(Self::Engine(Box::new(Engine { client, http, is_prepared, described: None })))
             }
             (Place::Folder(folder), _) => Ok(Self::Folder(folder.clone())),
             (Place::Http(address), Transport::Folder) => Ok(Self::Folder(address.path.clone().into())),
@@ -103,6 +105,17 @@ impl Engine {
             match self.post(&[], text.into()) {
                 Delivery::Accepted => self.is_prepared = true,
                 Delivery::Refused(why) => return Delivery::Denied(why),
+                other => return other,
+            }
+        }
+        let is_described =
+            self.described.as_ref().is_some_and(|last| Arc::ptr_eq(last, header) || last == header);
+        if let Some(describe) = self.http.describe.filter(|_| !is_described) {
+            match self.post(self.http.headers, describe(header).into()) {
+                // Rows are worth more than what they are of.
+                Delivery::Accepted | Delivery::Refused(_) | Delivery::Large | Delivery::Partly { .. } => {
+                    self.described = Some(Arc::clone(header));
+                }
                 other => return other,
             }
         }

@@ -46,7 +46,7 @@ impl Deliver for Fake {
 }
 
 fn patience() -> Patience {
-    Patience { outage: Duration::from_secs(600), stop: Arc::default() }
+    Patience { outage: Duration::from_secs(600), stop: Arc::default(), notice: |_| {} }
 }
 
 fn counts<D>(sender: &Sender<D>) -> PushCounts {
@@ -113,7 +113,7 @@ fn an_engine_that_refuses_everything_is_not_asked_for_each_value() {
 #[test]
 fn patience_and_wrong_credentials_end_it() {
     let down = HashMap::from([(0, u32::MAX)]);
-    let impatient = Patience { outage: Duration::ZERO, stop: Arc::default() };
+    let impatient = Patience { outage: Duration::ZERO, stop: Arc::default(), notice: |_| {} };
     let mut sender = Sender::to(Fake { down, max_rows: 9, ..Fake::default() }, impatient);
     assert_eq!(sender.send(&header(4), &rows(0, 1, 4)), Err(Unsent::Down("down".into())));
     let mut sender = Sender::to(Fake { denies: true, ..Fake::default() }, patience());

@@ -1,0 +1,191 @@
+//! Samples in the engines of others, read back.
+
+use crate::runner::{Folder, Rows};
+use crate::servers::{Server, own_address, program};
+use numakit_model::Series;
+use numakit_testing::until;
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+use std::process::Command;
+
+/// An engine: its program, how it is started, and the URL for its address.
+struct Engine {
+    program: &'static str,
+    start: fn(&mut Command, &Folder, SocketAddrV4),
+    url: &'static str,
+}
+
+const INFLUX: Engine =
+    Engine { program: "influxd", start: start_influx, url: "influxdb1+http://ADDRESS?db=d" };
+const PROMETHEUS: Engine =
+    Engine { program: "prometheus", start: start_prometheus, url: "prometheus+http://ADDRESS" };
+const VICTORIA: Engine =
+    Engine { program: "victoria-metrics", start: start_victoria, url: "prometheus+http://ADDRESS" };
+
+fn start_influx(command: &mut Command, folder: &Folder, address: SocketAddrV4) {
+    let file = folder.path("influxdb.conf");
+    if !file.exists() {
+        let at = |name: &str| folder.path(name).display().to_string();
+        let settings = format!(
+            "reporting-disabled = true\nbind-address = \"{}\"\n[meta]\ndir = {:?}\n[data]\ndir = {:?}\nwal-dir = {:?}\n\
+             [http]\nbind-address = \"{address}\"\n[monitor]\nstore-enabled = false\n",
+            own_address(),
+            at("meta"),
+            at("data"),
+            at("wal")
+        );
+        std::fs::write(&file, settings).unwrap();
+    }
+    command.arg("-config").arg(file);
+}
+
+fn start_prometheus(command: &mut Command, folder: &Folder, address: SocketAddrV4) {
+    let file = folder.path("prometheus.yml");
+    std::fs::write(&file, "global:\n  scrape_interval: 1h\n").unwrap();
+    command.arg(format!("--config.file={}", file.display()));
+    command.arg(format!("--storage.tsdb.path={}", folder.path("prometheus").display()));
+    command.arg(format!("--web.listen-address={address}")).arg("--web.enable-remote-write-receiver");
+}
+
+fn start_victoria(command: &mut Command, folder: &Folder, address: SocketAddrV4) {
+    command.arg(format!("-storageDataPath={}", folder.path("victoria").display()));
+    command.arg(format!("-httpListenAddr={address}"));
+}
+
+impl Engine {
+    fn start(&self, folder: &Folder, address: SocketAddrV4) -> Option<Server> {
+        let mut command = Command::new(program(self.program)?);
+        (self.start)(&mut command, folder, address);
+        let server = Server::start(&mut command, address);
+        if self.program == "influxd" {
+            assert_eq!(server.ask("POST /query", b"q=CREATE DATABASE d").0, 200);
+        } else if self.program == "prometheus" {
+            until!(server.ask("GET /-/ready", b"").0 == 200);
+        }
+        Some(server)
+    }
+}
+
+/// Values by time, in units of `resolution` ns, and by name.
+fn values(rows: &Rows, resolution: u64) -> BTreeMap<(u64, String), u64> {
+    let names: Vec<String> = rows.header.series.iter().map(Series::name).collect();
+    let mut values = BTreeMap::new();
+    for batch in &rows.batches {
+        for row in 0..batch.len() {
+            for (name, column) in names.iter().zip(&batch.columns) {
+                let value = column.get(row);
+                values.extend(value.map(|value| ((batch.time[row] / resolution, name.clone()), value)));
+            }
+        }
+    }
+    values
+}
+
+/// What was recorded is what comes back.
+fn comes_back(folder: &Folder, url: &str, resolution: u64) {
+    let recorded = folder.read("a.arrows");
+    let host = recorded.header.host.clone();
+    let (recorded, mut fetched) = (values(&recorded, resolution), BTreeMap::new());
+    // VictoriaMetrics shows samples after some seconds.
+    until!({
+        let done = folder.run(&format!("fetch {url} --host {host} --from 10m -o back.arrows --force"));
+        assert!(done.code == 0 || done.err.contains("there is nothing"), "{}", done.err);
+        if done.code == 0 {
+            fetched = values(&folder.read("back.arrows"), resolution);
+        }
+        fetched.len() >= recorded.len()
+    });
+    assert!(recorded.len() > 1000, "{}", recorded.len());
+    let differ: Vec<_> =
+        recorded.iter().filter(|(key, value)| fetched.get(*key) != Some(value)).take(3).collect();
+    assert!(
+        differ.is_empty() && fetched.len() == recorded.len(),
+        "{url}: {} of {}: {differ:?}",
+        fetched.len(),
+        recorded.len()
+    );
+}
+
+/// The engine is killed while samples are pushed to it, and started again: all arrive.
+fn survives_a_kill(name: &str, engine: &Engine, resolution: u64) {
+    let folder = Folder::new(name);
+    let address = own_address();
+    let url = engine.url.replace("ADDRESS", &address.to_string());
+    let Some(server) = engine.start(&folder, address) else { return };
+    let recording = folder
+        .spawn(&format!("record -i 20ms -e vmstat,node --spool spool --to {url} -o a.arrows -- sleep 6"));
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    drop(server);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let server = engine.start(&folder, address);
+    let done = recording.end();
+    done.says(0, "rows sent in");
+    assert!(done.err.contains("1 outage") && !done.err.contains("not sent"), "{}", done.err);
+    comes_back(&folder, &url, resolution);
+    // Again changes nothing.
+    folder.run(&format!("push a.arrows --to {url}"));
+    comes_back(&folder, &url, resolution);
+    drop(server);
+}
+
+#[test]
+fn influxdb_gives_back_what_it_got_although_it_was_killed() {
+    survives_a_kill("push-influxdb", &INFLUX, 1);
+}
+
+#[test]
+fn prometheus_gives_back_what_it_got_although_it_was_killed() {
+    survives_a_kill("push-prometheus", &PROMETHEUS, 1_000_000);
+}
+
+#[test]
+fn victoria_metrics_gives_back_what_it_got_although_it_was_killed() {
+    survives_a_kill("push-victoria", &VICTORIA, 1_000_000);
+}
+
+#[test]
+fn a_folder_of_parquet_gives_back_every_row_and_label() {
+    let folder = Folder::new("push-parquet");
+    folder.run("record -i 10ms -o a.arrows -- sleep 0.5").says(0, "");
+    for _ in 0..2 {
+        folder.run("push a.arrows --to parquet:fleet").says(0, "");
+        comes_back(&folder, "parquet:fleet", 1);
+    }
+    assert_eq!(folder.read("a.arrows").labels(), folder.read("back.arrows").labels());
+    folder.run("fetch parquet:fleet --host none --from 1h -o x.arrows").says(2, "there are ");
+    folder.run("show back.arrows").says(0, "");
+}
+
+#[test]
+fn what_an_engine_does_not_take_waits_in_the_spool() {
+    let folder = Folder::new("push-spool");
+    let url = format!("influxdb1+http://{}?db=d", own_address());
+    let line = format!("record -i 20ms -e vmstat --spool spool --to {url} -o a.arrows -- sleep 0.5");
+    folder.run(&line).says(0, "rows not sent: cannot connect");
+    folder.run("push --spool spool --to parquet:fleet").says(0, "");
+    comes_back(&folder, "parquet:fleet", 1);
+    let done = folder.run(&format!("push a.arrows --retry-for 1s --to {url}"));
+    done.says(2, "the engine takes nothing");
+    assert!(done.err.contains("trying again"), "{}", done.err);
+}
+
+#[test]
+fn a_wrong_engine_is_refused_with_the_fix() {
+    let folder = Folder::new("push-requests");
+    folder.run("record -e pgfault -o a.arrows -- true").says(0, "");
+    for (line, says) in [
+        ("push a.arrows --to http://h", "influxdb1+http://"),
+        ("push a.arrows --to influxdb1+http://h", "add 'db=NAME'"),
+        ("push a.arrows --to prometheus+http://u:p@h", "--password-file"),
+        ("push --to parquet:p", "required"),
+        ("push a.arrows --spool s --to parquet:p", "omit --spool"),
+        ("push a.arrows --to parquet:p --token-file none", "cannot use none"),
+        ("push a.arrows --to parquet:a.arrows --retry-for 1s", "the engine takes nothing"),
+        ("record --spool s -o b.arrows -- true", "give --to URL"),
+        ("fetch otlp+http://h:1 --host a --from 1h -o b.arrows", "it reads influxdb1"),
+        ("fetch parquet:p --host a --from x -o b.arrows", "2026-11-28T18:00"),
+        ("fetch parquet:p --host a --from 1h --to 2h -o b.arrows", "later --to"),
+    ] {
+        folder.run(line).says(2, says);
+    }
+}

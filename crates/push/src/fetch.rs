@@ -1,0 +1,280 @@
+//! Ranges of time brought back from engines as recordings.
+
+mod folder;
+mod influx;
+mod prometheus;
+
+use crate::http::{Client, ClientError, RequestError};
+use crate::sender::clean;
+use crate::target::{Place, PushTarget};
+use bytes::Bytes;
+use hyper::Method;
+use numakit_model::{Metric, time};
+use numakit_recording::{Batch, Header, Recorder, WriteError};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Maximum length of an answer.
+const MAX_ANSWER: usize = 64 << 20;
+/// The first range of time that is asked for, and the limits of others.
+const WINDOW: (u64, u64, u64) = (60_000_000_000, 1_000_000_000, 86_400_000_000_000);
+/// If an answer has fewer rows, the next range is longer.
+const FEW_ROWS: usize = 2000;
+
+/// Engines that can be read.
+const READABLE: [&str; 3] = ["influxdb1", "prometheus", "parquet"];
+
+/// What to fetch.
+#[derive(Debug, Clone)]
+pub struct FetchRequest<'a> {
+    /// From where.
+    pub target: &'a PushTarget,
+    /// The host, as it was pushed.
+    pub host: &'a str,
+    /// The range, ns since 1970 UTC; its end is not in it.
+    pub range: (u64, u64),
+    /// Metrics that names in the engine may be of.
+    pub known: Vec<Metric>,
+}
+
+/// Why nothing was fetched.
+#[derive(Debug, Error)]
+pub enum FetchError {
+    /// The engine can only be written to.
+    #[error("numa cannot read {0}; it reads {known}", known = READABLE.join(", "))]
+    WriteOnly(&'static str),
+    /// There is no client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The engine did not answer.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// It answered something else.
+    #[error(
+        "the engine refuses the query: status {status}: {text}; check the address, --password-file and --token-file"
+    )]
+    Refused {
+        /// The status of HTTP.
+        status: u16,
+        /// Its text.
+        text: String,
+    },
+    /// Its answer is not as it should be.
+    #[error("the answer of the engine is not understood: {0}")]
+    Answer(&'static str),
+    /// Nothing is there.
+    #[error("there is nothing of host '{host}' from {} to {}; {hosts}", time::utc(*from), time::utc(*to))]
+    Nothing {
+        /// The host.
+        host: String,
+        /// The start of the range.
+        from: u64,
+        /// Its end.
+        to: u64,
+        /// Which hosts there are, or what to do.
+        hosts: String,
+    },
+    /// The description of the rows cannot be read.
+    #[error("the description of the rows cannot be read: {0}; push the recording again")]
+    Description(io::Error),
+    /// A file of a folder cannot be read.
+    #[error("cannot read {path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+    /// The recording cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What was fetched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Samples.
+    pub samples: u64,
+    /// Labels.
+    pub labels: u64,
+    /// Series.
+    pub series: usize,
+}
+
+/// Where rows come from.
+trait Source {
+    /// The description of the rows.
+    fn header(&mut self) -> Result<Header, FetchError>;
+    /// The rows of a range, in order.
+    fn rows(&mut self, header: &Header, range: (u64, u64)) -> Result<Batch, FetchError>;
+}
+
+/// Fetches a range of time into a new recording.
+pub fn fetch(request: &FetchRequest<'_>, output: &Path, force: bool) -> Result<Fetched, FetchError> {
+    let mut source = source(request)?;
+    let mut header = source.header()?;
+    header.started = header.started.max(request.range.0);
+    let recorder = Recorder::create(output, &header, force)?;
+    let copied = copy(source.as_mut(), &header, request.range, &recorder);
+    let path = recorder.path().to_owned();
+    recorder.finish()?;
+    let fetched = copied.and_then(|fetched| match fetched.samples + fetched.labels {
+        0 => Err(nothing(request, "give another range".to_owned())),
+        _ => Ok(Fetched { series: header.series.len(), ..fetched }),
+    });
+    fetched.inspect_err(|_| drop(std::fs::remove_file(path)))
+}
+
+fn nothing(request: &FetchRequest<'_>, hosts: String) -> FetchError {
+    let (from, to) = request.range;
+    FetchError::Nothing { host: request.host.to_owned(), from, to, hosts }
+}
+
+fn source<'a>(request: &'a FetchRequest<'a>) -> Result<Box<dyn Source + 'a>, FetchError> {
+    let target = request.target;
+    Ok(match (&target.place, target.emitter.scheme) {
+        (Place::Folder(folder), _) => Box::new(folder::Files::new(folder, request)),
+        (Place::Http(_), "influxdb1") => Box::new(influx::Influx::new(request, Asker::new(target)?)),
+        (Place::Http(_), "prometheus") => Box::new(prometheus::Prometheus::new(request, Asker::new(target)?)),
+        (Place::Http(_), other) => return Err(FetchError::WriteOnly(other)),
+    })
+}
+
+/// Copies rows in ranges that are as long as answers are short enough.
+fn copy(
+    source: &mut dyn Source,
+    header: &Header,
+    range: (u64, u64),
+    to: &Recorder,
+) -> Result<Fetched, FetchError> {
+    let (mut length, shortest, longest) = WINDOW;
+    let (mut from, mut fetched) = (range.0, Fetched::default());
+    while from < range.1 {
+        let end = from.saturating_add(length).min(range.1);
+        let batch = match source.rows(header, (from, end)) {
+            // The answer was too long.
+            Err(FetchError::Request(RequestError::Broken { .. })) if length > shortest => {
+                length = (length / 4).max(shortest);
+                continue;
+            }
+            batch => batch?,
+        };
+        record(&batch, to);
+        fetched.labels += batch.labels() as u64;
+        fetched.samples += (batch.len() - batch.labels()) as u64;
+        from = end;
+        if batch.len() < FEW_ROWS {
+            length = (length * 2).min(longest);
+        }
+    }
+    Ok(fetched)
+}
+
+/// Hands rows to the recorder as fast as it writes.
+fn record(batch: &Batch, to: &Recorder) {
+    let mut values = vec![None; batch.columns.len()];
+    let ring = to.ring();
+    for row in 0..batch.len() {
+        while (ring.pending_rows() > 500 || ring.labels_half_full()) && !to.failed() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        match &batch.label[row] {
+            Some(text) => drop(ring.push_label(batch.time[row], text)),
+            None => {
+                batch.row(row, &mut values);
+                ring.push(batch.time[row], batch.took[row], &values);
+            }
+        }
+    }
+}
+
+/// Rows that are filled value by value.
+#[derive(Debug, Default)]
+struct Grid {
+    columns: usize,
+    rows: BTreeMap<u64, Vec<Option<u64>>>,
+    labels: BTreeMap<u64, Vec<String>>,
+}
+
+impl Grid {
+    fn new(columns: usize) -> Self {
+        Self { columns, ..Self::default() }
+    }
+
+    fn put(&mut self, time: u64, column: usize, value: u64) {
+        let row = self.rows.entry(time).or_insert_with(|| vec![None; self.columns]);
+        if let Some(cell) = row.get_mut(column) {
+            *cell = Some(value);
+        }
+    }
+
+    fn put_label(&mut self, time: u64, text: &str) {
+        self.labels.entry(time).or_default().push(text.to_owned());
+    }
+
+    fn batch(self) -> Batch {
+        let mut batch = Batch::empty(self.columns);
+        let mut labels = self.labels.into_iter().peekable();
+        for (time, row) in self.rows {
+            while let Some((at, texts)) = labels.next_if(|(at, _)| *at <= time) {
+                texts.into_iter().for_each(|text| batch.push_label(at, text));
+            }
+            batch.push_sample(time, 0, &row);
+        }
+        for (at, texts) in labels {
+            texts.into_iter().for_each(|text| batch.push_label(at, text));
+        }
+        batch
+    }
+}
+
+/// Asks an engine for JSON.
+struct Asker {
+    client: Client,
+}
+
+impl Asker {
+    fn new(target: &PushTarget) -> Result<Self, FetchError> {
+        let word = target.emitter.token();
+        let Place::Http(address) = &target.place else {
+            return Err(FetchError::WriteOnly(target.emitter.scheme));
+        };
+        Ok(Self { client: Client::new(address, &target.credentials, word, target.authority.as_deref())? })
+    }
+
+    /// The answer to a query; its path replaces the last parts of the address that begin with `own`.
+    fn ask(&mut self, own: &str, path: &str, form: &[(&str, &str)]) -> Result<Value, FetchError> {
+        let whole = self.client.path().split('?').next().unwrap_or_default().to_owned();
+        let base = whole.strip_suffix(own).unwrap_or("");
+        let body: Vec<String> = form.iter().map(|(key, value)| format!("{key}={}", escaped(value))).collect();
+        let headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")];
+        let answer = self.client.ask(
+            Method::POST,
+            &format!("{base}{path}"),
+            &headers,
+            Bytes::from(body.join("&")),
+            MAX_ANSWER,
+        )?;
+        if answer.status != 200 {
+            let text = clean(&String::from_utf8_lossy(&answer.body));
+            return Err(FetchError::Refused { status: answer.status, text });
+        }
+        serde_json::from_slice(&answer.body).map_err(|_| FetchError::Answer("it is no JSON"))
+    }
+}
+
+/// A text as part of a form.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' => escaped.push(char::from(byte)),
+            byte => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}

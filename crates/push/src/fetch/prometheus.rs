@@ -1,0 +1,146 @@
+//! Rows from Prometheus, or what answers its queries: names become metrics by what this numa knows.
+
+use super::{Asker, FetchError, FetchRequest, Grid, Source, nothing};
+use numakit_export::ExportedValues;
+use numakit_export::openmetrics::{Families, Family};
+use numakit_model::{Instance, Series};
+use numakit_recording::{Batch, Header};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Pages of another size have another factor, which the engine does not know.
+const PAGE: u64 = 4096;
+const MS: u64 = 1_000_000;
+
+pub struct Prometheus<'a> {
+    request: &'a FetchRequest<'a>,
+    asker: Asker,
+    /// Families by the names of their samples.
+    known: Families,
+    /// The column of a name and its instance.
+    columns: HashMap<(String, Instance), (usize, usize)>,
+}
+
+impl<'a> Prometheus<'a> {
+    pub fn new(request: &'a FetchRequest<'a>, asker: Asker) -> Self {
+        let series: Vec<Series> = request
+            .known
+            .iter()
+            .map(|metric| Series::new(&Arc::new(metric.clone()), Instance::Machine))
+            .collect();
+        let known = Families::new(&series, PAGE, ExportedValues::Raw, &[]);
+        Self { request, asker, known, columns: HashMap::new() }
+    }
+
+    fn selector(&self) -> String {
+        let host = self.request.host.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("{{__name__=~\"numakit_.+\",host=\"{host}\"}}")
+    }
+
+    fn ask(&mut self, path: &str, form: &[(&str, &str)]) -> Result<Value, FetchError> {
+        self.asker.ask("/api/v1/write", path, form)
+    }
+
+    fn hosts(&mut self) -> Result<String, FetchError> {
+        let answer =
+            self.ask("/api/v1/series", &[("match[]", "{__name__=~\"numakit_.+\"}"), ("limit", "1000")])?;
+        let mut hosts: Vec<&str> = answer["data"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|labels| labels["host"].as_str())
+            .collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.truncate(20);
+        Ok(if hosts.is_empty() {
+            "it has no series of numa".to_owned()
+        } else {
+            format!("there are {}", hosts.join(", "))
+        })
+    }
+}
+
+/// The instance that labels name.
+fn instance(labels: &Value) -> Instance {
+    let pairs = labels.as_object().into_iter().flatten();
+    let mut found = pairs.filter(|(key, _)| !matches!(key.as_str(), "__name__" | "host"));
+    let found = found.find_map(|(word, number)| Instance::parse(&format!("{word}{}", number.as_str()?)));
+    found.unwrap_or(Instance::Machine)
+}
+
+/// Seconds with three decimals, as queries have times.
+fn seconds(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1_000_000_000, ns / MS % 1000)
+}
+
+impl Source for Prometheus<'_> {
+    fn header(&mut self) -> Result<Header, FetchError> {
+        let (selector, (from, to)) = (self.selector(), self.request.range);
+        let form = [("match[]", selector.as_str()), ("start", &seconds(from)), ("end", &seconds(to))];
+        let answer = self.ask("/api/v1/series", &form)?;
+        let by_name: HashMap<String, usize> =
+            self.known.list().iter().enumerate().map(|(at, family)| (family.sample_name(), at)).collect();
+        let mut header = Header {
+            host: self.request.host.to_owned(),
+            program: concat!("numa ", env!("CARGO_PKG_VERSION"), " (fetched)").to_owned(),
+            page_size: PAGE,
+            ..Header::default()
+        };
+        let mut found: Vec<(usize, Instance, &str)> = Vec::new();
+        for labels in answer["data"].as_array().into_iter().flatten() {
+            let name = labels["__name__"].as_str().unwrap_or_default();
+            if let Some(at) = by_name.get(name) {
+                found.push((*at, instance(labels), name));
+            }
+        }
+        found.sort();
+        found.dedup();
+        for (at, instance, name) in found {
+            let metric = self
+                .known
+                .list()
+                .get(at)
+                .and_then(|family| self.request.known.get(*family.members().first()?));
+            let Some(metric) = metric else { continue };
+            self.columns.insert((name.to_owned(), instance), (header.series.len(), at));
+            header.series.push(Series { metric: Arc::new(metric.clone()), instance });
+        }
+        if header.series.is_empty() {
+            let hosts = self.hosts()?;
+            return Err(nothing(self.request, hosts));
+        }
+        Ok(header)
+    }
+
+    fn rows(&mut self, header: &Header, (from, to): (u64, u64)) -> Result<Batch, FetchError> {
+        // Times in the engine are whole milliseconds, and both ends of its ranges are in them.
+        let (first, last) = (from.div_ceil(MS), to.div_ceil(MS).saturating_sub(1));
+        if last < first {
+            return Ok(Batch::empty(header.series.len()));
+        }
+        let query = format!("{}[{}ms]", self.selector(), last - first + 1);
+        let answer = self.ask("/api/v1/query", &[("query", &query), ("time", &seconds(last * MS))])?;
+        let mut grid = Grid::new(header.series.len());
+        for series in answer["data"]["result"].as_array().into_iter().flatten() {
+            let labels = &series["metric"];
+            let name = labels["__name__"].as_str().unwrap_or_default().to_owned();
+            let Some((column, at)) = self.columns.get(&(name, instance(labels))) else { continue };
+            let Some(family) = self.known.list().get(*at) else { continue };
+            for pair in series["values"].as_array().into_iter().flatten() {
+                if let Some((ms, raw)) = sample(pair, family).filter(|(ms, _)| (first..=last).contains(ms)) {
+                    grid.put(ms * MS, *column, raw);
+                }
+            }
+        }
+        Ok(grid.batch())
+    }
+}
+
+/// The time in ms and the raw value of a pair.
+fn sample(pair: &Value, family: &Family) -> Option<(u64, u64)> {
+    let ms = (pair[0].as_f64()? * 1000.0).round();
+    let value: f64 = pair[1].as_str()?.parse().ok()?;
+    Some((ms as u64, family.unscaled(value)?))
+}
