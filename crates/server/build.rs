@@ -40,8 +40,9 @@ impl Missing {
 fn main() -> Result<()> {
     let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("web");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    // A packaged crate has only the built page.
-    let built = if web.join("package.json").is_file() {
+    // A packaged crate has only the built page; the source tarball has both.
+    let is_shipped = web.join("dist/shipped").is_file();
+    let built = if web.join("package.json").is_file() && !is_shipped {
         build(&web, &out.join("web"), ["node", "npm"])?
     } else {
         println!("cargo::rerun-if-changed={}", web.display());
