@@ -55,7 +55,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "package",
         arguments: "[--target T] [--out DIR]",
-        help: "a tarball and a .deb with a static program",
+        help: "tarball, .deb, .rpm, image of containers, sources with all crates, recipes",
         run: package::run,
     },
     Task {

@@ -1,10 +1,16 @@
-//! `cargo xtask package`: a tarball and a Debian package with everything that a user of numakit needs.
+//! `cargo xtask package`: tarball, .deb, .rpm, image, sources and recipes, with everything that a user of numakit needs.
 
+mod archive;
 mod built;
 mod deb;
 mod licences;
+mod oci;
 mod platform;
+mod recipes;
+mod rpm;
 mod sbom;
+mod scripts;
+mod source;
 mod tree;
 
 use crate::{install, process, workspace};
@@ -78,24 +84,25 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     fs::write(options.out.join(format!("{name}.cdx.json")), &about.sbom)?;
     // A profile without link-time optimisation is for quick builds.
     let is_quick = options.profile != PROFILE;
-    report(&tarball(&options.out, &name, is_quick)?)?;
+    let tarball = options.out.join(format!("{name}.tar.gz"));
+    archive::compressed(&tarball, &options.out, &[&name], is_quick)?;
+    report(&tarball)?;
     match install::need(&["dpkg-deb", "--version"], &["dpkg"]) {
         Ok(()) => report(&deb::make(&options.out, &top, &platform, is_quick)?)?,
         Err(error) => println!("no Debian package: {error:#}"),
     }
+    match install::need(&["rpmbuild", "--version"], &["rpm"]) {
+        Ok(()) => report(&rpm::make(&options.out, &top, &platform, is_quick)?)?,
+        Err(error) => println!("no package for rpm: {error:#}"),
+    }
+    report(&oci::make(&options.out, &top, &platform, is_quick)?)?;
+    let source = source::make(&options.out, &built, is_quick)?;
+    report(&source)?;
+    for path in recipes::make(&options.out, &source, &tarball, is_quick)? {
+        report(&path)?;
+    }
     checksums(&options.out)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Packs the folder as a reproducible tarball. Gzip is on every machine, where xz may be missing.
-fn tarball(out: &Path, name: &str, is_quick: bool) -> Result<PathBuf> {
-    let path = out.join(format!("{name}.tar.gz"));
-    let mut tar = Command::new("tar");
-    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u+rwX,go+rX,go-w"]);
-    let level = if is_quick { 1 } else { 9 };
-    tar.arg(format!("--mtime=@{}", date()?)).arg(format!("--use-compress-program=gzip --no-name -{level}"));
-    process::run(tar.arg("-cf").arg(&path).arg("-C").arg(out).arg(name))?;
-    Ok(path)
 }
 
 /// Writes the checksums of all packages of this version, of all platforms, for `sha256sum --check`.
@@ -103,7 +110,9 @@ fn checksums(out: &Path) -> Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(out)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        let is_file = [".tar.gz", ".deb", ".cdx.json"].iter().any(|ending| name.ends_with(ending));
+        let is_file = [".tar.gz", ".tgz", ".deb", ".rpm", "-image.tar", ".cdx.json"]
+            .iter()
+            .any(|ending| name.ends_with(ending));
         if is_file && name.starts_with("numakit") && name.contains(VERSION) {
             names.push(name);
         }

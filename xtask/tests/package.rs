@@ -1,8 +1,18 @@
 //! The packages, used in a root directory with only a shell and their files.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
+#[path = "package/debian.rs"]
+mod debian;
+#[path = "package/image.rs"]
+mod image;
 #[path = "package/root.rs"]
 mod root;
+#[path = "package/rpm.rs"]
+mod rpm;
+#[path = "package/source.rs"]
+mod source;
+#[path = "package/unit.rs"]
+mod unit;
 
 use numakit_guest::programs::is_of_package;
 use root::Root;

@@ -83,6 +83,7 @@ kinds! {
     CAPTURES, "captures", Never("they are not part of the repository"), "captures of real machines, in NUMAKIT_CAPTURES";
     OLD_GLIBC, "old-glibc", Never("no package has one"), "an old glibc, in NUMAKIT_OLD_GLIBC";
     PROGRAMS, "programs", Never("they are large, and their versions differ"), "programs of others that run with a library of ours: redis, a JVM, a browser";
+    PACKAGERS, "packagers", Never("only releases need them"), "lintian, rpmbuild, helm, strace, systemd-analyze";
     LAUNCHERS, "launchers", Never("they take a cluster or a licence"), "launchers of clusters";
 }
 

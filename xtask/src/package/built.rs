@@ -1,5 +1,6 @@
 //! The static program, the library that it embeds, and a `numa` that runs here.
 
+use super::PROFILE;
 use super::platform::Platform;
 use crate::{build, process, workspace};
 use anyhow::{Context, Result, bail};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The oldest glibc that the library works with.
-pub const OLDEST_GLIBC: (u32, u32) = (2, 28);
+pub const OLDEST_GLIBC: (u32, u32) = (2, 17);
 
 /// The libraries for programs that are packaged.
 pub const LIBRARIES: [&str; 2] = ["libnumaplace.so", "libnumalloc.so"];
@@ -26,6 +27,8 @@ pub struct Built {
     pub libraries: Vec<PathBuf>,
     /// The packages that the web page is bundled from.
     pub page_packages: PathBuf,
+    /// The built page.
+    pub page: PathBuf,
     /// A `numa` that runs on this machine, for man pages and completions.
     pub runs_here: PathBuf,
 }
@@ -38,6 +41,9 @@ impl Built {
         // Does not replace files of other tasks in target/PROFILE.
         command.env("CARGO_BUILD_BUILD_DIR", workspace::target());
         command.env("CARGO_TARGET_DIR", workspace::target().join("static"));
+        if profile == PROFILE {
+            command.env("CARGO_ENCODED_RUSTFLAGS", without_paths()?);
+        }
         if !here {
             command.args(["--target", platform.triple]);
             if std::env::var_os(platform.linker_variable()).is_none() {
@@ -57,8 +63,29 @@ impl Built {
             check_glibc(library)?;
         }
         let runs_here = if here { numa.clone() } else { build::numa()? };
-        Ok(Self { numa, libraries, page_packages: web.join("node_modules"), runs_here })
+        Ok(Self {
+            numa,
+            libraries,
+            page_packages: web.join("node_modules"),
+            page: web.join("dist"),
+            runs_here,
+        })
     }
+}
+
+/// Flags of the compiler that replace the folders of this machine in messages of panics, wherever the clone is. The last prefix
+/// that matches counts.
+fn without_paths() -> Result<String> {
+    let home = match (std::env::var_os("CARGO_HOME"), std::env::var_os("HOME")) {
+        (Some(cargo), _) => PathBuf::from(cargo),
+        (None, Some(home)) => Path::new(&home).join(".cargo"),
+        (None, None) => bail!("neither CARGO_HOME nor HOME says where cargo keeps crates; set CARGO_HOME"),
+    };
+    let target = workspace::target();
+    let folders =
+        [(home.as_path(), "/cargo"), (workspace::root(), "/numakit"), (target.as_path(), "/target")];
+    let flags = folders.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    Ok(flags.join("\x1f"))
 }
 
 /// Cargo's messages while it builds. Its progress goes to the terminal.

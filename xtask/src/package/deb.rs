@@ -2,7 +2,7 @@
 
 use super::built::{LIBRARIES, OLDEST_GLIBC};
 use super::platform::Platform;
-use super::{VERSION, date, tree};
+use super::{VERSION, date, scripts, tree};
 use crate::{process, workspace};
 use anyhow::Result;
 use std::fs;
@@ -12,15 +12,21 @@ use std::process::Command;
 
 const MAINTAINER: &str = "The numakit developers <numakit@localhost>";
 
-/// What dpkg runs when the files of the package are gone.
-const AFTER_REMOVAL: &str = include_str!("postrm");
-
 /// Files with other paths in Debian than in the tarball.
 const MOVED: [(&str, &str); 4] = [
     ("share/zsh/site-functions", "share/zsh/vendor-completions"),
     ("share/doc/numakit/LICENSE-APACHE", ""),
     ("share/doc/numakit/LICENSE-MIT", ""),
     ("share/doc/numakit/CHANGELOG.md", "share/doc/numakit/NEWS"),
+];
+
+/// What Debian's checker lintian would have and is not done, with the reason.
+const OVERRIDDEN: [(&str, &str); 5] = [
+    ("bogus-mail-host", "the developers have no address yet"),
+    ("bogus-mail-host-in-debian-changelog", "the developers have no address yet"),
+    ("package-name-doesnt-match-sonames", "programs preload the libraries; none is linked with them"),
+    ("shared-library-lacks-prerequisites", "numa is linked statically, so that it runs on any Linux"),
+    ("shared-library-lacks-version", "variables of running programs name the libraries, so their names stay"),
 ];
 
 /// Builds it from the folder of the tarball.
@@ -48,13 +54,17 @@ pub fn make(out: &Path, top: &Path, platform: &Platform, is_quick: bool) -> Resu
     process::run(Command::new(platform.strip()).arg("--strip-unneeded").args(&stripped))?;
     write(&usr.join("share/doc/numakit/copyright"), &copyright()?)?;
     write(&usr.join("share/doc/numakit/changelog"), &changelog()?)?;
+    let reasons = OVERRIDDEN.map(|(tag, reason)| format!("# {reason}\nnumakit: {tag}\n"));
+    write(&usr.join("share/lintian/overrides/numakit"), &reasons.concat())?;
     compress(&usr)?;
     write(&root.join("DEBIAN/control"), &control(&usr, platform)?)?;
     // The library is in a folder of the loader, so the loader's cache must be updated.
     write(&root.join("DEBIAN/triggers"), "activate-noawait ldconfig\n")?;
-    let after_removal = root.join("DEBIAN/postrm");
-    write(&after_removal, AFTER_REMOVAL)?;
-    fs::set_permissions(&after_removal, fs::Permissions::from_mode(0o755))?;
+    for (name, script) in scripts::of_dpkg() {
+        let path = root.join("DEBIAN").join(name);
+        write(&path, &script)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    }
     write(&root.join("DEBIAN/md5sums"), &sums(&root)?)?;
     tree::readable(&root)?;
     let path = out.join(format!("{name}.deb"));

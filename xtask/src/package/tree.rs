@@ -42,6 +42,15 @@ pub fn lay_out(top: &Path, built: &Built, about: &AboutThirdParties) -> Result<(
         let from = workspace::root().join("native/include").join(header);
         place(&from, &top.join("include").join(header), 0o644)?;
     }
+    let packaging = workspace::root().join("packaging");
+    place(
+        &packaging.join("systemd/numakit.service"),
+        &top.join("lib/systemd/system/numakit.service"),
+        0o644,
+    )?;
+    for script in ["slurm/prolog", "slurm/epilog"] {
+        place(&packaging.join(script), &top.join("share/numakit").join(script), 0o755)?;
+    }
     build::documents(&built.runs_here, &top.join("share"))?;
     let documents = top.join("share/doc/numakit");
     fs::create_dir_all(&documents)?;

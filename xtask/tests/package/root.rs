@@ -1,5 +1,6 @@
 //! A root directory with a shell, its libraries, and files of a test.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,13 @@ impl Root {
         let shared = "mount -t tmpfs none \"$0/dev/shm\" || exit 125;";
         command.args(["-c", &format!("{MOUNT} {shared} {script}")]).arg(&self.0).args(words);
         command
+    }
+
+    /// All files and folders, as paths in the root.
+    pub fn files(&self) -> BTreeSet<PathBuf> {
+        let mut find = Command::new("find");
+        let list = find.arg(&self.0).args(["-mindepth", "1", "-printf", "/%P\\n"]).output().unwrap();
+        String::from_utf8(list.stdout).unwrap().lines().map(PathBuf::from).collect()
     }
 
     /// Copies a program of this machine and its libraries.

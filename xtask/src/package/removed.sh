@@ -1,9 +1,6 @@
-#!/bin/sh
 # Removes what numa of root has kept: the libraries that programs load, and the registry of cores. Both stay while programs hold
 # cores: their children load the libraries, too. The homes of users are left alone, and so is /run/numakit-cores, which only an
 # administrator creates.
-set -e
-
 cache=/var/cache/numakit
 registry=/dev/shm/numakit-cores
 
@@ -20,14 +17,13 @@ is_held() {
     return 1
 }
 
-case "$1" in
-remove | purge)
+# $1: the command that repeats this.
+remove_kept() {
     if is_held; then
-        echo "numakit: programs hold cores, so $cache and $registry stay; once they have ended: dpkg --purge numakit"
+        echo "numakit: programs hold cores, so $cache and $registry stay; once they have ended: $1"
     else
         rm -rf "$cache"
         [ -d "$registry" ] || rm -f "$registry"
     fi
     echo "numakit: what users have in ~/.cache/numakit stays; packages do not touch homes"
-    ;;
-esac
+}
