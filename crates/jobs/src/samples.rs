@@ -40,7 +40,8 @@ struct SamplesBoard {
 impl JobSamples {
     /// Takes this number of samples a second of each CPU that is busy, where this process may.
     pub fn start(topology: &Topology, frequency: u32) -> Result<Self, Unavailable> {
-        Privilege::read(&SysRoot::host()).permits(Need::WholeCpu)?;
+        let permitted = Privilege::read(&SysRoot::host()).permits(Need::WholeCpu);
+        permitted.map_err(|why| Unavailable { missing: MISSING.to_owned(), ..why })?;
         let settings = SampleSettings { frequency, stack: STACK, ..SampleSettings::default() };
         let refused =
             |why: String| Unavailable::new(MISSING, why, Fix::CommandLine("run as root".to_owned()));

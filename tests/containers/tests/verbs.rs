@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Each verb with a command line that needs nothing but this machine.
-const VERBS: [(&str, &str); 28] = [
+const VERBS: [(&str, &str); 26] = [
     ("topo", "numa topo"),
     ("list", "numa list"),
     ("stat", "numa stat -e cpu.user -- true"),
@@ -19,8 +19,6 @@ const VERBS: [(&str, &str); 28] = [
     ("live", "numa live --help"),
     ("ctl", "numa ctl --help"),
     ("top --once", "numa top --once"),
-    ("jobs", "numa jobs -i 100ms"),
-    ("serve", "numa serve --help"),
     ("file show", "numa file show $HOME/a.numa"),
     ("file move", "numa file move --node 0 $HOME/a.numa"),
     ("file load", "numa file load --policy local $HOME/a.numa"),
