@@ -4,7 +4,7 @@ mod folder;
 mod influx;
 mod prometheus;
 
-use crate::http::{Client, ClientError, RequestError};
+use crate::http::{EngineClient, EngineClientError, EngineRequestError};
 use crate::sender::clean;
 use crate::target::{Place, PushTarget};
 use bytes::Bytes;
@@ -49,10 +49,10 @@ pub enum FetchError {
     WriteOnly(&'static str),
     /// There is no client.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    EngineClient(#[from] EngineClientError),
     /// The engine did not answer.
     #[error(transparent)]
-    Request(#[from] RequestError),
+    Request(#[from] EngineRequestError),
     /// It answered something else.
     #[error(
         "the engine refuses the query: status {status}: {text}; check the address, --password-file and --token-file"
@@ -157,7 +157,7 @@ fn copy(
         let end = from.saturating_add(length).min(range.1);
         let batch = match source.rows(header, (from, end)) {
             // The answer was too long.
-            Err(FetchError::Request(RequestError::Broken { .. })) if length > shortest => {
+            Err(FetchError::Request(EngineRequestError::Broken { .. })) if length > shortest => {
                 length = (length / 4).max(shortest);
                 continue;
             }
@@ -234,7 +234,7 @@ impl Grid {
 
 /// Asks an engine for JSON.
 struct Asker {
-    client: Client,
+    client: EngineClient,
 }
 
 impl Asker {
@@ -243,7 +243,9 @@ impl Asker {
         let Place::Http(address) = &target.place else {
             return Err(FetchError::WriteOnly(target.emitter.scheme));
         };
-        Ok(Self { client: Client::new(address, &target.credentials, word, target.authority.as_deref())? })
+        Ok(Self {
+            client: EngineClient::new(address, &target.credentials, word, target.authority.as_deref())?,
+        })
     }
 
     /// The answer to a query; its path replaces the last parts of the address that begin with `own`.

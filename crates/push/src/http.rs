@@ -32,7 +32,7 @@ const MAX_AUTHORITIES: u64 = 4 << 20;
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
-pub enum RequestError {
+pub enum EngineRequestError {
     /// The engine cannot be reached.
     #[error("cannot connect to {place}: {error}")]
     Connect {
@@ -61,7 +61,7 @@ pub enum RequestError {
 
 /// Why a client cannot be made.
 #[derive(Debug, Error)]
-pub enum ClientError {
+pub enum EngineClientError {
     /// A resource of the system is missing.
     #[error("cannot start a client: {0}")]
     System(#[from] io::Error),
@@ -87,7 +87,7 @@ pub struct Answer {
 }
 
 /// A client.
-pub struct Client {
+pub struct EngineClient {
     runtime: Runtime,
     address: Address,
     authorization: Option<String>,
@@ -95,20 +95,20 @@ pub struct Client {
     connection: Option<SendRequest<Full<Bytes>>>,
 }
 
-impl std::fmt::Debug for Client {
+impl std::fmt::Debug for EngineClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("EngineClient").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
-impl Client {
+impl EngineClient {
     /// A client of this address. `word` precedes a token.
     pub fn new(
         address: &Address,
         credentials: &Credentials,
         word: &str,
         authority: Option<&Path>,
-    ) -> Result<Self, ClientError> {
+    ) -> Result<Self, EngineClientError> {
         let authorization = match credentials {
             Credentials::None => None,
             Credentials::Password(pair) => Some(format!("Basic {}", BASE64.encode(pair.as_bytes()))),
@@ -132,9 +132,9 @@ impl Client {
         headers: &[(&str, &str)],
         body: Bytes,
         most: usize,
-    ) -> Result<Answer, RequestError> {
+    ) -> Result<Answer, EngineRequestError> {
         let place = self.address.authority();
-        let broken = |why: String| RequestError::Broken { place: place.clone(), why };
+        let broken = |why: String| EngineRequestError::Broken { place: place.clone(), why };
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -164,10 +164,14 @@ impl Client {
                     response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
                 let body = Limited::new(response.into_body(), most).collect().await;
                 let body = body.map_err(|error| broken(error.to_string()))?.to_bytes();
-                Ok::<_, RequestError>(Answer { status, retry_after: seconds.map(Duration::from_secs), body })
+                Ok::<_, EngineRequestError>(Answer {
+                    status,
+                    retry_after: seconds.map(Duration::from_secs),
+                    body,
+                })
             });
-            let silent = |_| RequestError::Silent { place: place.clone(), after: ANSWER };
-            Ok::<_, RequestError>((answered.await.map_err(silent)??, connection))
+            let silent = |_| EngineRequestError::Silent { place: place.clone(), after: ANSWER };
+            Ok::<_, EngineRequestError>((answered.await.map_err(silent)??, connection))
         })?;
         self.connection = Some(connection);
         Ok(answer)
@@ -177,9 +181,9 @@ impl Client {
 async fn connect(
     address: &Address,
     tls: Option<&TlsConnector>,
-) -> Result<SendRequest<Full<Bytes>>, RequestError> {
+) -> Result<SendRequest<Full<Bytes>>, EngineRequestError> {
     let place = address.authority();
-    let fail = |error| RequestError::Connect { place: place.clone(), error };
+    let fail = |error| EngineRequestError::Connect { place: place.clone(), error };
     let connecting = async {
         let stream = TcpStream::connect((address.host.as_str(), address.port)).await.map_err(fail)?;
         stream.set_nodelay(true).map_err(fail)?;
@@ -192,25 +196,25 @@ async fn connect(
             }
         }
     };
-    let silent = |_| RequestError::Silent { place: place.clone(), after: CONNECT };
+    let silent = |_| EngineRequestError::Silent { place: place.clone(), after: CONNECT };
     timeout(CONNECT, connecting).await.map_err(silent)?
 }
 
 async fn handshake(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     place: &str,
-) -> Result<SendRequest<Full<Bytes>>, RequestError> {
+) -> Result<SendRequest<Full<Bytes>>, EngineRequestError> {
     let broken =
-        |error: hyper::Error| RequestError::Broken { place: place.to_owned(), why: error.to_string() };
+        |error: hyper::Error| EngineRequestError::Broken { place: place.to_owned(), why: error.to_string() };
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
     // Its error is that of the request.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }
 
-fn connector(authority: Option<&Path>) -> Result<TlsConnector, ClientError> {
+fn connector(authority: Option<&Path>) -> Result<TlsConnector, EngineClientError> {
     let mut roots = RootCertStore::empty();
-    let none = |path: &Path, error| ClientError::Authority { path: path.to_owned(), error };
+    let none = |path: &Path, error| EngineClientError::Authority { path: path.to_owned(), error };
     let missing = || io::Error::new(io::ErrorKind::NotFound, "there is none");
     match authority {
         Some(path) => {

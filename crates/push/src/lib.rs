@@ -18,9 +18,9 @@ mod testing;
 
 pub use emitters::{EMITTERS, Emitter, examples};
 pub use fetch::{FetchError, FetchRequest, Fetched, fetch};
-pub use http::{ClientError, RequestError};
+pub use http::{EngineClientError, EngineRequestError};
 pub use live::{LivePush, PushState, rows_per_request};
 pub use recordings::{PushError, push_recording, push_spool};
-pub use sender::{Deliver, Delivery, Destination, Patience, PushCounts, SendError, Sender, Unsent};
+pub use sender::{Deliver, Delivery, Patience, PushCounts, PushDestination, SendError, Sender, Unsent};
 pub use spool::{Spool, SpoolCounts, SpoolError};
 pub use target::{Credentials, PushTarget, TargetError};

@@ -7,7 +7,7 @@
 //! The sampler never waits: the spooler empties the ring whatever the engine does, and the sender takes from the spool. Rows that the
 //! engine has not acknowledged stay in the spool when this process ends or is killed.
 
-use crate::sender::{Destination, Patience, PushCounts, SendError, Sender, Unsent};
+use crate::sender::{Patience, PushCounts, PushDestination, SendError, Sender, Unsent};
 use crate::spool::{Spool, SpoolCounts, SpooledRows};
 use crate::target::PushTarget;
 use numakit_recording::ring::{Pending, RingEntry};
@@ -148,7 +148,7 @@ impl LivePush {
 }
 
 fn system(error: io::Error) -> SendError {
-    SendError::Client(error.into())
+    SendError::EngineClient(error.into())
 }
 
 fn spool_rows(ring: &Ring, header: &Arc<Header>, to: &Shared) {
@@ -177,7 +177,7 @@ fn batch_of(pending: &Pending<'_>, columns: usize) -> Batch {
 }
 
 /// Sends the rows of the spool, at most one request in a time while all goes well.
-fn send_rows(mut sender: Sender<Destination>, from: &Shared, every: Duration, stop: &AtomicBool) {
+fn send_rows(mut sender: Sender<PushDestination>, from: &Shared, every: Duration, stop: &AtomicBool) {
     let mut due = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         let is_closed = from.is_closed.load(Ordering::Acquire);

@@ -10,7 +10,7 @@ mod tests;
 
 pub use counts::PushCounts;
 pub(crate) use counts::clean;
-pub use destination::{Delivery, Destination, SendError};
+pub use destination::{Delivery, PushDestination, SendError};
 
 use crate::rows;
 use crate::target::PushTarget;
@@ -65,10 +65,10 @@ pub struct Sender<D> {
     has_succeeded: bool,
 }
 
-impl Sender<Destination> {
+impl Sender<PushDestination> {
     /// A sender to this engine.
     pub fn new(target: &PushTarget, patience: Patience) -> Result<Self, SendError> {
-        Ok(Self::to(Destination::new(target)?, patience))
+        Ok(Self::to(PushDestination::new(target)?, patience))
     }
 }
 

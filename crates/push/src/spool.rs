@@ -12,7 +12,7 @@ mod segment;
 mod tests;
 
 pub use rows::MalformedRows;
-pub use segment::{Segment, SegmentRecord};
+pub use segment::{SegmentRecord, SpoolFile};
 
 use numakit_recording::{Batch, Header};
 use numakit_sys::file::{NO_FOLLOW, open_to_read};
@@ -121,7 +121,7 @@ pub struct Spool {
     limit: u64,
     stored: VecDeque<Stored>,
     /// The oldest file, while it is sent.
-    loaded: Option<(u64, Segment)>,
+    loaded: Option<(u64, SpoolFile)>,
     growing: Option<Growing>,
     next: u64,
     acknowledged: u64,
@@ -488,10 +488,10 @@ fn segments(folder: &Path) -> io::Result<VecDeque<Stored>> {
     Ok(found.into())
 }
 
-fn read_segment(path: &Path) -> io::Result<Segment> {
+fn read_segment(path: &Path) -> io::Result<SpoolFile> {
     let mut content = Vec::new();
     open_to_read(path)?.take(segment::MAX_FILE).read_to_end(&mut content)?;
-    Segment::parse(content)
+    SpoolFile::parse(content)
 }
 
 fn position_bytes(acknowledged: u64) -> [u8; 12] {

@@ -4,7 +4,7 @@ use super::Deliver;
 use super::counts::clean;
 use crate::emitters::{Http, Transport};
 use crate::folder;
-use crate::http::{Answer, Client, ClientError, SHORT_ANSWER};
+use crate::http::{Answer, EngineClient, EngineClientError, SHORT_ANSWER};
 use crate::target::{Place, PushTarget};
 use bytes::Bytes;
 use hyper::Method;
@@ -46,12 +46,12 @@ pub enum Delivery {
 pub enum SendError {
     /// There is no client.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    EngineClient(#[from] EngineClientError),
 }
 
 /// The engine of a target.
 #[derive(Debug)]
-pub enum Destination {
+pub enum PushDestination {
     /// An engine.
     Engine(Box<Engine>),
     /// A folder.
@@ -61,20 +61,20 @@ pub enum Destination {
 /// An engine that takes requests of HTTP.
 #[derive(Debug)]
 pub struct Engine {
-    client: Client,
+    client: EngineClient,
     http: &'static Http,
     is_prepared: bool,
     /// What was described last.
     described: Option<Arc<Header>>,
 }
 
-impl Destination {
+impl PushDestination {
     /// The engine of a target. Nothing is sent yet.
     pub fn new(target: &PushTarget) -> Result<Self, SendError> {
         match (&target.place, &target.emitter.transport) {
             (Place::Http(address), Transport::Http(http)) => {
                 let client =
-                    Client::new(address, &target.credentials, http.token, target.authority.as_deref())?;
+                    EngineClient::new(address, &target.credentials, http.token, target.authority.as_deref())?;
                 let is_prepared = http.prepare.is_none();
                 Ok(Self::Engine(Box::new(Engine { client, http, is_prepared, described: None })))
             }
@@ -84,7 +84,7 @@ impl Destination {
     }
 }
 
-impl Deliver for Destination {
+impl Deliver for PushDestination {
     fn deliver(&mut self, header: &Arc<Header>, batch: &Batch) -> Delivery {
         match self {
             Self::Engine(engine) => engine.deliver(header, batch),

@@ -25,7 +25,7 @@ const SEARCH: usize = 4;
 
 /// The content of a file.
 #[derive(Debug)]
-pub struct Segment {
+pub struct SpoolFile {
     /// What the rows are of.
     pub header: Arc<Header>,
     content: Vec<u8>,
@@ -82,7 +82,7 @@ pub fn rows_of(record: &[u8], columns: usize) -> Option<Batch> {
     rows::decode(record.get(HEAD..)?, columns).ok()
 }
 
-impl Segment {
+impl SpoolFile {
     /// Reads the content of a file; an error says what is wrong with its start.
     pub fn parse(content: Vec<u8>) -> io::Result<Self> {
         let damaged = || io::Error::other("its start is damaged");
