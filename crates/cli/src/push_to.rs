@@ -57,6 +57,22 @@ fn limit(text: &str) -> Result<usize, String> {
     page::size(text, "1MiB", MIN_LIMIT as usize..=1 << 40)
 }
 
+/// Units of lengths of time, in seconds.
+const UNITS: [(&str, u64); 4] = [("min", 60), ("d", 86_400), ("h", 3600), ("s", 1)];
+/// The maximum length of time: ten years.
+const LONGEST: u64 = 3652 * 86_400;
+
+/// Reads a length of time such as `90s`, `10min`, `1h` or `7d`.
+pub fn length(text: &str) -> Result<Duration, String> {
+    let found = UNITS.iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.trim().strip_suffix(unit)?.trim_end().parse().ok()?;
+        number.checked_mul(*seconds).filter(|seconds| *seconds <= LONGEST)
+    });
+    found
+        .map(Duration::from_secs)
+        .ok_or_else(|| "it is no length of time; write it as 90s, 10min, 1h or 7d".to_owned())
+}
+
 /// Reads the URL of an engine for clap.
 pub fn target(text: &str) -> Result<PushTarget, TargetError> {
     PushTarget::parse(text)

@@ -6,13 +6,13 @@ use crate::{Examples, GlobalArgs};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use numakit_model::time::parse_utc;
-use numakit_observation::interval::parse_length;
 use numakit_push::{FetchRequest, PushTarget, fetch};
 use numakit_sensors::SENSORS;
 use numakit_sys::clock;
 use numakit_sys::stdio::note;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Bring a range of time back from an engine as a recording
 ///
@@ -43,10 +43,9 @@ pub struct FetchArgs {
 }
 
 fn time(text: &str) -> anyhow::Result<u64> {
-    let before = |length: std::time::Duration| {
-        clock::utc().saturating_sub(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX))
-    };
-    parse_utc(text).or_else(|| parse_length(text).ok().map(before)).ok_or_else(|| {
+    let before =
+        |length: Duration| clock::utc().saturating_sub(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
+    parse_utc(text).or_else(|| push_to::length(text).ok().map(before)).ok_or_else(|| {
         anyhow!("it is neither a time such as 2026-11-28T18:00 (UTC) nor a length before now such as 1h")
     })
 }

@@ -5,7 +5,6 @@ use crate::push_to::{self, EngineArgs, SpoolArgs};
 use crate::{Examples, GlobalArgs};
 use anyhow::bail;
 use clap::Args;
-use numakit_observation::{IntervalError, interval};
 use numakit_push::{Deliver, Patience, PushTarget, Sender, examples, push_recording, push_spool};
 use numakit_sys::stdio::{note, print};
 use std::path::PathBuf;
@@ -29,7 +28,7 @@ pub struct PushArgs {
     #[arg(long, value_name = "URL", required = true, value_parser = push_to::target, long_help = long_help())]
     to: PushTarget,
     /// Give up when the engine was down for this time
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = length)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = push_to::length)]
     retry_for: Duration,
     #[command(flatten)]
     engine: EngineArgs,
@@ -39,10 +38,6 @@ pub struct PushArgs {
 
 fn long_help() -> String {
     format!("The engine: one of {}; 'numa help guide push' describes them", examples())
-}
-
-fn length(text: &str) -> Result<Duration, IntervalError> {
-    interval::parse_length(text)
 }
 
 impl PushArgs {
