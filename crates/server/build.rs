@@ -35,6 +35,11 @@ impl Missing {
     fn node(reason: String) -> Self {
         Self { reason, fix: INSTALL.into() }
     }
+
+    /// The reason as a Rust expression for src/page.rs.
+    pub fn expression(&self) -> String {
+        format!("Err(NoPage {{ reason: {:?}, fix: {:?} }})", self.reason, self.fix)
+    }
 }
 
 fn main() -> Result<()> {
@@ -50,11 +55,11 @@ fn main() -> Result<()> {
     };
     let code = match built {
         Ok(dist) => embed(&dist)?,
-        Err(Missing { reason, fix }) => {
-            println!("cargo::warning=numa will have no web page: {reason}; {fix}");
+        Err(missing) => {
+            println!("cargo::warning=numa will have no web page: {}; {}", missing.reason, missing.fix);
             // This file never exists, so the next build tries again.
             println!("cargo::rerun-if-changed={}", out.join("no-page").display());
-            format!("Err(Missing {{ reason: {reason:?}, fix: {fix:?} }})")
+            missing.expression()
         }
     };
     fs::write(out.join("page.rs"), code)

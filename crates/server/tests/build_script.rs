@@ -66,3 +66,14 @@ fn an_incomplete_page_is_refused() {
     assert!(code.starts_with("Ok(&[") && code.matches("include_bytes!").count() == 4, "{code}");
     fs::remove_dir_all(dist).unwrap();
 }
+
+#[test]
+fn why_there_is_no_page_is_an_expression_of_the_type_in_the_sources() {
+    let missing = Missing { reason: "no \"npm\"".into(), fix: "install".into() };
+    let expression = missing.expression();
+    assert_eq!(expression, r#"Err(NoPage { reason: "no \"npm\"", fix: "install" })"#);
+    let name = expression.split(['(', ' ']).nth(1).unwrap();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/page.rs")).unwrap();
+    let fields = "    /// What failed at build time.\n    pub reason: &'static str,";
+    assert!(page.contains(&format!("pub struct {name} {{\n{fields}")), "{name}");
+}
