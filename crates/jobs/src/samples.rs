@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How often samples are taken from the method, in ns: registers belong to what memory contains now.
 const DRAIN: u64 = 10_000_000;
-/// The longest pause, in ns.
-const MAX_PAUSE: u64 = 1_000_000_000;
+/// The longest pause, in ns. The rings have room for a second or more: what came after that is lost, and costs nothing.
+const MAX_PAUSE: u64 = 10_000_000_000;
 /// One in this many parts of the time of all CPUs is taken; what exceeds it makes pauses longer.
 const SHARE: u64 = 333;
 /// How often they are judged, in ns.
