@@ -67,6 +67,15 @@ impl<'a> Files<'a> {
     }
 }
 
+/// A row of any of the files.
+#[derive(PartialEq)]
+struct FoundRow {
+    time: u64,
+    took: u64,
+    label: Option<String>,
+    values: Vec<Option<u64>>,
+}
+
 /// The first and the last time of a file, by its name.
 fn times(path: &Path) -> Option<(u64, u64)> {
     let mut parts = path.file_name()?.to_str()?.strip_suffix(".parquet")?.split('-');
@@ -102,7 +111,7 @@ impl Source for Files<'_> {
     fn rows(&mut self, header: &Header, (from, to): (u64, u64)) -> Result<Batch, FetchError> {
         let places: std::collections::HashMap<String, usize> =
             header.series.iter().enumerate().map(|(index, series)| (series.name(), index)).collect();
-        let mut rows: Vec<(u64, u64, Option<String>, Vec<Option<u64>>)> = Vec::new();
+        let mut rows: Vec<FoundRow> = Vec::new();
         let files = self.files.iter().filter(|((first, last), _)| *first < to && *last >= from);
         for (_, path) in files {
             let reader = open(path)?;
@@ -121,15 +130,16 @@ impl Source for Files<'_> {
                             values[*place] = batch.columns[own].get(row);
                         }
                     }
-                    rows.push((batch.time[row], batch.took[row], batch.label[row].clone(), values));
+                    let (time, took, label) = (batch.time[row], batch.took[row], batch.label[row].clone());
+                    rows.push(FoundRow { time, took, label, values });
                 }
             }
         }
-        rows.sort_by_key(|row| row.0);
+        rows.sort_by_key(|row| row.time);
         // Rows that were sent twice may be in several files.
         rows.dedup();
         let mut batch = Batch::empty(header.series.len());
-        for (time, took, label, values) in rows {
+        for FoundRow { time, took, label, values } in rows {
             match label {
                 Some(text) => batch.push_label(time, text),
                 None => batch.push_sample(time, took, &values),
