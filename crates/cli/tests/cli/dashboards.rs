@@ -136,7 +136,7 @@ impl Host {
         let instance = format!("instance=\"{}\",job=\"numa\"", self.name);
         let (label, parts) = match metric.source {
             ExposedSource::Places(label, parts) | ExposedSource::Machine(label, parts) => (label, parts),
-            ExposedSource::Own(_) => {
+            ExposedSource::Own(_) | ExposedSource::Jobs(_) => {
                 let labels = metric.labels();
                 let own = labels.iter().map(|label| match *label {
                     "node" => format!(",{}=\"0\"", self.label),

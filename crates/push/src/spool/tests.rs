@@ -51,7 +51,7 @@ fn rows_leave_in_order_and_only_when_they_are_acknowledged() {
     assert_eq!(spool.counts().waiting, 40);
     assert_eq!(drain(&mut spool, 7), (10..50).collect::<Vec<u64>>());
     drop(spool);
-    assert_eq!(folder.files(), [PathBuf::new(); 0]);
+    assert!(folder.files().is_empty(), "{:?}", folder.files());
 }
 
 #[test]
