@@ -32,11 +32,16 @@ function panel({ title, about, unit, queries }, selector) {
   return built;
 }
 
-function dashboard({ name, title, hosts: kind, rows }) {
+function dashboard({ name, title, hosts: kind, hasJob, rows }) {
   const built = new DashboardBuilder(title).uid(`numakit-${name}`).tags(["numakit"]).refresh("30s")
     .time({ from: "now-1h", to: "now" }).timezone("browser")
     .withVariable(new DatasourceVariableBuilder("source").label("Prometheus").type("prometheus"))
     .withVariable(hosts("host", "Host", kind === "several"));
+  if (hasJob) {
+    built.withVariable(new QueryVariableBuilder("job").label("Job").datasource(SOURCE)
+      .query(`label_values(numakit_job_processes{${SELECTORS[kind]}}, job)`).refresh(VariableRefresh.OnTimeRangeChanged)
+      .multi(true).includeAll(true));
+  }
   if (kind === "two") built.withVariable(hosts("other", "and", false));
   for (const { title: row, panels } of rows) {
     built.withRow(new RowBuilder(row));

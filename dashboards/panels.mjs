@@ -34,12 +34,26 @@ const ofHosts = [
     "percentunit", [sum("instance", rate("numakit_pressure_seconds_total", 'resource="memory"')), "{{instance}}"]),
 ];
 
+const jobs = 'job=~"$job"';
+const ofJob = (by, metric, labels = "") => sum(by, rate(metric, `${jobs}${labels && `,${labels}`}`));
+
 export const DASHBOARDS = [
   {
     name: "fleet",
     title: "NUMA: all hosts",
     hosts: "several",
     rows: [
+      {
+        title: "Which jobs NUMA slows down",
+        panels: [
+          panel("What findings cost", "The part of a job's CPU time that a finding costs at most. 'numa jobs' on the host says the same in words.",
+            "percentunit", ["topk(10, numakit_finding{HOST})", "{{instance}}, {{job}}: {{rule}}"]),
+          panel("Time at remote memory", "Threads that wait for memory of other nodes, in CPUs, of the ten jobs with most. Absent where samples are not permitted.",
+            "none", [`topk(10, ${sum("instance, job", rate("numakit_job_memory_time_seconds_total", 'memory="remote"'))})`, "{{instance}}, {{job}}"]),
+          panel("Findings without a cost", "What is wrong with a job where samples are missing to tell what it costs.",
+            "none", ["count by (instance, job, rule) (numakit_finding_without_cost{HOST})", "{{instance}}, {{job}}: {{rule}}"]),
+        ],
+      },
       { title: "Which hosts have memory far from their programs", panels: ofHosts },
       {
         title: "What cannot be seen",
@@ -98,6 +112,40 @@ export const DASHBOARDS = [
             "cps", [sum("instance", rate("numakit_compaction_stalls_total")), "waited"]),
           panel("numa serve", "What observing costs: its CPU time, in CPUs.",
             "percentunit", [sum("instance", rate("numakit_own_cpu_seconds_total")), "CPU"]),
+        ],
+      },
+    ],
+  },
+  {
+    name: "job",
+    title: "NUMA: jobs of a host",
+    hosts: "one",
+    hasJob: true,
+    rows: [
+      {
+        title: "What a job waits for",
+        panels: [
+          panel("Findings", "The part of the job's CPU time that each finding costs at most.",
+            "percentunit", [`numakit_finding{HOST,${jobs}}`, "{{job}}: {{rule}}"]),
+          panel("Time at memory", "Threads that wait for local and for remote memory, in CPUs. Absent where samples are not permitted.",
+            "none", [ofJob("job, memory", "numakit_job_memory_time_seconds_total"), "{{job}}: {{memory}}"]),
+          panel("Contended lines", "Threads that wait for cache lines that others write, in CPUs.",
+            "none", [ofJob("job", "numakit_job_contended_seconds_total"), "{{job}}"]),
+          panel("Waiting for a CPU", "Threads that are ready and have no CPU: more threads than CPUs, or than the quota of the job.",
+            "none", [ofJob("job", "numakit_job_cpu_wait_seconds_total"), "{{job}}"]),
+        ],
+      },
+      {
+        title: "Where it is",
+        panels: [
+          panel("CPU time by node", "In CPUs. Compare it with the memory by node: they should have the same shape.",
+            "none", [ofJob(`job, ${PLACE}`, "numakit_job_node_cpu_seconds_total"), `{{job}}, ${place}`]),
+          panel("Memory by node", "Resident memory. Memory on nodes without CPU time of the job is remote.",
+            "bytes", [sum(`job, ${PLACE}`, `numakit_job_node_memory_bytes{HOST,${jobs}}`), `{{job}}, ${place}`]),
+          panel("Nodes that its CPUs may be on", "By the CPU mask of its busiest process. One node is enough for a job with few threads.",
+            "none", [`numakit_job_mask_nodes{HOST,${jobs}}`, "{{job}}"]),
+          panel("CPU time", "In CPUs.", "none", [ofJob("job", "numakit_job_cpu_seconds_total"), "{{job}}"]),
+          panel("Processes", "Of the job.", "none", [`numakit_job_processes{HOST,${jobs}}`, "{{job}}"]),
         ],
       },
     ],

@@ -141,9 +141,9 @@ mod tests {
     use crate::{Verb, command, programs};
 
     /// First words of a verb's help.
-    const IMPERATIVES: [&str; 15] = [
-        "Analyse", "Answer", "Check", "Control", "Convert", "List", "Mark", "Measure", "Move", "Print",
-        "Record", "Repair", "Run", "Save", "Show",
+    const IMPERATIVES: [&str; 18] = [
+        "Analyse", "Answer", "Bring", "Check", "Control", "Convert", "List", "Mark", "Measure", "Move",
+        "Print", "Record", "Repair", "Run", "Save", "Send", "Serve", "Show",
     ];
 
     #[test]

@@ -2,6 +2,7 @@
 //! it should.
 
 use crate::runner::{Done, Folder};
+use crate::serve::Serving;
 use crate::servers::{Server, own_address, program};
 use numakit_scrape::table::{EXPOSED, ExposedKind, ExposedMetric, ExposedSource};
 use serde_json::Value;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const NAMES: [&str; 3] = ["fleet", "host", "compare"];
+const NAMES: [&str; 4] = ["fleet", "host", "job", "compare"];
 
 fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../dashboards"))
@@ -73,7 +74,7 @@ fn dashboards_have_the_queries_of_the_table() {
     let plain = |name: &str, query: &str| {
         let host = match name {
             "fleet" => "instance=~\"$host\"",
-            "host" => "instance=\"$host\"",
+            "host" | "job" => "instance=\"$host\"",
             _ => "instance=~\"$host|$other\"",
         };
         query.replace("HOST", host).replace("[5m]", "[$__rate_interval]")
@@ -133,13 +134,18 @@ const STEPS: u64 = 80;
 impl Host {
     /// The labels of a metric's samples, each with the increase in a second, or the level.
     fn samples(&self, metric: &ExposedMetric) -> Vec<(String, f64)> {
-        let instance = format!("instance=\"{}\",job=\"numa\"", self.name);
+        // A job of ours has the label that Prometheus gives all others: honor_labels.
+        let is_of_job = matches!(metric.source, ExposedSource::Jobs(_));
+        let job = if is_of_job { "" } else { ",job=\"numa\"" };
+        let instance = format!("instance=\"{}\"{job}", self.name);
         let (label, parts) = match metric.source {
             ExposedSource::Places(label, parts) | ExposedSource::Machine(label, parts) => (label, parts),
             ExposedSource::Own(_) | ExposedSource::Jobs(_) => {
                 let labels = metric.labels();
                 let own = labels.iter().map(|label| match *label {
                     "node" => format!(",{}=\"0\"", self.label),
+                    "job" => ",job=\"container/db\"".to_owned(),
+                    "memory" => ",memory=\"remote\"".to_owned(),
                     other => format!(",{other}=\"x\""),
                 });
                 return vec![(instance + &own.collect::<String>(), 1.0)];
@@ -212,24 +218,32 @@ fn history(end: u64) -> String {
 }
 
 /// A Prometheus with that history.
-fn prometheus(folder: &Folder, end: u64) -> Option<Server> {
-    let (promtool, prometheus) = (program("promtool")?, program("prometheus")?);
+fn with_history(folder: &Folder, end: u64) -> Option<Server> {
+    let promtool = program("promtool")?;
     fs::write(folder.path("history"), history(end)).unwrap();
-    fs::write(folder.path("prometheus.yml"), "").unwrap();
     let mut command = Command::new(promtool);
-    command
-        .args(["tsdb", "create-blocks-from", "openmetrics"])
-        .args([folder.path("history"), folder.path("data")]);
-    let made = Done::of(command.output().unwrap());
+    command.args(["tsdb", "create-blocks-from", "openmetrics"]);
+    let made = Done::of(command.args([folder.path("history"), folder.path("data")]).output().unwrap());
     assert_eq!(made.code, 0, "{}{}", made.out, made.err);
+    prometheus(folder, "")
+}
+
+/// A Prometheus with this configuration.
+fn prometheus(folder: &Folder, configuration: &str) -> Option<Server> {
+    let program = program("prometheus")?;
+    fs::write(folder.path("prometheus.yml"), configuration).unwrap();
     let at = own_address();
-    let mut command = Command::new(prometheus);
+    let mut command = Command::new(program);
     command.arg(format!("--config.file={}", folder.path("prometheus.yml").display()));
     command.arg(format!("--storage.tsdb.path={}", folder.path("data").display()));
     command.arg(format!("--web.listen-address={at}"));
     let server = Server::start(&mut command, at);
     numakit_testing::until!(server.ask("GET /-/ready", b"").0 == 200);
     Some(server)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
 /// The values of a query, each with its labels.
@@ -246,14 +260,18 @@ fn answer(server: &Server, query: &str, time: u64) -> Vec<(Value, f64)> {
 #[test]
 fn every_query_has_an_answer_and_the_remote_share_is_the_right_one() {
     let folder = Folder::new("dashboards");
-    let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - 60;
-    let Some(server) = prometheus(&folder, end) else { return };
+    let end = now() - 60;
+    let Some(server) = with_history(&folder, end) else { return };
     let of_host = |query: &str, host: &str| {
-        query.replace("$__rate_interval", "5m").replace("$host", host).replace("$other", "repaired")
+        let query = query.replace("$__rate_interval", "5m").replace("$job", ".*");
+        query.replace("$host", host).replace("$other", "repaired")
     };
-    for (name, hosts) in
-        [("fleet", [".*"].as_slice()), ("host", &["broken", "large"]), ("compare", &["broken"])]
-    {
+    for (name, hosts) in [
+        ("fleet", [".*"].as_slice()),
+        ("host", &["broken", "large"]),
+        ("job", &["full"]),
+        ("compare", &["broken"]),
+    ] {
         for (host, query) in
             hosts.iter().flat_map(|host| queries(name).into_iter().map(move |query| (host, query)))
         {
@@ -282,4 +300,29 @@ fn every_query_has_an_answer_and_the_remote_share_is_the_right_one() {
     let busy = queries("host").into_iter().find(|query| query.panel == "host: Busy CPUs").unwrap();
     let found = answer(&server, &of_host(&busy.expression, "large"), end);
     assert!(found.len() == 16 && found.iter().all(|(labels, _)| labels["package"].is_string()), "{found:?}");
+}
+
+/// The label job is one that Prometheus gives to what it scrapes.
+#[test]
+fn a_prometheus_set_up_as_the_guide_says_has_the_jobs_of_the_host() {
+    let folder = Folder::new("scraped");
+    let guide =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/serve.md")).unwrap();
+    let (_, rest) = guide.split_once("```yaml\n").unwrap();
+    let serving = Serving::start(&folder, "");
+    let configuration = rest.split_once("```").unwrap().0.replace("127.0.0.1:9477", &serving.address);
+    assert!(configuration.contains(&serving.address), "{configuration}");
+    let configuration = format!("global:\n  scrape_interval: 1s\n{configuration}");
+    let Some(server) = prometheus(&folder, &configuration) else { return };
+    numakit_testing::until!(!answer(&server, "numakit_job_processes", now()).is_empty());
+    for (labels, processes) in answer(&server, "numakit_job_processes", now()) {
+        let job = labels["job"].as_str().unwrap();
+        assert!(
+            job != "numa" && labels["exported_job"].is_null() && processes >= 1.0,
+            "{labels} {processes}"
+        );
+    }
+    let nodes = answer(&server, "numakit_node_cpus", now());
+    assert!(nodes.iter().all(|(labels, _)| labels["job"] == "numa") && !nodes.is_empty(), "{nodes:?}");
+    serving.end().says(0, "");
 }

@@ -9,13 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A server, ended by a signal at the end of the test.
-struct Serving {
+pub struct Serving {
     child: Child,
-    address: String,
+    pub address: String,
 }
 
 impl Serving {
-    fn start(folder: &Folder, options: &str) -> Self {
+    pub fn start(folder: &Folder, options: &str) -> Self {
         let mut command = folder.numa(&format!("serve --listen 127.0.0.1:0 -i 50ms {options}"));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -45,7 +45,7 @@ impl Serving {
     }
 
     /// Ends it as systemd does.
-    fn end(self) -> Done {
+    pub fn end(self) -> Done {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         Done::of(self.child.wait_with_output().unwrap())
