@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::process::{Command, Output};
 
+/// Ticks of /proc/PID/stat a second.
+const CLOCK_TICKS: f64 = 100.0;
+
 /// A cargo command in the repository.
 pub fn cargo(words: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -73,4 +76,12 @@ impl Figures {
     pub fn get(&self, name: &str) -> Result<f64> {
         self.0.get(name).copied().with_context(|| format!("no figure '{name}' among {:?}", self.0.keys()))
     }
+}
+
+/// CPU time of a process so far in seconds, including ended threads.
+pub fn cpu_seconds(id: u32) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+    let after_name = stat.rsplit_once(") ").context("no name in stat")?.1;
+    let ticks = after_name.split(' ').skip(11).take(2).map(str::parse::<f64>);
+    Ok(ticks.sum::<Result<f64, _>>()? / CLOCK_TICKS)
 }

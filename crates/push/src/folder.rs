@@ -21,7 +21,7 @@ pub fn write(folder: &Path, header: &Arc<Header>, batch: &Batch) -> Result<(), E
         let day = batch.time[from] / DAY;
         let other = batch.time[from..].iter().position(|time| time / DAY != day);
         let to = other.map_or(batch.len(), |rows| from + rows);
-        write_day(folder, header, crate::rows::slice(batch, from..to))?;
+        write_day(folder, header, batch.slice(from..to))?;
         from = to;
     }
     Ok(())

@@ -10,8 +10,7 @@
 use crate::sender::{Patience, PushCounts, PushDestination, SendError, Sender, Unsent};
 use crate::spool::{Spool, SpoolCounts, SpooledRows};
 use crate::target::PushTarget;
-use numakit_recording::ring::{Pending, RingEntry};
-use numakit_recording::{Batch, Header, Ring};
+use numakit_recording::{Header, Ring};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +73,7 @@ pub struct LivePush {
 }
 
 impl LivePush {
-    /// Starts to send what the ring gets, after what the spool has of an earlier process. `notice` is told
+    /// Starts to send what the ring gets, after what the spool has of an earlier process. `notice` is called
     /// when the engine goes down.
     pub fn start(
         header: &Header,
@@ -153,27 +152,11 @@ fn system(error: io::Error) -> SendError {
 
 fn spool_rows(ring: &Ring, header: &Arc<Header>, to: &Shared) {
     for pending in ring.views(RING_ROWS / 4, RING_ROWS, SPOOL_TIME) {
-        let batch = batch_of(&pending, ring.columns());
-        lock(&to.spool).append(header, &batch);
+        lock(&to.spool).append(header, &pending.batch());
         pending.release();
         *lock(&to.lost) += ring.take_dropped();
     }
     to.is_closed.store(true, Ordering::Release);
-}
-
-fn batch_of(pending: &Pending<'_>, columns: usize) -> Batch {
-    let mut batch = Batch::empty(columns);
-    let mut values = vec![None; columns];
-    for entry in pending.entries() {
-        match entry {
-            RingEntry::Row(row) => {
-                row.values(&mut values);
-                batch.push_sample(row.time(), row.took(), &values);
-            }
-            RingEntry::Label { time, index } => batch.push_label(time, pending.label_text(index)),
-        }
-    }
-    batch
 }
 
 /// Sends the rows of the spool, at most one request in a time while all goes well.

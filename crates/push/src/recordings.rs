@@ -1,7 +1,6 @@
 //! Recordings that are pushed: the file waits for the engine, so that nothing is kept besides.
 
 use crate::live::rows_per_request;
-use crate::rows::slice;
 use crate::sender::{Deliver, Sender, Unsent};
 use crate::spool::Spool;
 use numakit_recording::{OpenError, Reader};
@@ -43,7 +42,7 @@ pub fn push_recording<D: Deliver>(path: &Path, to: &mut Sender<D>) -> Result<Opt
     let most = rows_per_request(header.series.len());
     while let Some(batch) = reader.next_batch() {
         for from in (0..batch.len()).step_by(most) {
-            to.send(&header, &slice(&batch, from..batch.len().min(from + most)))?;
+            to.send(&header, &batch.slice(from..batch.len().min(from + most)))?;
         }
     }
     Ok(reader.damage().map(str::to_owned))

@@ -1,21 +1,6 @@
 //! Parts of a batch.
 
 use numakit_recording::{Batch, Column};
-use std::ops::Range;
-
-/// Some of the rows.
-pub fn slice(batch: &Batch, rows: Range<usize>) -> Batch {
-    let column = |column: &Column| Column {
-        values: column.values[rows.clone()].to_vec(),
-        valid: column.valid[rows.clone()].to_vec(),
-    };
-    Batch {
-        time: batch.time[rows.clone()].to_vec(),
-        took: batch.took[rows.clone()].to_vec(),
-        label: batch.label[rows.clone()].to_vec(),
-        columns: batch.columns.iter().map(column).collect(),
-    }
-}
 
 /// Without the values of some columns.
 pub fn without(mut batch: Batch, is_out: impl Fn(usize) -> bool) -> Batch {

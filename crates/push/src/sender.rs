@@ -140,8 +140,8 @@ impl<D: Deliver> Sender<D> {
     fn split(&mut self, header: &Arc<Header>, batch: &Batch, reason: &str) -> Result<(), Unsent> {
         let middle = batch.len() / 2;
         if middle > 0 {
-            self.deliver(header, &rows::slice(batch, 0..middle))?;
-            return self.deliver(header, &rows::slice(batch, middle..batch.len()));
+            self.deliver(header, &batch.slice(0..middle))?;
+            return self.deliver(header, &batch.slice(middle..batch.len()));
         }
         let columns = rows::filled(batch);
         let (left, right) = columns.split_at(columns.len() / 2);

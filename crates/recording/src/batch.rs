@@ -30,6 +30,20 @@ impl Batch {
         Self { columns: vec![Column::default(); columns], ..Self::default() }
     }
 
+    /// Some of the rows.
+    pub fn slice(&self, rows: Range<usize>) -> Self {
+        let column = |column: &Column| Column {
+            values: column.values[rows.clone()].to_vec(),
+            valid: column.valid[rows.clone()].to_vec(),
+        };
+        Self {
+            time: self.time[rows.clone()].to_vec(),
+            took: self.took[rows.clone()].to_vec(),
+            label: self.label[rows.clone()].to_vec(),
+            columns: self.columns.iter().map(column).collect(),
+        }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.time.len()

@@ -6,7 +6,7 @@ use crate::header::Header;
 use crate::losses::Losses;
 use crate::names::tail_of;
 use crate::numascope::{self, NumascopeError};
-use crate::ring::{Ring, RingEntry};
+use crate::ring::Ring;
 use crate::stream::{Step, Stream};
 use numakit_sys::file::open_to_read;
 use std::fs::File;
@@ -200,7 +200,7 @@ impl Reader {
         let found = tail.map(|ring| {
             let (consumed, _) = ring.consumed();
             ring.skip_to(place.rows, place.labels);
-            (rows_of(&ring, self.header.series.len()), consumed.saturating_sub(place.rows))
+            (ring.pending(usize::MAX >> 1).batch(), consumed.saturating_sub(place.rows))
         });
         if let Some((batch, lost)) = &found {
             // The rows of a batch that was being written are still in the tail file.
@@ -236,23 +236,6 @@ pub(crate) fn read_tail(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     open_to_read(&tail_of(path)).ok()?.read_to_end(&mut content).ok()?;
     Some(content)
-}
-
-/// All pending entries of a ring.
-fn rows_of(ring: &Ring, columns: usize) -> Batch {
-    let mut batch = Batch::empty(columns);
-    let mut values = vec![None; columns];
-    let pending = ring.pending(usize::MAX >> 1);
-    for entry in pending.entries() {
-        match entry {
-            RingEntry::Row(row) => {
-                row.values(&mut values);
-                batch.push_sample(row.time(), row.took(), &values);
-            }
-            RingEntry::Label { time, index } => batch.push_label(time, pending.label_text(index)),
-        }
-    }
-    batch
 }
 
 /// The first byte that is not a space: `[` for JSON.

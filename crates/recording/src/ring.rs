@@ -4,6 +4,7 @@
 //! Its memory is an array of words. For a recording they are the content of the tail file
 //! `FILE.tail`, so that rows that are not yet in the recording survive a kill of the process.
 
+use crate::batch::Batch;
 use crate::header::Header;
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::memory::SharedWords;
@@ -396,6 +397,23 @@ impl<'a> Pending<'a> {
     /// Number of labels among the entries.
     pub fn labels(&self) -> usize {
         self.labels.len()
+    }
+
+    /// The entries as rows.
+    pub fn batch(&self) -> Batch {
+        let columns = self.ring.columns();
+        let mut batch = Batch::empty(columns);
+        let mut values = vec![None; columns];
+        for entry in self.entries() {
+            match entry {
+                RingEntry::Row(row) => {
+                    row.values(&mut values);
+                    batch.push_sample(row.time(), row.took(), &values);
+                }
+                RingEntry::Label { time, index } => batch.push_label(time, self.label_text(index)),
+            }
+        }
+        batch
     }
 
     /// The entries in order.

@@ -9,7 +9,7 @@ use numakit_recording::{AbsentMetric, Header};
 use numakit_sensors::{Probe, SENSORS, Scene, SelectError, Selection, Sensor};
 use std::collections::HashSet;
 
-/// Sensors whose absence is told, beside those of the table.
+/// Sensors whose absence is reported, beside those of the table.
 const TOLD: [&str; 2] = ["uncore", "resctrl"];
 /// Sensors of observed programs, of which a scrape has none.
 const OF_PROGRAMS: [&str; 2] = ["task", "access"];
@@ -165,7 +165,7 @@ pub fn labels(all: &[(&str, &str)]) -> String {
     if words.is_empty() { String::new() } else { format!("{{{}}}", words.join(",")) }
 }
 
-/// The metrics of the table that have no value here with their reasons, then the sensors that are told.
+/// The metrics of the table that have no value here with their reasons, then the sensors whose absence is reported.
 fn told(
     header: &Header,
     topology: &Topology,
@@ -193,8 +193,10 @@ fn told(
     }
     told.extend(missing.into_iter().filter(|(name, _)| TOLD.contains(&name.as_str())));
     if topology.nodes.len() > MAX_PLACES {
-        let seen =
-            format!("the machine has {} nodes, and up to {MAX_PLACES} are told apart", topology.nodes.len());
+        let seen = format!(
+            "the machine has {} nodes, and up to {MAX_PLACES} have values of their own",
+            topology.nodes.len()
+        );
         let fix = numakit_model::Fix::CommandLine("add -e 'node.*'".to_owned());
         told.push(("values by node".to_owned(), Unavailable::new("values by node", seen, fix)));
     }

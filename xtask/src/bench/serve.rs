@@ -14,8 +14,6 @@ use std::time::{Duration, Instant};
 /// Ports that are most likely free.
 const OURS: &str = "127.0.0.1:19477";
 const PEER: &str = "127.0.0.1:19100";
-/// Ticks of /proc/PID/stat a second.
-const CLOCK_TICKS: f64 = 100.0;
 /// A round of jobs is every ten seconds.
 const SECONDS: u64 = 60;
 const WARM: u64 = 12;
@@ -157,10 +155,7 @@ impl Exporter {
 
     /// CPU time so far in seconds, including ended threads.
     fn cpu(&self) -> Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let after_name = stat.rsplit_once(") ").context("no name in stat")?.1;
-        let ticks = after_name.split(' ').skip(11).take(2).map(str::parse::<f64>);
-        Ok(ticks.sum::<Result<f64, _>>()? / CLOCK_TICKS)
+        process::cpu_seconds(self.child.id())
     }
 
     /// Memory that only this process has and that is not a part of a file, in MiB.

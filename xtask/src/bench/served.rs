@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 /// A port that is most likely free.
 const ADDRESS: &str = "127.0.0.1:17077";
-/// Ticks of /proc/PID/stat a second.
-const CLOCK_TICKS: f64 = 100.0;
 
 /// A running server.
 #[derive(Debug)]
@@ -103,10 +101,7 @@ impl Served {
 
     /// CPU time so far in seconds, including ended threads.
     fn cpu(&self) -> Result<f64> {
-        let stat = fs::read_to_string(self.proc("stat"))?;
-        let after_name = stat.rsplit_once(") ").context("no name in stat")?.1;
-        let ticks = after_name.split(' ').skip(11).take(2).map(str::parse::<f64>);
-        Ok(ticks.sum::<Result<f64, _>>()? / CLOCK_TICKS)
+        process::cpu_seconds(self.child.id())
     }
 
     fn proc(&self, file: &str) -> PathBuf {

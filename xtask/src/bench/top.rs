@@ -4,7 +4,7 @@
 use super::machine::Machine;
 use super::results::Results;
 use super::statistics::median;
-use crate::workspace;
+use crate::{process, workspace};
 use anyhow::{Context, Result, bail};
 use numakit_sys::poll;
 use numakit_sys::pty::Pty;
@@ -26,8 +26,6 @@ const STARTS: usize = 7;
 /// Seconds until it runs evenly, and seconds that are measured.
 const WARM: u64 = 10;
 const SECONDS: u64 = 30;
-/// Ticks of /proc/PID/stat a second.
-const CLOCK_TICKS: f64 = 100.0;
 /// The screens: the smallest that must do, and a large one.
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 50)];
 
@@ -108,10 +106,7 @@ impl Top {
 
     /// CPU time so far in seconds.
     fn cpu(&self) -> Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let after_name = stat.rsplit_once(") ").context("no name in stat")?.1;
-        let ticks = after_name.split(' ').skip(11).take(2).map(str::parse::<f64>);
-        Ok(ticks.sum::<Result<f64, _>>()? / CLOCK_TICKS)
+        process::cpu_seconds(self.child.id())
     }
 }
 

@@ -1,8 +1,7 @@
 //! The rows of a range of time.
 
 use crate::error::ToolError;
-use numakit_recording::{Batch, Column};
-use std::ops::Range;
+use numakit_recording::Batch;
 
 /// A range in ns since the first row.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +38,7 @@ impl RowRange {
         let from = batch.time.iter().position(is_in).unwrap_or(batch.len());
         let to = batch.time.iter().rposition(is_in).map_or(from, |last| last + 1);
         self.rows += to - from;
-        if to - from == batch.len() { batch } else { part(&batch, from..to) }
+        if to - from == batch.len() { batch } else { batch.slice(from..to) }
     }
 
     /// An error unless there were rows.
@@ -51,18 +50,5 @@ impl RowRange {
             None => Err(ToolError::NoSamples),
             Some(_) => Err(ToolError::EmptyRange { end: self.last as f64 / 1e9 }),
         }
-    }
-}
-
-fn part(batch: &Batch, rows: Range<usize>) -> Batch {
-    let column = |column: &Column| Column {
-        values: column.values[rows.clone()].to_vec(),
-        valid: column.valid[rows.clone()].to_vec(),
-    };
-    Batch {
-        time: batch.time[rows.clone()].to_vec(),
-        took: batch.took[rows.clone()].to_vec(),
-        label: batch.label[rows.clone()].to_vec(),
-        columns: batch.columns.iter().map(column).collect(),
     }
 }

@@ -143,24 +143,6 @@ pub fn table(records: &[Value]) -> Result<String> {
     Ok(text)
 }
 
-/// The same for a first look: what gained, the most first, and how many gained nothing.
-#[cfg(test)]
-fn winners(records: &[Value]) -> Result<String> {
-    let gain = |record: &Value| record["confirmed"]["gain"].as_f64().unwrap_or(0.0);
-    let mut used: Vec<&Value> = records.iter().filter(|record| record["answer"]["kind"] == "use").collect();
-    used.sort_by(|one, other| gain(other).total_cmp(&gain(one)));
-    let mut text = String::from("| program | use | the tuner says | ten new pairs |\n|---|---|---|---|\n");
-    for record in &used {
-        let (name, work) = (record["program"].as_str(), record["work"].as_str());
-        let (name, work) = (name.context("a result has no program")?, work.unwrap_or_default());
-        let (stated, again) =
-            (range(&record["confirmed"]["stated"], record), percent(&record["confirmed"]["gain"]));
-        writeln!(text, "| {name}: {work} | `{}` | {stated} | {again} % |", setting(record))?;
-    }
-    writeln!(text, "| {} others | nothing is worth it | | |", records.len() - used.len())?;
-    Ok(text)
-}
-
 /// The machines, and how busy they were.
 fn circumstances(records: &[Value]) -> String {
     let machine = |record: &Value| {
@@ -211,6 +193,25 @@ fn percent(fraction: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The table of the first page: what gained, the most first, and how many gained nothing.
+    fn winners(records: &[Value]) -> Result<String> {
+        let gain = |record: &Value| record["confirmed"]["gain"].as_f64().unwrap_or(0.0);
+        let mut used: Vec<&Value> =
+            records.iter().filter(|record| record["answer"]["kind"] == "use").collect();
+        used.sort_by(|one, other| gain(other).total_cmp(&gain(one)));
+        let mut text =
+            String::from("| program | use | the tuner says | ten new pairs |\n|---|---|---|---|\n");
+        for record in &used {
+            let (name, work) = (record["program"].as_str(), record["work"].as_str());
+            let (name, work) = (name.context("a result has no program")?, work.unwrap_or_default());
+            let (stated, again) =
+                (range(&record["confirmed"]["stated"], record), percent(&record["confirmed"]["gain"]));
+            writeln!(text, "| {name}: {work} | `{}` | {stated} | {again} % |", setting(record))?;
+        }
+        writeln!(text, "| {} others | nothing is worth it | | |", records.len() - used.len())?;
+        Ok(text)
+    }
 
     /// The pages with a table of the results.
     type Page = (&'static str, fn(&[Value]) -> Result<String>);
