@@ -168,8 +168,11 @@ impl Children {
     pub fn left(&mut self, except: &[u32]) -> io::Result<Vec<u32>> {
         self.reap()?;
         let (root, own) = (SysRoot::host(), std::process::id());
-        let kept: BTreeSet<u32> = tree::families(&root, except).into_iter().collect();
-        let all = tree::family(&root, own).into_iter().filter(|pid| *pid != own && !kept.contains(pid));
+        // One reading: what a kept program starts between two would be no part of it.
+        let children = tree::by_parent(&root);
+        let kept: BTreeSet<u32> = tree::families_among(&children, except).into_iter().collect();
+        let all = tree::families_among(&children, &[own]);
+        let all = all.into_iter().filter(|pid| *pid != own && !kept.contains(pid));
         // What has ended and is not reaped yet does nothing.
         let lives = |pid: &u32| TaskDir::of(&root, *pid).stat().is_ok_and(|stat| !stat.has_ended());
         Ok(all.filter(lives).collect())

@@ -41,6 +41,12 @@ fn programs_are_reaped_with_what_they_leave() {
     assert_eq!(children.ended(kept).unwrap(), None);
     assert_eq!(children.end_all(&[], Duration::from_secs(60)).unwrap(), Vec::<u32>::new());
     assert_eq!(children.ended(kept).unwrap(), Some(ChildEnd::Killed(signal::TERMINATE)));
+    // What a kept program starts at any time is a part of it.
+    let busy = start(&mut children, "while :; do /bin/true; done");
+    for _ in 0..200 {
+        assert_eq!(children.left(&[busy]).unwrap(), Vec::<u32>::new());
+    }
+    assert_eq!(children.end_all(&[], Duration::from_secs(60)).unwrap(), Vec::<u32>::new());
     output.rewind().unwrap();
     let mut text = String::new();
     output.read_to_string(&mut text).unwrap();

@@ -23,7 +23,11 @@ pub fn family(root: &SysRoot, pid: u32) -> Vec<u32> {
 
 /// These processes and their descendants, each once, parents before their children.
 pub fn families(root: &SysRoot, pids: &[u32]) -> Vec<u32> {
-    let children = by_parent(root);
+    families_among(&by_parent(root), pids)
+}
+
+/// These processes and their descendants in one reading of all processes, as [`families`].
+pub fn families_among(children: &HashMap<u32, Vec<u32>>, pids: &[u32]) -> Vec<u32> {
     let mut known = HashSet::new();
     let mut family: Vec<u32> = pids.iter().copied().filter(|pid| known.insert(*pid)).collect();
     let mut at = 0;
