@@ -1,6 +1,7 @@
 //! From samples to observations: which operand, of which mapping, on which node.
 
 mod blocks;
+mod decoders;
 mod listed;
 mod observed;
 mod points;
@@ -10,6 +11,7 @@ pub use self::observed::{FoundAs, FoundObject, ObservedProcesses};
 pub use self::points::UsePoint;
 
 use self::blocks::BlockEvidence;
+use self::decoders::Decoders;
 use self::listed::ObjectList;
 use self::points::AheadPoints;
 use crate::caches::CacheSizes;
@@ -68,7 +70,7 @@ pub struct Collector {
     landing: Landing,
     limit: usize,
     start: Option<u64>,
-    decoders: HashMap<u32, Decoder>,
+    decoders: Decoders,
     threads: HashMap<(u32, u32), ThreadState>,
     thread_count: u32,
     /// The threads, in the order of their first samples.
@@ -120,7 +122,7 @@ impl Collector {
             landing,
             limit,
             start: None,
-            decoders: HashMap::new(),
+            decoders: Decoders::default(),
             threads: HashMap::new(),
             thread_count: 0,
             sampled_threads: Vec::new(),
@@ -282,7 +284,7 @@ impl Collector {
 
     /// Forgets the code and the objects of a process that has ended or executes a different program.
     pub fn forget(&mut self, process: u32, processes: &mut dyn ObservedProcesses) {
-        self.decoders.remove(&process);
+        self.decoders.forget(process);
         self.objects.forget(process, processes);
     }
 
@@ -321,10 +323,15 @@ impl Collector {
         Self { lists: false, objects: ObjectList::anonymous(), ..self }
     }
 
+    /// Makes the collector keep at most about this many bytes of the code of all processes.
+    pub fn keeping_code(self, bytes: usize) -> Self {
+        Self { decoders: Decoders::bounded(bytes), ..self }
+    }
+
     /// The decoder for the process of a sample. It has forgotten the code that the process has replaced since the last
     /// sample.
     fn decoder(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> &mut Decoder {
-        let decoder = self.decoders.entry(sample.process).or_default();
+        let decoder = self.decoders.of(sample.process);
         // If no known mapping has the address of the sample, this reads the mappings again.
         processes.space(sample);
         processes.changed_code(sample.process).into_iter().for_each(|range| decoder.forget(range));
@@ -397,7 +404,7 @@ impl Collector {
         }
         let process = processes.place(sample.process);
         let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-        let decoder = self.decoders.entry(sample.process).or_default();
+        let decoder = self.decoders.of(sample.process);
         let reach = Reach::to_next(found.instruction);
         let ahead = decoder.ahead(&sampled::registers(&sample.registers), &space, reach);
         let walk = match self.blocks.walk(process, object, found.instruction) {

@@ -45,6 +45,9 @@ const VISIT_SHARE: u32 = 19;
 const TIMED: u64 = 16;
 /// Nodes of pages are asked for this often, in ns, while more samples come than are looked at: a process may end meanwhile.
 const LOCATED: u64 = 5_000_000;
+/// Bytes of code that an observer for series keeps, and more of them for each CPU.
+const CODE: (usize, usize) = (3 << 20, 32 << 10);
+
 /// What is observed, for the report.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
@@ -76,6 +79,8 @@ pub struct Explainer {
     visited: u64,
     pause: u64,
     late: u64,
+    /// Samples that the method delivered.
+    delivered: u64,
     pace: SamplePace,
     /// Whether names of code and objects that have ended are kept, as a report needs them.
     keeps_ended: bool,
@@ -155,8 +160,14 @@ impl Explainer {
         let mut explainer = Self::open(method, Observed::default(), topology);
         explainer.processes = explainer.processes.without_variables();
         processes.iter().for_each(|process| explainer.processes.mapped(*process));
-        let collector = explainer.collector.without_lists();
+        let cpus = explainer.topology.online.len();
+        let collector = explainer.collector.without_lists().keeping_code(CODE.0 + cpus * CODE.1);
         Self { collector, pause: u64::MAX, keeps_ended: false, ..explainer }
+    }
+
+    /// Makes the observer look at so few samples that it takes at most this many ten-thousandths of the time of one CPU.
+    pub fn within_share(self, limit: u64) -> Self {
+        Self { pace: SamplePace::of_share(self.started, limit), ..self }
     }
 
     /// Makes an observer of nothing but the use of files, by these processes with those that they start.
@@ -213,6 +224,7 @@ impl Explainer {
             visited: started,
             pause: 0,
             late: 0,
+            delivered: 0,
             pace,
             keeps_ended: true,
             huge_pages: HugePageShares::new(started),
@@ -268,10 +280,12 @@ impl Explainer {
         let is_disturbed = self.hints.as_ref().is_some_and(HintWindows::is_open);
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let mut located = from;
+        let delivered = &mut self.delivered;
         let result = method.drain(&mut |event| match event {
             // What 'numa run' does beside the program is not the program's.
             MethodEvent::Sample(sample) if processes.is_launcher(sample.process) => {}
             MethodEvent::Sample(sample) => {
+                *delivered += 1;
                 // Series have no accounts.
                 if *keeps_ended {
                     let thread = (sample.process, sample.thread);
@@ -373,6 +387,11 @@ impl Explainer {
     /// The traffic so far; `None` where samples tell time, which says more.
     pub fn traffic(&self) -> Option<Traffic> {
         self.collector.traffic(self.caches())
+    }
+
+    /// Samples that the method delivered, and those that it lost.
+    pub fn delivered_and_lost(&self) -> (u64, u64) {
+        (self.delivered, self.method.losses().total())
     }
 
     /// Samples that were lost or dropped.

@@ -1,12 +1,14 @@
 //! How many samples are looked at, by the time that it takes.
 
-/// The observer may use this much of the time of each CPU, in percent, and of one CPU at most half; above, it looks at fewer
+/// The whole time of one CPU, in the unit of shares.
+const WHOLE: u64 = 10_000;
+/// The observer may use this much of the time of each CPU, and of one CPU at most half; above, it looks at fewer
 /// samples. An emulated processor takes milliseconds for what a real one does in microseconds.
-const SHARE_OF_EACH: u64 = 5;
-const MAX_SHARE: u64 = 50;
-/// How much of one CPU an observer may use that was given a whole CPU, in percent. The rest is left so that it still sees
+const SHARE_OF_EACH: u64 = 500;
+const MAX_SHARE: u64 = 5000;
+/// How much of one CPU an observer may use that was given a whole CPU. The rest is left so that it still sees
 /// that more samples come than it can look at.
-const WHOLE_CPU: u64 = 90;
+const WHOLE_CPU: u64 = 9000;
 /// Time between two looks at what the observer used, in ns.
 const CHECKED: u64 = 200_000_000;
 /// One in this many samples is looked at in any case.
@@ -19,7 +21,7 @@ const MAX_STEP: u64 = 4;
 pub struct SamplePace {
     /// One in this many.
     each: u64,
-    /// The share of one CPU's time that the observer may use, in percent.
+    /// The share of one CPU's time that the observer may use, in ten-thousandths.
     limit: u64,
     checked: u64,
     busy: u64,
@@ -29,13 +31,18 @@ impl SamplePace {
     /// A pace that begins at this time, on a machine with this number of CPUs.
     pub fn new(now: u64, cpus: usize) -> Self {
         let limit = (cpus as u64 * SHARE_OF_EACH).clamp(SHARE_OF_EACH, MAX_SHARE);
-        Self { each: 1, limit, checked: now, busy: 0 }
+        Self::of_share(now, limit)
+    }
+
+    /// A pace that begins at this time, of an observer that may use this many ten-thousandths of the time of one CPU.
+    pub fn of_share(now: u64, limit: u64) -> Self {
+        Self { each: 1, limit: limit.max(1), checked: now, busy: 0 }
     }
 
     /// A pace that begins at this time, for an observation of a few seconds that somebody waits for: the observer may use
     /// one CPU.
     pub fn of_one_cpu(now: u64) -> Self {
-        Self { each: 1, limit: WHOLE_CPU, checked: now, busy: 0 }
+        Self::of_share(now, WHOLE_CPU)
     }
 
     /// Notes that the observer worked from one time to another; returns the new pace if it changes.
@@ -46,7 +53,7 @@ impl SamplePace {
             return None;
         }
         // The time that the observer takes is proportional to the number of samples that it looks at.
-        let wanted = (self.each * self.busy * 100).div_ceil(elapsed * self.limit);
+        let wanted = (self.each * self.busy * WHOLE).div_ceil(elapsed * self.limit);
         (self.busy, self.checked) = (0, to);
         let each = wanted.clamp(self.each.div_ceil(MAX_STEP), self.each * MAX_STEP).clamp(1, MAX_PACE);
         (std::mem::replace(&mut self.each, each) != each).then_some(each)
@@ -72,7 +79,7 @@ mod tests {
         assert_eq!(pace.each, MAX_PACE);
         assert_eq!(
             (SamplePace::new(0, 0).limit, SamplePace::new(0, 8).limit, SamplePace::new(0, 4096).limit),
-            (5, 40, 50)
+            (500, 4000, 5000)
         );
     }
 }

@@ -57,6 +57,23 @@ impl ProcessTotals {
     }
 }
 
+impl NodeTotals {
+    /// The same times where each sample stands for one and this share more.
+    pub fn standing_for(self, more: f64) -> Self {
+        let of = |ns: u64| ns.saturating_add((ns as f64 * more) as u64);
+        let Self { computing, cached, local, remote, unknown, contended, samples } = self;
+        Self {
+            computing: of(computing),
+            cached: of(cached),
+            local: of(local),
+            remote: of(remote),
+            unknown: of(unknown),
+            contended: of(contended),
+            samples,
+        }
+    }
+}
+
 /// The sums of a process since they were last taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessTotals {
@@ -205,6 +222,13 @@ mod tests {
         assert_eq!(tally.of_pairs()[0], [100 * STEP, 0, 0, 0]);
         assert_eq!(tally.of_pairs()[1], [0, 300 * STEP, 0, 0]);
         assert_eq!(tally.clusters(0), 20);
+    }
+
+    #[test]
+    fn samples_stand_for_those_that_were_lost() {
+        let times = NodeTotals { local: 100, remote: 7, samples: 5, ..NodeTotals::default() };
+        let whole = NodeTotals { local: 150, remote: 10, samples: 5, ..NodeTotals::default() };
+        assert_eq!((times.standing_for(0.0), times.standing_for(0.5)), (times, whole));
     }
 
     #[test]

@@ -13,10 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How often samples are taken from the method, in ns: registers belong to what memory contains now.
 const DRAIN: u64 = 10_000_000;
-/// The longest pause, in ns. The rings have room for a second or more: what came after that is lost, and costs nothing.
+/// The longest pause, in ns. The rings have room for a second or more: what came after that is lost and counted, and costs nothing.
 const MAX_PAUSE: u64 = 10_000_000_000;
+/// Ten-thousandths of the time of each CPU for looking at samples; where more come, one stands for several.
+const LOOKING: u64 = 15;
 /// One in this many parts of the time of all CPUs is taken; what exceeds it makes pauses longer.
-const SHARE: u64 = 333;
+const SHARE: u64 = 500;
 /// How often they are judged, in ns.
 const STEP: u64 = 1_000_000_000;
 /// Bytes of the stack in each sample: operands are seldom on the stack, and what is rare need not be found.
@@ -30,9 +32,16 @@ const MISSING: &str = "samples of jobs";
 #[derive(Debug)]
 pub struct JobSamples(Arc<SamplesBoard>);
 
+/// What was added up and not taken yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    processes: Vec<(u32, ProcessTotals)>,
+    lost: u64,
+}
+
 #[derive(Debug)]
 struct SamplesBoard {
-    waiting: Mutex<Vec<(u32, ProcessTotals)>>,
+    waiting: Mutex<Waiting>,
     stop: AtomicBool,
     alarm: Alarm,
 }
@@ -71,9 +80,10 @@ impl JobSamples {
         started.map(|_| Self(board)).map_err(|error| refused(error.to_string()))
     }
 
-    /// The sums of each process since the last call.
-    pub fn take(&self) -> Vec<(u32, ProcessTotals)> {
-        std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The sums of each process since the last call, and the number of samples that were lost: the times stand for those too.
+    pub fn take(&self) -> (Vec<(u32, ProcessTotals)>, u64) {
+        let waiting = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        (waiting.processes, waiting.lost)
     }
 }
 
@@ -86,11 +96,13 @@ impl Drop for JobSamples {
 
 fn observe(method: Box<dyn Method>, topology: Topology, board: &SamplesBoard) {
     let nodes: Vec<u32> = topology.nodes.iter().map(|node| node.os_index).collect();
-    let share = (SHARE / topology.online.len().max(1) as u64).max(1);
+    let cpus = topology.online.len().max(1) as u64;
+    let share = (SHARE / cpus).max(1);
     let (began, cpu) = (clock::monotonic(), clock::thread_cpu());
-    let mut explainer = Explainer::for_series(method, &[], topology);
+    let mut explainer = Explainer::for_series(method, &[], topology).within_share(LOOKING * cpus);
     let mut tally = Tally::new(&nodes).by_process();
     let mut next = clock::monotonic() + STEP;
+    let mut before = (0, 0);
     while !board.stop.load(Ordering::Acquire) {
         // A method that fails delivers nothing more; what came before stays.
         let _ = explainer.drain();
@@ -99,11 +111,25 @@ fn observe(method: Box<dyn Method>, topology: Topology, board: &SamplesBoard) {
             next = now + STEP;
             explainer.add_to(&mut tally);
             let new = explainer.take_processes(&mut tally);
-            let mut waiting = board.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = MAX_WAITING.saturating_sub(waiting.len());
-            waiting.extend(new.into_iter().take(room));
+            let samples = explainer.delivered_and_lost();
+            board.add(new, (samples.0 - before.0, samples.1 - before.1));
+            before = samples;
         }
         let spent = clock::thread_cpu().saturating_sub(cpu).saturating_mul(share);
         board.alarm.sleep_until(began.saturating_add(spent).clamp(now + DRAIN, now + MAX_PAUSE));
+    }
+}
+
+impl SamplesBoard {
+    /// Adds sums of processes for `jobs`. The samples that were delivered stand for those that were lost meanwhile.
+    fn add(&self, new: impl IntoIterator<Item = (u32, ProcessTotals)>, (delivered, lost): (u64, u64)) {
+        let more = lost as f64 / delivered.max(1) as f64;
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.lost += lost;
+        let room = MAX_WAITING.saturating_sub(waiting.processes.len());
+        waiting.processes.extend(new.into_iter().take(room).map(|(pid, mut totals)| {
+            totals.time = totals.time.standing_for(more);
+            (pid, totals)
+        }));
     }
 }

@@ -53,6 +53,8 @@ pub struct JobsNow {
     pub hidden: usize,
     /// Time since the round before, in ns.
     pub span: u64,
+    /// Samples that were lost since the begin, for which the others stand; `None` without samples.
+    pub samples_lost: Option<u64>,
     /// What cannot be told of jobs.
     pub absent: Vec<Unavailable>,
 }
@@ -104,6 +106,7 @@ pub struct JobWatch {
     absent: Vec<Unavailable>,
     rounds: u64,
     last: u64,
+    lost: u64,
 }
 
 impl JobWatch {
@@ -139,6 +142,7 @@ impl JobWatch {
             absent,
             rounds: 0,
             last: clock::monotonic(),
+            lost: 0,
         })
     }
 
@@ -220,7 +224,8 @@ impl JobWatch {
 
     fn add_samples(&mut self) {
         let Some(samples) = &self.samples else { return };
-        let all = samples.take();
+        let (all, lost) = samples.take();
+        self.lost += lost;
         self.other.time.get_or_insert_default();
         for (pid, totals) in all {
             let name = self.members.get(&pid).map(|member| Arc::clone(&member.job));
@@ -273,6 +278,7 @@ impl JobWatch {
             jobs,
             other: self.other.clone(),
             span,
+            samples_lost: self.samples.is_some().then_some(self.lost),
             absent: self.absent.clone(),
         }
     }

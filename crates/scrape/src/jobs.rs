@@ -19,6 +19,7 @@ pub struct ExposedJobs<'a> {
     jobs: Vec<&'a Job>,
     other: Job,
     hidden: usize,
+    samples_lost: Option<u64>,
     /// The place of each node.
     places: Vec<Option<usize>>,
     known: &'a ExposedPlaces,
@@ -30,8 +31,9 @@ impl<'a> ExposedJobs<'a> {
         let places = now.nodes.iter().map(|&node| known.of_instance(Instance::Node(node))).collect();
         let mut jobs: Vec<&Job> = now.jobs.iter().collect();
         jobs.sort_by(|a, b| b.memory_on.is_some().cmp(&a.memory_on.is_some()).then(b.cpu.cmp(&a.cpu)));
-        let mut exposed = Self { jobs, other: now.other.clone(), hidden: now.hidden, places, known };
-        let mut left = MAX_SERIES - exposed.count(&exposed.other) - 1;
+        let (other, hidden, samples_lost) = (now.other.clone(), now.hidden, now.samples_lost);
+        let mut exposed = Self { jobs, other, hidden, samples_lost, places, known };
+        let mut left = MAX_SERIES - exposed.count(&exposed.other) - 2;
         let fits = |job: &&Job| {
             let count = exposed.count(job);
             left = left.saturating_sub(count);
@@ -57,6 +59,10 @@ impl<'a> ExposedJobs<'a> {
     pub fn lines(&self, value: JobValue) -> Vec<OwnLine> {
         if value == JobValue::Hidden {
             return vec![(String::new(), Number::Unsigned(self.hidden as u64))];
+        }
+        if value == JobValue::SamplesLost {
+            let lost = |lost| vec![(String::new(), Number::Unsigned(lost))];
+            return self.samples_lost.map(lost).unwrap_or_default();
         }
         let has_other = (self.hidden > 0 || self.other.cpu > 0).then_some(&self.other);
         self.jobs.iter().copied().chain(has_other).flat_map(|job| self.of_job(job, value)).collect()
@@ -90,7 +96,7 @@ impl<'a> ExposedJobs<'a> {
                 .filter(|found| found.cost.is_none())
                 .map(|found| (rule(found.rule), Number::Unsigned(1)))
                 .collect(),
-            JobValue::CpuOn | JobValue::Hidden => Vec::new(),
+            JobValue::CpuOn | JobValue::Hidden | JobValue::SamplesLost => Vec::new(),
         }
     }
 

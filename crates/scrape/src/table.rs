@@ -61,6 +61,7 @@ pub enum JobValue {
     Finding,
     Untold,
     Hidden,
+    SamplesLost,
 }
 
 /// A value that the exporter knows itself.
@@ -255,6 +256,8 @@ pub static EXPOSED: &[ExposedMetric] = &[
         "What is wrong with the job, where the cost cannot be told; the value is always 1.", ""),
     row("numakit_jobs_hidden", Gauge, "", Jobs(JobValue::Hidden),
         "Jobs that are shown together as the job other.", ""),
+    row("numakit_job_samples_lost", Counter, "", Jobs(JobValue::SamplesLost),
+        "Samples of jobs that were lost; the times of jobs stand for them too.", ""),
     row("numakit_build_info", Gauge, "", Own(OwnValue::Build),
         "The version of numa; the value is always 1.", "node_exporter_build_info"),
     row("numakit_samples", Counter, "", Own(OwnValue::Samples),

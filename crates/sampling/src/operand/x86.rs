@@ -31,6 +31,8 @@ use std::sync::Arc;
 
 /// Maximum number of addresses whose surroundings are kept. When there are more, all are dropped.
 const MAX_SITES: usize = 65_536;
+/// What is kept of the surroundings of an address takes about this.
+const SITE_BYTES: usize = 768;
 /// Bytes around a sample that are compared where code changes.
 const COMPARED: u64 = 64;
 /// Bytes around changed code within which nothing that is kept holds.
@@ -85,6 +87,11 @@ impl Decoder {
     /// stores nothing and calls nothing.
     pub fn is_spinning(&mut self, instruction: u64, space: &dyn AddressSpace) -> bool {
         spin::is_spinning(instruction, &mut self.code, space)
+    }
+
+    /// About how many bytes of memory this takes.
+    pub fn size(&self) -> usize {
+        self.code.size() + self.sites.len() * SITE_BYTES
     }
 
     /// Drops what is kept of code that was unmapped or rewritten.

@@ -21,6 +21,10 @@ const MAX_PAGES: usize = 4096;
 const MAX_BLOCK: usize = 32;
 const MAX_BLOCKS: usize = 50_000;
 
+/// What the jumps of a page and an entry of a map take in memory, about.
+const JUMPS_BYTES: usize = 1024;
+const ENTRY_BYTES: usize = 64;
+
 /// Instructions in a straight line; only the last one may continue elsewhere.
 pub type Block = Arc<[Arc<Decoded>]>;
 
@@ -142,6 +146,12 @@ impl Code {
             self.jumps.insert(start, found.clone());
         }
         found
+    }
+
+    /// About how many bytes of memory this takes.
+    pub fn size(&self) -> usize {
+        let pages = self.pages.len() * PAGE_BYTES + self.jumps.len() * JUMPS_BYTES;
+        pages + self.decoded.len() * (size_of::<Decoded>() + ENTRY_BYTES) + self.blocks.len() * ENTRY_BYTES
     }
 
     /// Whether the process's bytes in a range are those of the cache, as far as the cache has them.

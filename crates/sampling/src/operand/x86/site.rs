@@ -4,13 +4,12 @@
 use super::alignment::starts_before;
 use super::code::{Code, PAGE};
 use super::instruction::{Decoded, Flow, Place};
+use super::jumps::NEAR;
 use crate::operand::AddressSpace;
 use std::sync::Arc;
 
 /// Instructions that a path goes back.
 const DEPTH: usize = 24;
-/// Pages before and behind in which jumps are looked for.
-const PAGES: u64 = 2;
 /// Jumps to an address that are considered.
 const MAX_SOURCES: usize = 12;
 /// Different expressions of jumps through memory.
@@ -68,7 +67,7 @@ fn sources(address: u64, code: &mut Code, space: &dyn AddressSpace) -> Vec<Arc<D
     for page in pages(address) {
         let jumps = code.jumps(page, space);
         for from in jumps.to(address) {
-            found.extend(code.at(*from, space));
+            found.extend(code.at(from, space));
         }
     }
     found.sort_by_key(|jump| jump.address().abs_diff(address));
@@ -77,12 +76,12 @@ fn sources(address: u64, code: &mut Code, space: &dyn AddressSpace) -> Vec<Arc<D
 }
 
 fn is_label(address: u64, code: &mut Code, space: &dyn AddressSpace) -> bool {
-    pages(address).any(|page| !code.jumps(page, space).to(address).is_empty())
+    pages(address).any(|page| code.jumps(page, space).to(address).next().is_some())
 }
 
 fn pages(address: u64) -> impl Iterator<Item = u64> {
     let own = address & !(PAGE - 1);
-    (0..=2 * PAGES).filter_map(move |n| (own + n * PAGE).checked_sub(PAGES * PAGE))
+    (0..=2 * NEAR).filter_map(move |n| (own + n * PAGE).checked_sub(NEAR * PAGE))
 }
 
 /// A jump with what was executed before it.
