@@ -90,7 +90,8 @@ impl EngineArgs {
         Ok(target)
     }
 
-    fn is_given(&self) -> bool {
+    /// Whether any of them is given.
+    pub fn is_given(&self) -> bool {
         self.password_file.is_some() || self.token_file.is_some() || self.ca.is_some()
     }
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const DRAIN: u64 = 10_000_000;
 /// The longest pause, in ns. The rings have room for a second or more: what came after that is lost and counted, and costs nothing.
 const MAX_PAUSE: u64 = 10_000_000_000;
-/// Ten-thousandths of the time of each CPU for looking at samples; where more come, one stands for several.
+/// Ten-thousandths of the time of each CPU for looking at samples; where more come, one counts as several.
 const LOOKING: u64 = 15;
 /// One in this many parts of the time of all CPUs is taken; what exceeds it makes pauses longer.
 const SHARE: u64 = 500;

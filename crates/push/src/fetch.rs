@@ -25,6 +25,8 @@ const WINDOW: (u64, u64, u64) = (60_000_000_000, 1_000_000_000, 86_400_000_000_0
 /// If an answer has fewer rows, the next range is longer.
 const FEW_ROWS: usize = 2000;
 
+/// Hosts that a sentence names.
+const SHOWN_HOSTS: usize = 20;
 /// Engines that can be read.
 const READABLE: [&str; 3] = ["influxdb1", "prometheus", "parquet"];
 
@@ -78,6 +80,9 @@ pub enum FetchError {
         /// Which hosts there are, or what to do.
         hosts: String,
     },
+    /// No recording was pushed there.
+    #[error("{0} has no rows of numa; send some with 'numa push' or 'numa record --to', or give another URL")]
+    NoHosts(String),
     /// The description of the rows cannot be read.
     #[error("the description of the rows cannot be read: {0}; push the recording again")]
     Description(io::Error),
@@ -107,10 +112,24 @@ pub struct Fetched {
 
 /// Where rows come from.
 trait Source {
+    /// The hosts that have rows, in no order.
+    fn hosts(&mut self) -> Result<Vec<String>, FetchError>;
     /// The description of the rows.
     fn header(&mut self) -> Result<Header, FetchError>;
     /// The rows of a range, in order.
     fn rows(&mut self, header: &Header, range: (u64, u64)) -> Result<Batch, FetchError>;
+}
+
+/// The hosts that an engine has rows of, in order.
+pub fn hosts(target: &PushTarget) -> Result<Vec<String>, FetchError> {
+    let request = FetchRequest { target, host: "", range: (0, 0), known: Vec::new() };
+    let mut hosts = source(&request)?.hosts()?;
+    hosts.sort();
+    hosts.dedup();
+    match hosts.is_empty() {
+        true => Err(FetchError::NoHosts(target.text.clone())),
+        false => Ok(hosts),
+    }
 }
 
 /// Fetches a range of time into a new recording.
@@ -132,6 +151,26 @@ pub fn fetch(request: &FetchRequest<'_>, output: &Path, force: bool) -> Result<F
 fn nothing(request: &FetchRequest<'_>, hosts: String) -> FetchError {
     let (from, to) = request.range;
     FetchError::Nothing { host: request.host.to_owned(), from, to, hosts }
+}
+
+/// That there is nothing of a host, with the hosts that there are.
+fn no_such_host(request: &FetchRequest<'_>) -> FetchError {
+    match hosts(request.target) {
+        Err(error) => error,
+        Ok(hosts) if hosts.iter().any(|host| host == request.host) => {
+            nothing(request, "give another range".to_owned())
+        }
+        Ok(hosts) => nothing(request, format!("there are {}", listed(&hosts))),
+    }
+}
+
+/// The first names of a list, for a sentence.
+pub fn listed(hosts: &[String]) -> String {
+    let shown = hosts.iter().take(SHOWN_HOSTS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match hosts.len().saturating_sub(SHOWN_HOSTS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 fn source<'a>(request: &'a FetchRequest<'a>) -> Result<Box<dyn Source + 'a>, FetchError> {
@@ -250,23 +289,31 @@ impl Asker {
 
     /// The answer to a query; its path replaces the last parts of the address that begin with `own`.
     fn ask(&mut self, own: &str, path: &str, form: &[(&str, &str)]) -> Result<Value, FetchError> {
+        self.send(Method::POST, own, path, encoded(form))
+    }
+
+    /// The same for a query that changes nothing and has its form in its path.
+    fn get(&mut self, own: &str, path: &str, form: &[(&str, &str)]) -> Result<Value, FetchError> {
+        self.send(Method::GET, own, &format!("{path}?{}", encoded(form)), String::new())
+    }
+
+    fn send(&mut self, method: Method, own: &str, path: &str, body: String) -> Result<Value, FetchError> {
         let whole = self.client.path().split('?').next().unwrap_or_default().to_owned();
         let base = whole.strip_suffix(own).unwrap_or("");
-        let body: Vec<String> = form.iter().map(|(key, value)| format!("{key}={}", escaped(value))).collect();
         let headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")];
-        let answer = self.client.ask(
-            Method::POST,
-            &format!("{base}{path}"),
-            &headers,
-            Bytes::from(body.join("&")),
-            MAX_ANSWER,
-        )?;
+        let path = format!("{base}{path}");
+        let answer = self.client.ask(method, &path, &headers, Bytes::from(body), MAX_ANSWER)?;
         if answer.status != 200 {
             let text = clean(&String::from_utf8_lossy(&answer.body));
             return Err(FetchError::Refused { status: answer.status, text });
         }
         serde_json::from_slice(&answer.body).map_err(|_| FetchError::Answer("it is no JSON"))
     }
+}
+
+fn encoded(form: &[(&str, &str)]) -> String {
+    let pairs = form.iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value)));
+    pairs.collect::<Vec<_>>().join("&")
 }
 
 /// A text as part of a form.

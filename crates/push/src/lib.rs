@@ -17,7 +17,7 @@ mod target;
 mod testing;
 
 pub use emitters::{EMITTERS, Emitter, examples};
-pub use fetch::{FetchError, FetchRequest, Fetched, fetch};
+pub use fetch::{FetchError, FetchRequest, Fetched, fetch, hosts, listed};
 pub use http::{EngineClientError, EngineRequestError};
 pub use live::{LivePush, PushState, rows_per_request};
 pub use recordings::{PushError, push_recording, push_spool};

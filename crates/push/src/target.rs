@@ -145,14 +145,22 @@ impl Address {
 }
 
 impl PushTarget {
-    /// Reads an address.
-    pub fn parse(text: &str) -> Result<Self, TargetError> {
+    /// Whether a text begins with the scheme of an engine, whatever follows.
+    pub fn has_scheme(text: &str) -> bool {
+        text.contains(':') && Self::scheme(text).0.is_some()
+    }
+
+    /// The engine and the protocol of a scheme, and what follows it.
+    fn scheme(text: &str) -> (Option<&'static Emitter>, &str, &str) {
         let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
         let (name, protocol) = scheme.split_once('+').unwrap_or((scheme, ""));
-        let emitter = emitters::EMITTERS
-            .iter()
-            .find(|emitter| emitter.scheme == name)
-            .ok_or_else(|| TargetError::Scheme(text.chars().take(80).collect()))?;
+        (emitters::EMITTERS.iter().find(|emitter| emitter.scheme == name), protocol, rest)
+    }
+
+    /// Reads an address.
+    pub fn parse(text: &str) -> Result<Self, TargetError> {
+        let (emitter, protocol, rest) = Self::scheme(text);
+        let emitter = emitter.ok_or_else(|| TargetError::Scheme(text.chars().take(80).collect()))?;
         let form = |why| TargetError::Form { text: text.to_owned(), why, example: emitter.example };
         let place = match &emitter.transport {
             Transport::Folder if protocol.is_empty() && !rest.is_empty() => {

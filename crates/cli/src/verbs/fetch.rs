@@ -6,11 +6,11 @@ use crate::{Examples, GlobalArgs};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use numakit_model::time::parse_utc;
-use numakit_push::{FetchRequest, PushTarget, fetch};
+use numakit_push::{FetchError, FetchRequest, Fetched, PushTarget, fetch};
 use numakit_sensors::SENSORS;
 use numakit_sys::clock;
 use numakit_sys::stdio::note;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -42,7 +42,8 @@ pub struct FetchArgs {
     access: EngineArgs,
 }
 
-fn time(text: &str) -> anyhow::Result<u64> {
+/// Reads a time for clap.
+pub(super) fn time(text: &str) -> anyhow::Result<u64> {
     let before =
         |length: Duration| clock::utc().saturating_sub(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
     parse_utc(text).or_else(|| push_to::length(text).ok().map(before)).ok_or_else(|| {
@@ -63,19 +64,40 @@ impl FetchArgs {
     /// Fetches it.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
-        let to = self.to.unwrap_or_else(clock::utc);
-        if to <= self.from {
-            bail!("--to is not after --from; give a later --to, or an earlier --from");
-        }
+        let range = from_until(self.from, self.to)?;
         let target = self.access.complete(self.engine)?;
-        let known = SENSORS.iter().flat_map(|sensor| (sensor.known)()).collect();
-        let request = FetchRequest { target: &target, host: &self.host, range: (self.from, to), known };
-        let fetched = fetch(&request, &self.output, self.force)?;
+        let fetched =
+            HostRange { target: &target, host: &self.host, range }.fetch(&self.output, self.force)?;
         let path = self.output.display();
         note(format_args!(
             "{} samples of {} series, {} labels in {path}; 'numa show {path}' analyses it",
             fetched.samples, fetched.series, fetched.labels
         ));
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The range from a time to another one, or to now.
+pub(super) fn from_until(from: u64, to: Option<u64>) -> anyhow::Result<(u64, u64)> {
+    let to = to.unwrap_or_else(clock::utc);
+    if to <= from {
+        bail!("--to is not after --from; give a later --to, or an earlier --from");
+    }
+    Ok((from, to))
+}
+
+/// A range of time of a host of an engine.
+pub(super) struct HostRange<'a> {
+    pub target: &'a PushTarget,
+    pub host: &'a str,
+    pub range: (u64, u64),
+}
+
+impl HostRange<'_> {
+    /// Brings it back as a recording.
+    pub fn fetch(&self, output: &Path, force: bool) -> Result<Fetched, FetchError> {
+        let known = SENSORS.iter().flat_map(|sensor| (sensor.known)()).collect();
+        let &Self { target, host, range } = self;
+        fetch(&FetchRequest { target, host, range, known }, output, force)
     }
 }

@@ -1,5 +1,6 @@
 //! `numa show`.
 
+mod engine;
 mod page;
 mod recordings;
 
@@ -10,6 +11,7 @@ use crate::verbs::bench;
 use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::{Arg, Args};
+use engine::ShownHostsArgs;
 use numakit_findings::comparison::explained::compare;
 use numakit_findings::comparison::explained::kept;
 use numakit_findings::comparison::explained::saved::{self, SavedResult};
@@ -37,6 +39,9 @@ use std::time::SystemTime;
 /// Tables of what differs follow, each with its noise, then which findings are gone and which are new. Two results are compared as
 /// 'numa explain BEFORE AFTER' and 'numa bench compare' do.
 ///
+/// Instead of a file, the URL of an engine may be given, to which 'numa push' or 'numa record --to' has sent samples: a recording of
+/// each --host is fetched, shown or compared, and removed.
+///
 /// With --page, recordings or results of 'numa explain' are shown in a web page. It is
 /// served until a signal arrives (Ctrl-C). Labels that are edited in the page are not saved to the recording.
 /// With --html there is no server: the page and what it shows are written to one HTML file.
@@ -48,7 +53,7 @@ use std::time::SystemTime;
 pub struct ShowArgs {
     /// Recordings of numa or NUMAscope, or what 'numa explain --json' or 'numa bench --json' wrote [default: the newest result of
     /// 'numa explain']
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE|URL")]
     shown: Vec<PathBuf>,
     /// Analyse only this phase of a recording
     #[arg(long, value_name = "LABEL")]
@@ -65,6 +70,8 @@ pub struct ShowArgs {
     /// Write comma-separated values of a result of 'numa bench', one line for each value
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    #[command(flatten)]
+    hosts: ShownHostsArgs,
     #[command(flatten)]
     formulas: FormulaArgs,
     #[command(flatten)]
@@ -97,6 +104,7 @@ impl ShowArgs {
         if self.shown.is_empty() {
             self.shown.push(newest()?);
         }
+        let _fetched = self.hosts.fetch(&mut self.shown)?;
         let kind = ShownKind::of_all(&self.shown)?;
         self.check(kind)?;
         if kind != ShownKind::Bench && self.page.is_asked() {

@@ -27,6 +27,13 @@ impl Address {
         Self { at: at.to_owned(), key: key.to_owned() }
     }
 
+    /// The cookie of a session with the key.
+    pub fn cookie(&self) -> String {
+        let answer = self.ask("POST /session", &format!("{{\"token\":\"{}\"}}", self.key));
+        let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
     pub fn ask(&self, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.at).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();

@@ -31,9 +31,7 @@ fn recordings_are_served_to_those_with_the_key() {
     let (child, address) = serve(&folder, "a.arrows b.json");
     assert!(address.ask("GET /", "").starts_with("HTTP/1.1 200"));
     assert!(address.ask("GET /export.csv?source=0&series=0", "").starts_with("HTTP/1.1 401"));
-    let answer = address.ask("POST /session", &format!("{{\"token\":\"{}\"}}", address.key));
-    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
-    let cookie = cookie.split(';').next().unwrap();
+    let cookie = address.cookie();
     let values = |source: u32| {
         address.ask(
             &format!("GET /export.csv?source={source}&series=0&rows=9000 HTTP/1.1\r\nCookie: {cookie}\r\nX:"),
@@ -127,4 +125,41 @@ fn one_file_contains_page_and_recordings() {
         !names.into_iter().any(|name| name.to_string_lossy().starts_with("o.html.")),
         "no partial file is left"
     );
+}
+
+#[test]
+fn hosts_of_an_engine_are_served_and_what_was_fetched_is_removed() {
+    let folder = Folder::new("view-engine");
+    record(&folder, "a.arrows");
+    folder.run("view parquet:p").says(2, "cannot read p");
+    folder.run("show a.arrows --host x").says(2, "give its URL instead of a file");
+    folder.run("show a.arrows parquet:p").says(2, "stands beside other files");
+    folder.run("push a.arrows --to parquet:p").says(0, "");
+    let view = |options: &str| {
+        let mut server = folder.spawn(&format!("view parquet:p --no-open --listen 127.0.0.1:0 {options}"));
+        let address = Address::of(server.child());
+        (server, address)
+    };
+    let values = |address: &Address, source: u32| {
+        let cookie = address.cookie();
+        let query = format!("/export.csv?source={source}&series=0&rows=9000");
+        address.ask(&format!("GET {query} HTTP/1.1\r\nCookie: {cookie}\r\nX:"), "")
+    };
+    let (server, address) = view("");
+    assert!(values(&address, 0).contains("time,vmstat.pgfault"));
+    assert_eq!(interrupt(server).code, 0);
+    // Of several hosts, one must be chosen, or some.
+    let host = std::fs::read_dir(folder.path("p")).unwrap().next().unwrap().unwrap().path();
+    let copied =
+        std::process::Command::new("cp").arg("-r").arg(&host).arg(folder.path("p/host=other")).status();
+    assert!(copied.unwrap().success());
+    folder.run("view parquet:p").says(2, "2 hosts have rows there; choose with --host NAME");
+    folder.run("view parquet:p --host none").says(2, "there are ");
+    let text = folder.run("show parquet:p --host other");
+    assert!(text.code == 0 && text.err.contains("other: "), "{}", text.err);
+    let (server, address) = view("--host other --host other");
+    assert!([0, 1].into_iter().all(|source| values(&address, source).contains("time,vmstat.pgfault")));
+    assert_eq!(interrupt(server).code, 0);
+    let left = std::fs::read_dir(folder.path("state/numakit/fetched")).unwrap().count();
+    assert_eq!(left, 0);
 }

@@ -1,6 +1,6 @@
 //! Rows from a folder of Parquet files by host and day.
 
-use super::{FetchError, FetchRequest, Source, nothing};
+use super::{FetchError, FetchRequest, Source, no_such_host};
 use crate::folder::name;
 use data_encoding::BASE64;
 use numakit_recording::{Batch, Column, Header};
@@ -30,20 +30,6 @@ pub struct Files<'a> {
 impl<'a> Files<'a> {
     pub fn new(folder: &'a Path, request: &'a FetchRequest<'a>) -> Self {
         Self { folder, request, files: BTreeMap::new() }
-    }
-
-    fn hosts(&self) -> String {
-        let entries = fs::read_dir(self.folder).into_iter().flatten().filter_map(Result::ok);
-        let mut hosts: Vec<String> = entries
-            .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix("host=")?.to_owned()))
-            .collect();
-        hosts.sort();
-        hosts.truncate(20);
-        if hosts.is_empty() {
-            "the folder has none".to_owned()
-        } else {
-            format!("there are {}", hosts.join(", "))
-        }
     }
 
     fn find(&mut self) -> Result<(), FetchError> {
@@ -100,10 +86,16 @@ fn header_of(path: &Path, reader: &SerializedFileReader<File>) -> Result<Header,
 }
 
 impl Source for Files<'_> {
+    fn hosts(&mut self) -> Result<Vec<String>, FetchError> {
+        let entries = fs::read_dir(self.folder).map_err(|error| cannot(self.folder, error))?;
+        let host = |entry: fs::DirEntry| Some(entry.file_name().to_str()?.strip_prefix("host=")?.to_owned());
+        Ok(entries.filter_map(Result::ok).filter_map(host).collect())
+    }
+
     fn header(&mut self) -> Result<Header, FetchError> {
         self.find()?;
         let Some(path) = self.files.values().next_back() else {
-            return Err(nothing(self.request, self.hosts()));
+            return Err(no_such_host(self.request));
         };
         header_of(path, &open(path)?)
     }

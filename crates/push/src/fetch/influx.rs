@@ -1,6 +1,6 @@
 //! Rows from InfluxDB 1: all fields of each measurement, by the description that was pushed with them.
 
-use super::{Asker, FetchError, FetchRequest, Grid, Source, nothing};
+use super::{Asker, FetchError, FetchRequest, Grid, Source, no_such_host};
 use crate::emitters::lines::{DESCRIPTION, described};
 use numakit_export::InfluxPlace;
 use numakit_recording::{Batch, Header};
@@ -38,21 +38,16 @@ impl<'a> Influx<'a> {
             None => Ok(answer),
         }
     }
-
-    fn hosts(&mut self) -> Result<String, FetchError> {
-        let answer = self.query(&format!("SHOW TAG VALUES FROM {DESCRIPTION} WITH KEY = host"))?;
-        let mut hosts = BTreeSet::new();
-        for table in tables(&answer) {
-            hosts.extend(table.rows.iter().filter_map(|row| row[1].as_str().map(str::to_owned)).take(20));
-        }
-        Ok(match hosts.len() {
-            0 => "no recording was pushed there with this version".to_owned(),
-            _ => format!("there are {}", hosts.into_iter().collect::<Vec<_>>().join(", ")),
-        })
-    }
 }
 
 impl Source for Influx<'_> {
+    fn hosts(&mut self) -> Result<Vec<String>, FetchError> {
+        let answer = self.query(&format!("SHOW TAG VALUES FROM {DESCRIPTION} WITH KEY = host"))?;
+        let tables = tables(&answer);
+        let rows = tables.iter().flat_map(|table| table.rows);
+        Ok(rows.filter_map(|row| row[1].as_str().map(str::to_owned)).collect())
+    }
+
     fn header(&mut self) -> Result<Header, FetchError> {
         let (host, to) = (quoted(self.request.host, '\''), self.request.range.1);
         let query = format!(
@@ -60,8 +55,7 @@ impl Source for Influx<'_> {
         );
         let answer = self.query(&query)?;
         let Some(table) = tables(&answer).into_iter().next() else {
-            let hosts = self.hosts()?;
-            return Err(nothing(self.request, hosts));
+            return Err(no_such_host(self.request));
         };
         let row = table.rows.first().ok_or(FetchError::Answer("it has no rows"))?;
         let field = |name: &str| row.get(table.columns.iter().position(|column| *column == name)?)?.as_str();

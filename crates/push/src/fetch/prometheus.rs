@@ -1,6 +1,6 @@
 //! Rows from Prometheus, or what answers its queries: names become metrics by what this numa knows.
 
-use super::{Asker, FetchError, FetchRequest, Grid, Source, nothing};
+use super::{Asker, FetchError, FetchRequest, Grid, Source, no_such_host};
 use numakit_export::ExportedValues;
 use numakit_export::openmetrics::{Families, Family};
 use numakit_model::{Instance, Series};
@@ -41,25 +41,6 @@ impl<'a> Prometheus<'a> {
     fn ask(&mut self, path: &str, form: &[(&str, &str)]) -> Result<Value, FetchError> {
         self.asker.ask("/api/v1/write", path, form)
     }
-
-    fn hosts(&mut self) -> Result<String, FetchError> {
-        let answer =
-            self.ask("/api/v1/series", &[("match[]", "{__name__=~\"numakit_.+\"}"), ("limit", "1000")])?;
-        let mut hosts: Vec<&str> = answer["data"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|labels| labels["host"].as_str())
-            .collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        hosts.truncate(20);
-        Ok(if hosts.is_empty() {
-            "it has no series of numa".to_owned()
-        } else {
-            format!("there are {}", hosts.join(", "))
-        })
-    }
 }
 
 /// The instance that labels name.
@@ -76,6 +57,16 @@ fn seconds(ns: u64) -> String {
 }
 
 impl Source for Prometheus<'_> {
+    fn hosts(&mut self) -> Result<Vec<String>, FetchError> {
+        let answer = self.asker.get(
+            "/api/v1/write",
+            "/api/v1/label/host/values",
+            &[("match[]", "{__name__=~\"numakit_.+\"}")],
+        )?;
+        let hosts = answer["data"].as_array().into_iter().flatten();
+        Ok(hosts.filter_map(|host| host.as_str().map(str::to_owned)).collect())
+    }
+
     fn header(&mut self) -> Result<Header, FetchError> {
         let (selector, (from, to)) = (self.selector(), self.request.range);
         let form = [("match[]", selector.as_str()), ("start", &seconds(from)), ("end", &seconds(to))];
@@ -108,8 +99,7 @@ impl Source for Prometheus<'_> {
             header.series.push(Series { metric: Arc::new(metric.clone()), instance });
         }
         if header.series.is_empty() {
-            let hosts = self.hosts()?;
-            return Err(nothing(self.request, hosts));
+            return Err(no_such_host(self.request));
         }
         Ok(header)
     }
