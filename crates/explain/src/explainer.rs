@@ -280,12 +280,10 @@ impl Explainer {
         let is_disturbed = self.hints.as_ref().is_some_and(HintWindows::is_open);
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let mut located = from;
-        let delivered = &mut self.delivered;
         let result = method.drain(&mut |event| match event {
             // What 'numa run' does beside the program is not the program's.
             MethodEvent::Sample(sample) if processes.is_launcher(sample.process) => {}
             MethodEvent::Sample(sample) => {
-                *delivered += 1;
                 // Series have no accounts.
                 if *keeps_ended {
                     let thread = (sample.process, sample.thread);
@@ -325,7 +323,7 @@ impl Explainer {
             self.take_names(false);
         }
         self.look_at_waits();
-        result.map(drop)
+        result.map(|delivered| self.delivered += delivered)
     }
 
     /// Looks at what threads wait for, if it is time for that.

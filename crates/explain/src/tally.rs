@@ -58,7 +58,7 @@ impl ProcessTotals {
 }
 
 impl NodeTotals {
-    /// The same times where each sample stands for one and this share more.
+    /// The same times where each sample counts as one and this share more.
     pub fn standing_for(self, more: f64) -> Self {
         let of = |ns: u64| ns.saturating_add((ns as f64 * more) as u64);
         let Self { computing, cached, local, remote, unknown, contended, samples } = self;
