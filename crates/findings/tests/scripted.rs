@@ -97,6 +97,18 @@ const SCRIPTS: &[Script] = &[
         control: "task.resident@node0 2e9\ntask.resident@node1 2e9\ntask.cpu_time@node0 1e9\ntask.cpu_time@node1 1e9",
     },
     Script {
+        name: "memory on one node, threads on the other, and the same in a program that hardly runs",
+        rule: "memory-on-one-node",
+        trouble: "task.resident@node0 4e9\ntask.resident@node1 1e7\ntask.cpu_time@node0 0\ntask.cpu_time@node1 1e9",
+        control: "task.resident@node0 4e9\ntask.resident@node1 1e7\ntask.cpu_time@node0 0\ntask.cpu_time@node1 1e7",
+    },
+    Script {
+        name: "memory on one node, threads there",
+        rule: "memory-on-one-node",
+        trouble: "task.resident@node0 4e9\ntask.resident@node1 1e7\ntask.cpu_time@node0 5e8\ntask.cpu_time@node1 5e8",
+        control: "task.resident@node0 4e9\ntask.resident@node1 1e7\ntask.cpu_time@node0 1e9\ntask.cpu_time@node1 0",
+    },
+    Script {
         name: "threads wander between nodes",
         rule: "threads-wander",
         trouble: "task.threads_away 6\ntask.threads@node0 4\ntask.threads@node1 4\ntask.migrations 80\ntask.cpu 200",

@@ -1,6 +1,6 @@
-//! The program's memory lies on one node while its threads run on several.
+//! The program's memory lies on one node while its threads run on others too, or only there.
 
-use super::{Judge, MACHINE, Rule, RuleKind};
+use super::{Judge, MACHINE, RUNS, Rule, RuleKind};
 use crate::case::{Case, Draft, bytes, listed, percent};
 use crate::course::Limit;
 use crate::finding::{Certainty, FindingCost, FindingSubject};
@@ -15,10 +15,10 @@ const LARGE: f64 = 64.0 * 1048576.0;
 
 pub(crate) const RULE: Rule = Rule {
     name: "memory-on-one-node",
-    finds: "a program whose memory lies on one node while its threads run on several",
+    finds: "a program whose memory lies on one node while its threads run on others",
     kind: RuleKind::Problem,
     judge: Judge::Rows(
-        Limit { formula: "task_resident", threshold: LARGE, scopes: MACHINE, minimum: None },
+        Limit { formula: "task_resident", threshold: LARGE, scopes: MACHINE, minimum: RUNS },
         judge,
     ),
 };
@@ -39,13 +39,14 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let home = memory.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let share = 100.0 * home.1 / all;
     let used: Vec<u32> = time.iter().filter(|t| 100.0 * t.1 >= USED * cpu).map(|t| t.0).collect();
-    if all < LARGE || share < MOST || used.len() < 2 {
+    if all < LARGE || share < MOST || used.iter().all(|&node| node == home.0) {
         return None;
     }
     let says = format!(
-        "{} of the program's memory lies on node {} while its threads run on nodes {}",
+        "{} of the program's memory lies on node {} while its threads run on node{} {}",
         percent(share),
         home.0,
+        if used.len() > 1 { "s" } else { "" },
         listed(&used)
     );
     let remedy = case.remedy(
@@ -53,7 +54,10 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
          same effect",
         &["numa run {command}", "numa run --memory interleave {command}", "numa explain {command}"],
     );
-    let cost = FindingCost::unknown("it is not known which threads use that memory");
+    let cost = FindingCost::unknown(match used.contains(&home.0) {
+        true => "it is not known which threads use that memory",
+        false => "it is not known how long they wait for it",
+    });
     let evidence =
         case.evidence("task_resident", format!("{} of {} are on node {}", bytes(home.1), bytes(all), home.0));
     let draft = Draft::measured(FindingSubject::Program, says, cost, remedy);
