@@ -1,5 +1,6 @@
 //! What a control group of version 2 tells of its memory.
 
+use crate::name::group_of_job;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::cgroup;
 
@@ -11,11 +12,11 @@ const PARTS: [&str; 5] = ["anon", "file", "kernel_stack", "pagetables", "slab_un
 pub struct GroupMemory(pub Vec<u64>);
 
 impl GroupMemory {
-    /// The memory of the group of a process, unless that is the root of all groups.
+    /// The memory of the group that is the job of a process, with all groups below, unless that is the root of all groups.
     pub fn read(root: &SysRoot, groups: &str, mounted: &str, nodes: &[u32]) -> Option<Self> {
-        let path = cgroup::unified(groups).filter(|path| *path != "/")?;
+        let path = group_of_job(cgroup::unified(groups).filter(|path| *path != "/")?);
         let folders = cgroup::folders(groups, mounted, &[], |file| root.exists(file));
-        let folder = folders.first().filter(|folder| folder.path.ends_with(path))?;
+        let folder = folders.iter().find(|folder| folder.path.ends_with(path))?;
         Self::parse(&root.text(&format!("{}/memory.numa_stat", folder.path)).ok()?, nodes)
     }
 
@@ -45,6 +46,20 @@ impl GroupMemory {
 mod tests {
     use super::*;
     use numakit_testing::sysfs::root;
+
+    #[test]
+    fn the_steps_of_a_job_are_added_up_by_its_group() {
+        let file = |of: &str, bytes: u64| {
+            (format!("/cg/slurm/job_7{of}/memory.numa_stat"), format!("anon N0={bytes}\n"))
+        };
+        let files = [file("", 9), file("/step_0", 4), file("/step_1", 5)];
+        let mut all: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        all.push(("/cg/slurm/job_7/step_0/cgroup.procs", ""));
+        let read =
+            GroupMemory::read(&root(&all), "0::/slurm/job_7/step_0\n", "cgroup2 /cg cgroup2 rw 0 0\n", &[0]);
+        assert_eq!(read, Some(GroupMemory(vec![9])));
+    }
 
     #[test]
     fn memory_of_a_group_is_added_up_by_node() {

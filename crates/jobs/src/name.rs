@@ -61,6 +61,16 @@ impl JobNames {
     }
 }
 
+/// The group that is all of a job, of which this one may be a part: a job of Slurm has a group for each step.
+pub fn group_of_job(path: &str) -> &str {
+    let named = slurm(path).or_else(|| container_of_group(path)).or_else(|| pod(path)).or_else(|| unit(path));
+    let Some(named) = named else { return path };
+    // The name is a part of the path.
+    let end = (named.as_ptr() as usize).saturating_sub(path.as_ptr() as usize) + named.len();
+    let rest = path.get(end..).unwrap_or_default();
+    path.get(..end + rest.find('/').unwrap_or(rest.len())).unwrap_or(path)
+}
+
 /// `123` of `/slurm/uid_0/job_123/step_0` and of `/system.slice/slurmstepd.scope/job_123`.
 fn slurm(path: &str) -> Option<&str> {
     let mut parts = path.split('/').skip_while(|part| !part.starts_with("slurm"));
@@ -136,6 +146,27 @@ mod tests {
             ("0::/slurm/job_x\n", "cgroup/slurm/job_x"),
         ] {
             assert_eq!(name(&groups.replace("ID", &id)), expected, "{groups}");
+        }
+    }
+
+    #[test]
+    fn a_job_has_one_group_for_all_its_parts() {
+        let id = "0123456789abcdef".repeat(4);
+        for (path, expected) in [
+            (
+                "/system.slice/slurmstepd.scope/job_7/step_batch/user/task_0",
+                "/system.slice/slurmstepd.scope/job_7",
+            ),
+            ("/slurm/uid_0/job_123", "/slurm/uid_0/job_123"),
+            ("/system.slice/docker-ID.scope/init.scope", "/system.slice/docker-ID.scope"),
+            ("/docker/ID/a", "/docker/ID"),
+            ("/kubepods.slice/kubepods-pod1.slice/x", "/kubepods.slice/kubepods-pod1.slice"),
+            ("/system.slice/udev.service/udev", "/system.slice/udev.service"),
+            ("/batch/a", "/batch/a"),
+            ("/", "/"),
+            ("", ""),
+        ] {
+            assert_eq!(group_of_job(&path.replace("ID", &id)), expected.replace("ID", &id));
         }
     }
 
