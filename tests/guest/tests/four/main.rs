@@ -13,6 +13,7 @@ mod described;
 #[path = "../early/mod.rs"]
 mod early;
 mod guide;
+mod jobs;
 #[path = "../launched/mod.rs"]
 mod launched;
 mod launchers;
@@ -39,6 +40,7 @@ static PARTS: Parts = Parts::new(&[
     ("launchers", launchers::guest),
     ("own_blocks", own_blocks::guest),
     ("policies", policies::guest),
+    ("jobs", jobs::guest),
     ("limits", limits::guest),
     ("main_thread", main_thread::guest),
     ("bound_memory", bound_memory::guest),
