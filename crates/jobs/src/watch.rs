@@ -252,6 +252,7 @@ impl JobWatch {
         let detailed: HashSet<&Arc<str>> = names.iter().take(DETAILED).collect();
         self.judge.keep(|name| shown.iter().any(|shown| ***shown == *name));
         let mut jobs = Vec::new();
+        let online = online(&self.root);
         let Self { jobs: all, other, judge, root, nodes, .. } = self;
         for (name, followed) in all.iter_mut() {
             let is_shown = shown.contains(name);
@@ -267,7 +268,8 @@ impl JobWatch {
             let of_pages = || followed.whole_memory().filter(|_| detailed.contains(name));
             let memory = groups.get(name).cloned().or_else(of_pages);
             followed.job.memory_on = memory.or(followed.job.memory_on.take().filter(|_| has_ended));
-            followed.job.mask_nodes = mask_nodes(root, followed.lead.1, nodes).or(followed.job.mask_nodes);
+            let mask = mask_nodes(root, followed.lead.1, nodes, online.as_ref());
+            followed.job.mask_nodes = mask.or(followed.job.mask_nodes);
             followed.job.findings = judge.judge(&followed.job, now);
             jobs.push(followed.job.clone());
         }
@@ -384,9 +386,15 @@ fn hide(other: &mut Job, job: &Job, (waited, time): (u64, JobTime)) {
     }
 }
 
-/// How many nodes the CPU mask of a process covers.
-fn mask_nodes(root: &SysRoot, pid: u32, nodes: &[(u32, CpuSet)]) -> Option<u64> {
+/// The CPUs that are online.
+fn online(root: &SysRoot) -> Option<CpuSet> {
+    CpuSet::parse_list(root.text("/sys/devices/system/cpu/online").ok()?.trim()).ok()
+}
+
+/// How many nodes the CPU mask of a process covers. A mask has CPUs that are offline too.
+fn mask_nodes(root: &SysRoot, pid: u32, nodes: &[(u32, CpuSet)], online: Option<&CpuSet>) -> Option<u64> {
     let mask = TaskDir::of(root, pid).status().ok()?.allowed_cpus()?;
+    let mask = online.map_or_else(|| mask.clone(), |online| mask.and(online));
     Some(nodes.iter().filter(|(_, cpus)| cpus.intersects(&mask)).count() as u64)
 }
 

@@ -4,6 +4,7 @@
 //! them, a thread sums its rows ([`sampled::Sampled`]), and [`page::ScrapePage`] writes the newest sums as text. A scrape never
 //! reads a sensor.
 
+mod changed;
 pub mod guide;
 mod jobs;
 pub mod page;

@@ -1,5 +1,6 @@
 //! The text of a scrape.
 
+use crate::changed::OnlineNow;
 use crate::jobs::ExposedJobs;
 use crate::places::ExposedPlaces;
 use crate::sampled::{RowSums, Sampled};
@@ -9,6 +10,7 @@ use numakit_export::Number;
 use numakit_export::openmetrics::{Dialect, Families, FamilyHead, UnitScale};
 use numakit_jobs::JobsNow;
 use numakit_model::{Kind, Unavailable};
+use numakit_sys::SysRoot;
 use numakit_sys::clock;
 use numakit_sys::proc::printable;
 use std::io;
@@ -38,6 +40,7 @@ pub struct SamplerNumbers {
 /// Answers scrapes of one machine.
 #[derive(Debug)]
 pub struct ScrapePage {
+    root: SysRoot,
     lines: Vec<ExposedLine>,
     places: ExposedPlaces,
     added: Families,
@@ -55,6 +58,7 @@ impl ScrapePage {
     pub fn new(setup: &mut ScrapeSetup, version: &'static str) -> Self {
         let kinds = setup.added_columns.iter().map(|&at| setup.header.series[at].metric.kind).collect();
         Self {
+            root: setup.root.clone(),
             lines: setup.lines.clone(),
             places: setup.places.clone(),
             added: std::mem::replace(&mut setup.added, Families::new(&[], 0, RAW, &[])),
@@ -94,11 +98,12 @@ impl ScrapePage {
         text: &mut Vec<u8>,
     ) -> io::Result<()> {
         let scrapes = self.sampled.count();
+        let online = OnlineNow::read(&self.root);
         let exposed = jobs.map(|jobs| ExposedJobs::of(jobs, &self.places));
         for (at, metric) in EXPOSED.iter().enumerate() {
             let own = match metric.source {
-                ExposedSource::Own(OwnValue::Absent) => Some(self.absent(jobs)),
-                ExposedSource::Own(value) => Some(self.own(value, sampler, sums, scrapes)),
+                ExposedSource::Own(OwnValue::Absent) => Some(self.absent(sums, &online, jobs)),
+                ExposedSource::Own(value) => Some(self.own(value, sampler, sums, &online, scrapes)),
                 ExposedSource::Jobs(value) => {
                     Some(exposed.as_ref().map(|j| j.lines(value)).unwrap_or_default())
                 }
@@ -128,7 +133,14 @@ impl ScrapePage {
         Ok(())
     }
 
-    fn own(&self, value: OwnValue, sampler: &SamplerNumbers, sums: &RowSums, scrapes: u64) -> Vec<OwnLine> {
+    fn own(
+        &self,
+        value: OwnValue,
+        sampler: &SamplerNumbers,
+        sums: &RowSums,
+        online: &OnlineNow,
+        scrapes: u64,
+    ) -> Vec<OwnLine> {
         let one = |number: u64| vec![(String::new(), Number::Unsigned(number))];
         let seconds = |ns: u64| vec![(String::new(), Number::Float(ns as f64 / 1e9))];
         match value {
@@ -136,7 +148,7 @@ impl ScrapePage {
             OwnValue::Cpus => {
                 let of = |place: &crate::places::ExposedPlace| {
                     let labels = labels(&[(self.places.label, &place.name)]);
-                    (labels, Number::Unsigned(place.cpus.len() as u64))
+                    (labels, Number::Unsigned(online.cpus_of(place).len() as u64))
                 };
                 self.places.list.iter().map(of).collect()
             }
@@ -153,10 +165,11 @@ impl ScrapePage {
     }
 
     /// What is absent, of the machine and of jobs.
-    fn absent(&self, jobs: Option<&JobsNow>) -> Vec<OwnLine> {
+    fn absent(&self, sums: &RowSums, online: &OnlineNow, jobs: Option<&JobsNow>) -> Vec<OwnLine> {
         let machine = self.absent.iter().map(|(what, why)| absent(what, why));
         let jobs = jobs.into_iter().flat_map(|jobs| &jobs.absent).map(|why| absent(&why.missing, why));
-        machine.chain(jobs).collect()
+        let changed = online.changed(&self.places, &self.lines, &sums.lines);
+        machine.chain(changed.iter().map(|(what, why)| absent(what, why))).chain(jobs).collect()
     }
 }
 

@@ -117,6 +117,7 @@ mod tests {
     fn line(kind: Kind, columns: &[usize]) -> ExposedLine {
         ExposedLine {
             metric: 0,
+            place: None,
             labels: String::new(),
             columns: columns.to_vec(),
             kind,

@@ -7,6 +7,7 @@ use numakit_export::openmetrics::{Families, UnitScale, base};
 use numakit_model::{Kind, Topology, Unavailable};
 use numakit_recording::{AbsentMetric, Header};
 use numakit_sensors::{Probe, SENSORS, Scene, SelectError, Selection, Sensor};
+use numakit_sys::SysRoot;
 use std::collections::HashSet;
 
 /// Sensors whose absence is reported, beside those of the table.
@@ -22,6 +23,8 @@ pub const MAX_ADDED: usize = 10_000;
 pub struct ExposedLine {
     /// The position of its metric in the table.
     pub metric: usize,
+    /// The position of its place, if it has one.
+    pub place: Option<usize>,
     /// Its labels, as in `{node="0"}`.
     pub labels: String,
     /// The columns that are added up.
@@ -34,6 +37,8 @@ pub struct ExposedLine {
 
 /// What is sampled for scrapes.
 pub struct ScrapeSetup {
+    /// The machine's files.
+    pub root: SysRoot,
     /// The sensors.
     pub sensors: Vec<Box<dyn Sensor>>,
     /// Their columns.
@@ -94,7 +99,8 @@ impl ScrapeSetup {
         let lines = lines(&header, &places);
         let absent = told(&header, topology, &lines, missing);
         let added = Families::new(&series, topology.page_size, ExportedValues::Raw, &[]);
-        Ok(Self { sensors, header, lines, places, added, added_columns: columns, left_out, absent })
+        let root = scene.root.clone();
+        Ok(Self { root, sensors, header, lines, places, added, added_columns: columns, left_out, absent })
     }
 }
 
@@ -135,10 +141,11 @@ fn by_place(
         }
     }
     let mut lines = Vec::new();
-    for (place, columns) in places.list.iter().zip(of) {
+    for (at, (place, columns)) in places.list.iter().zip(of).enumerate() {
         for ((value, _), columns) in parts.iter().zip(columns) {
             let labels = labels(&[(places.label, &place.name), (label, value)]);
-            lines.extend(line(header, metric, labels, columns));
+            let line = line(header, metric, labels, columns);
+            lines.extend(line.map(|line| ExposedLine { place: Some(at), ..line }));
         }
     }
     lines
@@ -152,7 +159,7 @@ fn columns(header: &Header, names: &[&str]) -> impl Iterator<Item = usize> {
 fn line(header: &Header, metric: usize, labels: String, columns: Vec<usize>) -> Option<ExposedLine> {
     let series = &header.series[*columns.first()?].metric;
     let scale = base(series.unit, header.page_size).1;
-    Some(ExposedLine { metric, labels, columns, kind: series.kind, scale })
+    Some(ExposedLine { metric, place: None, labels, columns, kind: series.kind, scale })
 }
 
 /// Labels with their braces; those without a name are left out.

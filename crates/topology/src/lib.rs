@@ -79,6 +79,17 @@ pub fn allow_as(topology: &mut Topology, root: &SysRoot, process: u32) {
     (topology.allowed, topology.allowed_nodes) = (allowed.cpus, allowed.nodes);
 }
 
+/// Gives each node its CPUs that are offline too, for programs that outlive their coming and going.
+pub fn add_offline_cpus(topology: &mut Topology, root: &SysRoot) {
+    let mut reader = Reader::new(root);
+    for node in topology.nodes.iter_mut().filter(|node| !node.implicit) {
+        // Its lists leave them out, and the links to them stay.
+        let cpus =
+            reader.numbered(&format!("{}/node{}", nodes::NODE, node.os_index), "cpu").unwrap_or_default();
+        node.cpus.insert_all(&cpus.and(&topology.offline));
+    }
+}
+
 /// What is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {

@@ -263,3 +263,26 @@ fn a_mask_outside_of_the_listed_cpus_wins() {
         assert_eq!(t.notes, [""; 0]);
     }
 }
+
+#[test]
+fn offline_cpus_belong_to_their_nodes_on_request() {
+    let machine = numakit_topology::synthetic::parse("package:2 node:1 core:2").unwrap();
+    let root = SysRoot::of_tree(numakit_testing::sysfs::tree(&machine));
+    root.change(|tree| {
+        tree.file("/sys/devices/system/cpu/online", "0,2-3\n");
+        tree.file("/sys/devices/system/cpu/cpu1/online", "0\n")
+            .file("/sys/devices/system/node/node0/cpu1/online", "0\n");
+        tree.file("/sys/devices/system/node/node0/cpulist", "0\n")
+            .file("/sys/devices/system/node/node0/cpumap", "1\n");
+    });
+    let mut topology = read(&root).unwrap();
+    let cpus = |topology: &numakit_model::Topology| {
+        topology.nodes.iter().map(|n| n.cpus.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(cpus(&topology), ["0", "2-3"]);
+    numakit_topology::add_offline_cpus(&mut topology, &root);
+    assert_eq!(
+        (cpus(&topology), topology.online.to_string()),
+        (vec!["0-1".to_owned(), "2-3".to_owned()], "0,2-3".to_owned())
+    );
+}

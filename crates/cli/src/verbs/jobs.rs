@@ -47,7 +47,8 @@ impl JobsArgs {
     /// Prints the jobs.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        let topology = numakit_topology::read(&root).context("cannot read the topology")?;
+        let mut topology = numakit_topology::read(&root).context("cannot read the topology")?;
+        numakit_topology::add_offline_cpus(&mut topology, &root);
         let watch = jobs::watch(&root, &topology, self.sample_rate);
         let mut watch = watch.map_err(|why| anyhow!("{why}"))?;
         let show: fn(String) -> Result<(), OutputError> =

@@ -89,7 +89,8 @@ impl ServeMetricsArgs {
             .context("cannot collect signals")?;
         signal::ignore_broken_pipe();
         let _ = sched::raise_open_files();
-        let topology = numakit_topology::read(&root).context("cannot read the topology")?;
+        let mut topology = numakit_topology::read(&root).context("cannot read the topology")?;
+        numakit_topology::add_offline_cpus(&mut topology, &root);
         let setup = ScrapeSetup::new(&Scene::new(&root, &topology), self.events.as_ref())?;
         if setup.left_out > 0 {
             note(format_args!("-e selects {} series more than can be served; select fewer", setup.left_out));

@@ -52,6 +52,17 @@ fn processes_are_added_up_by_job_and_counters_never_fall() {
 }
 
 #[test]
+fn a_node_whose_cpus_are_offline_is_none_that_a_mask_covers() {
+    let root = SysRoot::of_tree(FileTree::new());
+    root.change(|tree| put(tree, 10, 0, 0, "/a"));
+    let mut watch = watch(&root);
+    let nodes = |watch: &mut JobWatch| watch.round(&|| true).jobs[0].mask_nodes;
+    assert_eq!(nodes(&mut watch), Some(2));
+    root.change(|tree| _ = tree.file("/sys/devices/system/cpu/online", "0-1,4-7\n"));
+    assert_eq!(nodes(&mut watch), Some(1));
+}
+
+#[test]
 fn jobs_that_have_ended_are_forgotten_and_memory_comes_from_their_group() {
     let root = SysRoot::of_tree(FileTree::new());
     root.change(|tree| {

@@ -13,6 +13,7 @@ mod described;
 #[path = "../early/mod.rs"]
 mod early;
 mod guide;
+mod hotplug;
 mod jobs;
 #[path = "../launched/mod.rs"]
 mod launched;
@@ -41,6 +42,7 @@ static PARTS: Parts = Parts::new(&[
     ("own_blocks", own_blocks::guest),
     ("policies", policies::guest),
     ("jobs", jobs::guest),
+    ("hotplug", hotplug::guest),
     ("limits", limits::guest),
     ("main_thread", main_thread::guest),
     ("bound_memory", bound_memory::guest),
