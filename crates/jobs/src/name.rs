@@ -6,7 +6,7 @@ use numakit_sys::proc::cgroup::{self, GroupLine};
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Bytes of a name.
 pub const MAX_NAME: usize = 100;
@@ -18,14 +18,15 @@ const MAX_KEPT: usize = 10_000;
 /// Names jobs.
 #[derive(Debug)]
 pub struct JobNames {
-    is_host: bool,
+    /// Below this folder are the files of container runtimes.
+    runtimes: Option<PathBuf>,
     containers: HashMap<String, String>,
 }
 
 impl JobNames {
     /// Those of a machine. The files of container runtimes are read on the machine itself only.
     pub fn of(root: &SysRoot) -> Self {
-        Self { is_host: root.is_host(), containers: HashMap::new() }
+        Self { runtimes: root.is_host().then(|| PathBuf::from("/")), containers: HashMap::new() }
     }
 
     /// Forgets the names of containers, which may have new ones.
@@ -50,7 +51,7 @@ impl JobNames {
         if let Some(name) = self.containers.get(number) {
             return name.clone();
         }
-        let known = if self.is_host { container_names(Path::new("/"), number) } else { Vec::new() };
+        let known = self.runtimes.as_ref().map(|below| container_names(below, number)).unwrap_or_default();
         let short = number.get(..DIGITS).unwrap_or(number);
         let name = format!("container/{}", known.first().map_or(short, String::as_str));
         if self.containers.len() >= MAX_KEPT {
@@ -168,6 +169,28 @@ mod tests {
         ] {
             assert_eq!(group_of_job(&path.replace("ID", &id)), expected.replace("ID", &id));
         }
+    }
+
+    #[test]
+    fn a_container_that_renames_itself_has_its_new_name_once_names_are_forgotten() {
+        let id = "0123456789abcdef".repeat(4);
+        let top = std::env::temp_dir().join(format!("numakit-job-names-{}", std::process::id()));
+        let folder = top.join(format!("var/lib/docker/containers/{id}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut names = JobNames { runtimes: Some(top.clone()), containers: HashMap::new() };
+        let mut named = |json: &str, forget: bool| {
+            std::fs::write(folder.join("config.v2.json"), json).unwrap();
+            if forget {
+                names.forget();
+            }
+            names.name(&format!("0::/system.slice/docker-{id}.scope\n"), "anna")
+        };
+        assert_eq!(named(r#"{"Name":"/web"}"#, false), "container/web");
+        assert_eq!(named(r#"{"Name":"/shop"}"#, false), "container/web");
+        assert_eq!(named(r#"{"Name":"/shop"}"#, true), "container/shop");
+        let odd = named(r#"{"Name":"/a\"b\nc"}"#, true);
+        assert!(odd.starts_with("container/") && odd.bytes().all(|b| b.is_ascii_graphic()), "{odd}");
+        std::fs::remove_dir_all(&top).unwrap();
     }
 
     #[test]

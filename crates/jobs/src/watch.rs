@@ -104,6 +104,10 @@ pub struct JobWatch {
     samples: Option<JobSamples>,
     judge: JobJudge,
     absent: Vec<Unavailable>,
+    /// Jobs that are shown.
+    shown: usize,
+    /// The jobs of processes that ended since the round before, for their last samples.
+    ended: HashMap<u32, Arc<str>>,
     rounds: u64,
     last: u64,
     lost: u64,
@@ -140,10 +144,22 @@ impl JobWatch {
             judge: JobJudge::new(topology, samples.is_some()),
             samples,
             absent,
+            shown: SHOWN,
+            ended: HashMap::new(),
             rounds: 0,
             last: clock::monotonic(),
             lost: 0,
         })
+    }
+
+    /// Whether samples tell where the time of jobs goes.
+    pub fn has_samples(&self) -> bool {
+        self.samples.is_some()
+    }
+
+    /// Shows at most this number of jobs; all others are [`OTHER`].
+    pub fn show(&mut self, shown: usize) {
+        self.shown = shown.min(SHOWN);
     }
 
     /// Scans all processes, and reads the memory of those of the largest jobs while there is time.
@@ -152,8 +168,8 @@ impl JobWatch {
         if self.rounds.is_multiple_of(RENAMED) {
             self.names.forget();
         }
-        let Self { root, names, members, jobs, survey, rounds, .. } = self;
-        let mut naming = Naming { root, names, members, round: *rounds };
+        let Self { root, names, members, ended, jobs, survey, rounds, .. } = self;
+        let mut naming = Naming { root, names, members, ended, round: *rounds };
         let mut choose = |candidates: &[WalkCandidate], user: &dyn Fn(u32) -> String| {
             naming.name_all(candidates, user);
             let mut wanted = detailed(candidates, naming.members, jobs);
@@ -228,10 +244,10 @@ impl JobWatch {
         self.lost += lost;
         self.other.time.get_or_insert_default();
         for (pid, totals) in all {
-            let name = self.members.get(&pid).map(|member| Arc::clone(&member.job));
+            let name = self.members.get(&pid).map(|member| &member.job).or(self.ended.get(&pid)).cloned();
             match name.and_then(|name| self.followed(&name)) {
                 Some(followed) => followed.job.time.get_or_insert_default().add(&totals),
-                // It ended between two rounds.
+                // It started and ended between two rounds.
                 None => self.other.time.get_or_insert_default().add(&totals),
             }
         }
@@ -248,7 +264,7 @@ impl JobWatch {
         }
         self.jobs.retain(|_, followed| followed.empty < RETIRED);
         let (names, groups) = self.ranked();
-        let shown: HashSet<&Arc<str>> = names.iter().take(SHOWN).collect();
+        let shown: HashSet<&Arc<str>> = names.iter().take(self.shown).collect();
         let detailed: HashSet<&Arc<str>> = names.iter().take(DETAILED).collect();
         self.judge.keep(|name| shown.iter().any(|shown| ***shown == *name));
         let mut jobs = Vec::new();
@@ -267,7 +283,8 @@ impl JobWatch {
             let has_ended = followed.empty > 0;
             let of_pages = || followed.whole_memory().filter(|_| detailed.contains(name));
             let memory = groups.get(name).cloned().or_else(of_pages);
-            followed.job.memory_on = memory.or(followed.job.memory_on.take().filter(|_| has_ended));
+            let kept = || followed.job.memory_on.take().filter(|_| has_ended && detailed.contains(name));
+            followed.job.memory_on = memory.or_else(kept);
             let mask = mask_nodes(root, followed.lead.1, nodes, online.as_ref());
             followed.job.mask_nodes = mask.or(followed.job.mask_nodes);
             followed.job.findings = judge.judge(&followed.job, now);
@@ -317,13 +334,15 @@ struct Naming<'a> {
     root: &'a SysRoot,
     names: &'a mut JobNames,
     members: &'a mut HashMap<u32, Member>,
+    ended: &'a mut HashMap<u32, Arc<str>>,
     round: u64,
 }
 
 impl Naming<'_> {
     fn name_all(&mut self, candidates: &[WalkCandidate], user: &dyn Fn(u32) -> String) {
         let running: HashMap<u32, u64> = candidates.iter().map(|c| (c.pid, c.start)).collect();
-        self.members.retain(|pid, member| running.get(pid) == Some(&member.start));
+        let gone = self.members.extract_if(|pid, member| running.get(pid) != Some(&member.start));
+        *self.ended = gone.map(|(pid, member)| (pid, member.job)).collect();
         for &WalkCandidate { pid, start, .. } in candidates {
             let known = self.members.get(&pid);
             if known.is_some_and(|member| self.round < member.named + RENAMED) {

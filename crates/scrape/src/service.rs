@@ -1,5 +1,6 @@
 //! The running exporter: the sampler, and the answers to scrapes.
 
+use crate::jobs;
 use crate::page::{self, SamplerNumbers, ScrapePage};
 use crate::sampled::RowSum;
 use crate::setup::ScrapeSetup;
@@ -40,7 +41,10 @@ impl ScrapeService {
         jobs: Result<JobWatch, Unavailable>,
     ) -> io::Result<Self> {
         let jobs = match jobs {
-            Ok(watch) => Some(JobBoard::start(watch)?),
+            Ok(mut watch) => {
+                watch.show(jobs::fitting(&setup.places, watch.has_samples()));
+                Some(JobBoard::start(watch)?)
+            }
             Err(why) => {
                 setup.absent.push(("jobs".to_owned(), why));
                 None

@@ -109,6 +109,38 @@ fn of_many_jobs_the_busiest_are_shown_and_the_rest_is_one() {
 }
 
 #[test]
+fn what_is_not_shown_is_counted_with_all_others() {
+    let root = SysRoot::of_tree(FileTree::new());
+    let run = |factor: u64| {
+        root.change(|tree| {
+            (1..=5).for_each(|at| put(tree, 100 + at, 0, u64::from(at) * factor * MS, &format!("/job{at}")));
+        });
+    };
+    run(0);
+    let mut watch = watch(&root);
+    watch.show(2);
+    watch.round(&|| true);
+    for factor in 1..4 {
+        run(factor);
+        let now = watch.round(&|| true);
+        assert_eq!((now.jobs.len(), now.hidden, now.other.cpu), (2, 3, 6 * factor * MS));
+    }
+}
+
+#[test]
+fn the_last_samples_of_a_process_that_ended_belong_to_its_job() {
+    let root = SysRoot::of_tree(FileTree::new());
+    root.change(|tree| put(tree, 10, 0, 0, "/a"));
+    let mut watch = watch(&root);
+    watch.round(&|| true);
+    root.change(|tree| _ = tree.remove("/proc/10"));
+    watch.round(&|| true);
+    assert_eq!(watch.ended.get(&10).map(|name| &**name), Some("cgroup/a"));
+    watch.round(&|| true);
+    assert_eq!(watch.ended.get(&10), None);
+}
+
+#[test]
 fn a_process_that_changes_its_group_changes_its_job() {
     let root = SysRoot::of_tree(FileTree::new());
     root.change(|tree| put(tree, 10, 0, 0, "/a"));
