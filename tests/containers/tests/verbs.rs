@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Each verb with a command line that needs nothing but this machine.
-const VERBS: [(&str, &str); 26] = [
+const VERBS: [(&str, &str); 28] = [
     ("topo", "numa topo"),
     ("list", "numa list"),
     ("stat", "numa stat -e cpu.user -- true"),
@@ -27,6 +27,9 @@ const VERBS: [(&str, &str); 26] = [
     ("bench", "numa bench all --size 1M --time 1ms"),
     ("explain", "numa explain --rows 0 -- true"),
     ("ps", "numa ps"),
+    // What cannot be told stands below the table.
+    ("jobs", "sh -c 'numa jobs --interval 100ms >&2'"),
+    ("serve", SERVED),
     ("plan", "numa plan -c 1"),
     ("run", "numa run --busy off -c 1 -- true"),
     ("run --memory bind", "numa run --busy off -c 1 --memory bind:0 -- true"),
@@ -35,6 +38,10 @@ const VERBS: [(&str, &str); 26] = [
     ("completions", "numa completions bash"),
     ("capture", "numa capture -o $HOME/a.tar.gz"),
 ];
+
+/// Serves until it has said where, and is ended then.
+const SERVED: &str = "sh -c 'numa serve --listen 127.0.0.1:0 >$HOME/url & serve=$!; \
+    until grep -q http $HOME/url; do kill -0 $serve || break; sleep 0.1; done; kill -TERM $serve; wait $serve'";
 
 fn containers() -> Vec<(&'static str, Container)> {
     let docker = || Container::new(Profile::Docker).file("/.dockerenv", "");
