@@ -5,6 +5,7 @@ mod bench;
 mod build;
 mod dashboards;
 mod docs;
+mod engines;
 mod fuzz;
 mod guest;
 mod install;

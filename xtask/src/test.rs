@@ -17,7 +17,7 @@ mod speed;
 mod tally;
 mod tracefs;
 
-use crate::{bench, install, peers, process, python, web, workspace};
+use crate::{bench, engines, install, peers, process, python, web, workspace};
 use anyhow::{Result, bail};
 use console::{Console, Output};
 use options::{Measuring, Options};
@@ -222,6 +222,9 @@ impl Run {
         note("NUMAKIT_PYTHON", "Python packages", self.console.part("packages of Python", python::venv));
         note("NUMAKIT_PEERS", "servers for exports", self.console.part("servers for exports", peers::folder));
         note("NUMAKIT_DATABASES", "databases", self.console.part("databases", peers::databases));
+        if self.options.thorough {
+            note("NUMAKIT_ENGINES", "engines for numa push", self.console.part("engines", engines::folder));
+        }
         missing.iter().for_each(|line| self.console.lock().progress.say(line));
         environment
     }

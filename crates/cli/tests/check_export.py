@@ -347,4 +347,5 @@ def main():
     print(f"{name}, {values}: {FORMATS[name](Recording(recording), values, export)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

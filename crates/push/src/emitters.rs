@@ -3,6 +3,7 @@
 mod clickhouse;
 pub(crate) mod lines;
 mod otlp;
+mod questdb;
 mod remote_write;
 
 use numakit_export::ExportError;
@@ -46,10 +47,14 @@ pub(crate) struct Http {
     pub token: &'static str,
     /// What is sent before all rows.
     pub prepare: Option<&'static str>,
-    /// A batch as the body of a request; an empty one if the engine takes nothing of it.
-    pub encode: fn(&Arc<Header>, Batch) -> Result<Vec<u8>, ExportError>,
+    /// A batch as the body of a request; an empty one if the engine takes nothing of it. The times are those of the first values
+    /// that were sent of each series, in ns.
+    pub encode: fn(&Arc<Header>, Batch, &[Option<u64>]) -> Result<Vec<u8>, ExportError>,
     /// What is sent when the description of the rows changes, so that they can be fetched as a recording.
     pub describe: Option<fn(&Header) -> Vec<u8>>,
+    /// Statements that make tables for these rows, each with its path in place of `path`. They are sent when the description of
+    /// the rows changes; what the engine refuses of them is left out.
+    pub tables: Option<fn(&Header) -> Vec<String>>,
     /// How many values an answer of success refuses, and why.
     pub refused: fn(&[u8]) -> Option<(u64, String)>,
 }
@@ -65,6 +70,7 @@ const HTTP: Http = Http {
     prepare: None,
     encode: lines::encode,
     describe: None,
+    tables: None,
     refused: |_| None,
 };
 
@@ -124,10 +130,15 @@ pub static EMITTERS: &[Emitter] = &[
     },
     Emitter {
         scheme: "questdb",
-        help: "QuestDB: line protocol over HTTP, a table per sensor",
+        help: "QuestDB: line protocol over HTTP, a table per sensor that keeps a row once",
         example: "questdb+http://HOST:9000",
         labels: true,
-        transport: Transport::Http(Http { path: "/write", query: lines::QUERY, ..HTTP }),
+        transport: Transport::Http(Http {
+            path: "/write",
+            query: lines::QUERY,
+            tables: Some(questdb::tables),
+            ..HTTP
+        }),
     },
     Emitter {
         scheme: "clickhouse",

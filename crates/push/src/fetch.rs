@@ -298,10 +298,8 @@ impl Asker {
     }
 
     fn send(&mut self, method: Method, own: &str, path: &str, body: String) -> Result<Value, FetchError> {
-        let whole = self.client.path().split('?').next().unwrap_or_default().to_owned();
-        let base = whole.strip_suffix(own).unwrap_or("");
         let headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")];
-        let path = format!("{base}{path}");
+        let path = self.client.beside(own, path);
         let answer = self.client.ask(method, &path, &headers, Bytes::from(body), MAX_ANSWER)?;
         if answer.status != 200 {
             let text = clean(&String::from_utf8_lossy(&answer.body));
@@ -316,8 +314,8 @@ fn encoded(form: &[(&str, &str)]) -> String {
     pairs.collect::<Vec<_>>().join("&")
 }
 
-/// A text as part of a form.
-fn escaped(text: &str) -> String {
+/// A text as part of a form or of a query.
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

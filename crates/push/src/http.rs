@@ -124,6 +124,12 @@ impl EngineClient {
         &self.address.path
     }
 
+    /// A path of the same engine: in place of the last parts of its path that are `own`.
+    pub fn beside(&self, own: &str, path: &str) -> String {
+        let whole = self.path().split('?').next().unwrap_or_default();
+        format!("{}{path}", whole.strip_suffix(own).unwrap_or(""))
+    }
+
     /// Sends a request, and waits for its answer, of which at most `most` bytes are read.
     pub fn ask(
         &mut self,

@@ -19,6 +19,14 @@ pub fn filled(batch: &Batch) -> Vec<usize> {
     columns.filter(|(_, column)| has_any(column)).map(|(index, _)| index).collect()
 }
 
+/// Sets the time of the first value of each column that has none yet.
+pub fn note_first(batch: &Batch, first: &mut Vec<Option<u64>>) {
+    first.resize(batch.columns.len(), None);
+    for (time, column) in first.iter_mut().zip(&batch.columns).filter(|(time, _)| time.is_none()) {
+        *time = column.valid.iter().position(|valid| *valid).and_then(|row| batch.time.get(row)).copied();
+    }
+}
+
 /// The number of values and labels.
 pub fn values(batch: &Batch) -> u64 {
     let values = batch.columns.iter().map(|column| column.valid.iter().filter(|valid| **valid).count());

@@ -33,8 +33,8 @@ pub struct ExposedJobs<'a> {
 pub fn fitting(places: &ExposedPlaces, has_samples: bool) -> usize {
     let of_samples = if has_samples { OF_SAMPLES } else { 0 };
     let by_place = DETAILED * 2 * places.list.len();
-    // The job of all others has one without findings, and there is the number of them.
-    let left = MAX_SERIES.saturating_sub(by_place + 1);
+    // The job of all others has one without findings, and there are the number of them and of lost samples.
+    let left = MAX_SERIES.saturating_sub(by_place + 2);
     (left / (OF_ALL + of_samples + MAX_FINDINGS)).saturating_sub(1)
 }
 

@@ -14,7 +14,7 @@ pub const TABLE: &str = "CREATE TABLE IF NOT EXISTS numa (time DateTime64(9, 'UT
 
 const INSERT: &str = "INSERT INTO numa FORMAT JSONEachRow\n";
 
-pub fn encode(header: &Arc<Header>, batch: Batch) -> Result<Vec<u8>, ExportError> {
+pub fn encode(header: &Arc<Header>, batch: Batch, _: &[Option<u64>]) -> Result<Vec<u8>, ExportError> {
     let mut numbers = Numbers::new(&header.series, ExportedValues::Raw);
     let mut body = Vec::new();
     for row in 0..batch.len() {

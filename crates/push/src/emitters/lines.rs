@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub const QUERY: &[(&str, &str)] = &[("precision", "ns")];
 
 /// Lines with raw values.
-pub fn encode(header: &Arc<Header>, batch: Batch) -> Result<Vec<u8>, ExportError> {
+pub fn encode(header: &Arc<Header>, batch: Batch, _: &[Option<u64>]) -> Result<Vec<u8>, ExportError> {
     let mut lines = Vec::new();
     if let Some(format) = format("influx") {
         let mut source = ExportSource::in_memory(Header::clone(header), vec![batch]);
@@ -20,6 +20,8 @@ pub fn encode(header: &Arc<Header>, batch: Batch) -> Result<Vec<u8>, ExportError
     Ok(lines)
 }
 
+/// The measurement of labels.
+pub const LABELS: &str = "label";
 /// The measurement of descriptions.
 pub const DESCRIPTION: &str = "numa_recording";
 /// Characters of a field; servers take at most 64 KiB.

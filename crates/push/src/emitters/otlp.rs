@@ -99,6 +99,9 @@ pub struct OtlpSum {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct DataPoint {
+    /// Of sums: when they began. 0 is absent.
+    #[prost(fixed64, tag = "2")]
+    pub since: u64,
     #[prost(fixed64, tag = "3")]
     pub time: u64,
     #[prost(oneof = "PointValue", tags = "4, 6")]
@@ -133,8 +136,9 @@ fn attribute(key: &str, text: &str) -> Attribute {
     Attribute { key: key.to_owned(), value: Some(AttributeText { text: Some(text.to_owned()) }) }
 }
 
-/// All samples, grouped by metric.
-pub fn request(header: &Header, batch: &Batch) -> MetricsRequest {
+/// All samples, grouped by metric. Nobody knows when the counters of a machine were 0, so a sum begins at the first value that is
+/// sent, as the data model of OpenTelemetry has it for an unknown start: the first point has no duration.
+pub fn request(header: &Header, batch: &Batch, since: &[Option<u64>]) -> MetricsRequest {
     let families = Families::new(&header.series, header.page_size, ExportedValues::Raw, &[]);
     let mut numbers = Numbers::new(&header.series, ExportedValues::Raw);
     let mut points: Vec<Vec<DataPoint>> = vec![Vec::new(); families.list().len()];
@@ -145,7 +149,9 @@ pub fn request(header: &Header, batch: &Batch) -> MetricsRequest {
                 let Some(number) = values.get(*index).copied().flatten() else { continue };
                 let attributes = family.place(member).map(|(word, number)| attribute(word, number));
                 let value = Some(point_value(family.scaled(number)));
+                let begun = since.get(*index).copied().flatten().filter(|_| family.is_counter());
                 points.push(DataPoint {
+                    since: begun.map_or(0, |begun| begun.min(batch.time[row])),
                     time: batch.time[row],
                     value,
                     attributes: attributes.into_iter().collect(),
@@ -195,8 +201,12 @@ fn metric(family: &Family, points: Vec<DataPoint>) -> OtlpMetric {
     }
 }
 
-pub fn encode(header: &Arc<Header>, batch: Batch) -> Result<Vec<u8>, ExportError> {
-    Ok(request(header, &batch).encode_to_vec())
+pub fn encode(
+    header: &Arc<Header>,
+    batch: Batch,
+    since: &[Option<u64>],
+) -> Result<Vec<u8>, ExportError> {
+    Ok(request(header, &batch, since).encode_to_vec())
 }
 
 /// The values that a collector refused although it took the request.

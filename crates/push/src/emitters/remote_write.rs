@@ -88,7 +88,7 @@ fn labels(name: String, host: &str, place: Option<(&str, &str)>) -> Vec<LabelPai
     labels
 }
 
-pub fn encode(header: &Arc<Header>, batch: Batch) -> Result<Vec<u8>, ExportError> {
+pub fn encode(header: &Arc<Header>, batch: Batch, _: &[Option<u64>]) -> Result<Vec<u8>, ExportError> {
     let request = request(header, &batch);
     if request.timeseries.is_empty() {
         return Ok(Vec::new());

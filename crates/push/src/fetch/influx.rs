@@ -1,13 +1,12 @@
 //! Rows from InfluxDB 1: all fields of each measurement, by the description that was pushed with them.
 
 use super::{Asker, FetchError, FetchRequest, Grid, Source, no_such_host};
-use crate::emitters::lines::{DESCRIPTION, described};
+use crate::emitters::lines::{DESCRIPTION, LABELS, described};
 use numakit_export::InfluxPlace;
 use numakit_recording::{Batch, Header};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 
-const LABELS: &str = "label";
 
 pub struct Influx<'a> {
     request: &'a FetchRequest<'a>,

@@ -5,6 +5,7 @@ use super::counts::clean;
 use crate::emitters::{Http, Transport};
 use crate::folder;
 use crate::http::{Answer, EngineClient, EngineClientError, SHORT_ANSWER};
+use crate::rows;
 use crate::target::{Place, PushTarget};
 use bytes::Bytes;
 use hyper::Method;
@@ -64,8 +65,11 @@ pub struct Engine {
     client: EngineClient,
     http: &'static Http,
     is_prepared: bool,
-    /// What was described last.
-    described: Option<Arc<Header>>,
+    /// What the rows are of.
+    header: Option<Arc<Header>>,
+    is_described: bool,
+    /// When the first value of each of its series was sent.
+    since: Vec<Option<u64>>,
 }
 
 impl PushDestination {
@@ -76,7 +80,14 @@ impl PushDestination {
                 let client =
                     EngineClient::new(address, &target.credentials, http.token, target.authority.as_deref())?;
                 let is_prepared = http.prepare.is_none();
-                Ok(Self::Engine(Box::new(Engine { client, http, is_prepared, described: None })))
+                Ok(Self::Engine(Box::new(Engine {
+                    client,
+                    http,
+                    is_prepared,
+                    header: None,
+                    is_described: false,
+                    since: Vec::new(),
+                })))
             }
             (Place::Folder(folder), _) => Ok(Self::Folder(folder.clone())),
             (Place::Http(address), Transport::Folder) => Ok(Self::Folder(address.path.clone().into())),
@@ -108,21 +119,39 @@ impl Engine {
                 other => return other,
             }
         }
-        let is_described =
-            self.described.as_ref().is_some_and(|last| Arc::ptr_eq(last, header) || last == header);
-        if let Some(describe) = self.http.describe.filter(|_| !is_described) {
-            match self.post(self.http.headers, describe(header).into()) {
+        let is_known = self.header.as_ref().is_some_and(|last| Arc::ptr_eq(last, header) || last == header);
+        if !is_known {
+            self.header = Some(Arc::clone(header));
+            (self.is_described, self.since) = (false, Vec::new());
+        }
+        rows::note_first(batch, &mut self.since);
+        if !self.is_described {
+            match self.describe(header) {
                 // Rows are worth more than what they are of.
                 Delivery::Accepted | Delivery::Refused(_) | Delivery::Large | Delivery::Partly { .. } => {
-                    self.described = Some(Arc::clone(header));
+                    self.is_described = true;
                 }
                 other => return other,
             }
         }
-        match (self.http.encode)(header, batch.clone()) {
+        match (self.http.encode)(header, batch.clone(), &self.since) {
             Ok(body) if body.is_empty() => Delivery::Accepted,
             Ok(body) => self.post(self.http.headers, body.into()),
             Err(error) => Delivery::Refused(error.to_string()),
+        }
+    }
+
+    /// Sends what the rows are of, and makes their tables.
+    fn describe(&mut self, header: &Header) -> Delivery {
+        for path in self.http.tables.map(|tables| tables(header)).unwrap_or_default() {
+            let answer = self.client.ask(Method::GET, &self.client.beside(self.http.path, &path), &[], Bytes::new(), SHORT_ANSWER);
+            if let Err(error) = answer {
+                return Delivery::Down { why: error.to_string(), after: None };
+            }
+        }
+        match self.http.describe {
+            Some(describe) => self.post(self.http.headers, describe(header).into()),
+            None => Delivery::Accepted,
         }
     }
 
