@@ -65,6 +65,9 @@ pub enum FetchError {
         /// Its text.
         text: String,
     },
+    /// It answered too much.
+    #[error("the engine answers with more than {} MiB; fetch a shorter range, or with fewer series", MAX_ANSWER >> 20)]
+    Long,
     /// Its answer is not as it should be.
     #[error("the answer of the engine is not understood: {0}")]
     Answer(&'static str),
@@ -195,8 +198,9 @@ fn copy(
     while from < range.1 {
         let end = from.saturating_add(length).min(range.1);
         let batch = match source.rows(header, (from, end)) {
-            // The answer was too long.
-            Err(FetchError::Request(EngineRequestError::Broken { .. })) if length > shortest => {
+            Err(FetchError::Long | FetchError::Request(EngineRequestError::Broken { .. }))
+                if length > shortest =>
+            {
                 length = (length / 4).max(shortest);
                 continue;
             }
@@ -301,6 +305,9 @@ impl Asker {
         let headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")];
         let path = self.client.beside(own, path);
         let answer = self.client.ask(method, &path, &headers, Bytes::from(body), MAX_ANSWER)?;
+        if !answer.is_whole {
+            return Err(FetchError::Long);
+        }
         if answer.status != 200 {
             let text = clean(&String::from_utf8_lossy(&answer.body));
             return Err(FetchError::Refused { status: answer.status, text });

@@ -28,13 +28,14 @@ pub fn write(folder: &Path, header: &Arc<Header>, batch: &Batch) -> Result<(), E
 }
 
 fn write_day(folder: &Path, header: &Arc<Header>, batch: Batch) -> Result<(), ExportError> {
-    let first = batch.time.first().copied().unwrap_or(0);
+    // The clock may have been set back between two rows.
+    let first = batch.time.iter().min().copied().unwrap_or(0);
     let date = time::utc(first);
     let date = date.split(' ').next().unwrap_or_default();
     let folder = folder.join(format!("host={}", name(&header.host))).join(format!("date={date}"));
     fs::create_dir_all(&folder)?;
     // The last time is in the name: rows that are sent twice may come in other parts, which both stay readable.
-    let last = batch.time.last().copied().unwrap_or(first);
+    let last = batch.time.iter().max().copied().unwrap_or(first);
     let checksum = crc32fast::hash(&header.packed()?);
     let path = folder.join(format!("{first}-{last}-{checksum:08x}.parquet"));
     let mut output = OutputFile::create(&path, Existing::Replace)?;

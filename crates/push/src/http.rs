@@ -1,9 +1,11 @@
 //! A client for one engine: one connection, kept open.
 
+use crate::sender::clean;
 use crate::target::{Address, Credentials};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use data_encoding::BASE64;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, RETRY_AFTER, USER_AGENT};
 use hyper::{Method, Request};
@@ -22,7 +24,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore};
 
 const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(30);
@@ -48,6 +50,14 @@ pub enum EngineRequestError {
         place: String,
         /// For how long.
         after: Duration,
+    },
+    /// It cannot be trusted, or has no TLS.
+    #[error("{place} is not trusted: {why}")]
+    Untrusted {
+        /// Host and port.
+        place: String,
+        /// What is wrong, and what to do.
+        why: String,
     },
     /// The connection broke, or the answer is too long.
     #[error("{place} has not answered: {why}")]
@@ -82,8 +92,10 @@ pub struct Answer {
     pub status: u16,
     /// When to try again, if the engine says so.
     pub retry_after: Option<Duration>,
-    /// Its text.
+    /// Its text, as far as it was read.
     pub body: Bytes,
+    /// Whether that is all.
+    pub is_whole: bool,
 }
 
 /// A client.
@@ -91,6 +103,8 @@ pub struct EngineClient {
     runtime: Runtime,
     address: Address,
     authorization: Option<String>,
+    /// What no message may show.
+    secrets: Vec<String>,
     tls: Option<TlsConnector>,
     connection: Option<SendRequest<Full<Bytes>>>,
 }
@@ -114,9 +128,17 @@ impl EngineClient {
             Credentials::Password(pair) => Some(format!("Basic {}", BASE64.encode(pair.as_bytes()))),
             Credentials::Token(token) => Some(format!("{word} {token}")),
         };
+        let secrets = match credentials {
+            Credentials::None => Vec::new(),
+            Credentials::Password(pair) => {
+                let password = pair.split_once(':').map_or("", |(_, password)| password);
+                vec![BASE64.encode(pair.as_bytes()), password.to_owned()]
+            }
+            Credentials::Token(token) => vec![token.clone()],
+        };
         let tls = if address.tls { Some(connector(authority)?) } else { None };
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        Ok(Self { runtime, address: address.clone(), authorization, tls, connection: None })
+        Ok(Self { runtime, address: address.clone(), authorization, secrets, tls, connection: None })
     }
 
     /// The path of the engine.
@@ -128,6 +150,15 @@ impl EngineClient {
     pub fn beside(&self, own: &str, path: &str) -> String {
         let whole = self.path().split('?').next().unwrap_or_default();
         format!("{}{path}", whole.strip_suffix(own).unwrap_or(""))
+    }
+
+    /// A text of the engine without what it repeats of our credentials.
+    fn hide(&self, body: Bytes) -> Bytes {
+        let mut text = String::from_utf8_lossy(&body).into_owned();
+        for secret in self.secrets.iter().filter(|secret| !secret.is_empty()) {
+            text = text.replace(secret.as_str(), "***");
+        }
+        text.into()
     }
 
     /// Sends a request, and waits for its answer, of which at most `most` bytes are read.
@@ -156,7 +187,7 @@ impl EngineClient {
         let request = request.body(Full::new(body)).map_err(|error| broken(error.to_string()))?;
         let kept = self.connection.take().filter(|connection| !connection.is_closed());
         let Self { runtime, address, tls, .. } = self;
-        let (answer, connection) = runtime.block_on(async {
+        let (mut answer, connection) = runtime.block_on(async {
             let mut connection = match kept {
                 Some(connection) => connection,
                 None => connect(address, tls.as_ref()).await?,
@@ -164,24 +195,72 @@ impl EngineClient {
             let answered = timeout(ANSWER, async {
                 connection.ready().await.map_err(|error| broken(error.to_string()))?;
                 let response =
-                    connection.send_request(request).await.map_err(|error| broken(error.to_string()))?;
+                    connection.send_request(request).await.map_err(|error| broken(unsent(&error)))?;
                 let status = response.status().as_u16();
                 let seconds =
                     response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-                let body = Limited::new(response.into_body(), most).collect().await;
-                let body = body.map_err(|error| broken(error.to_string()))?.to_bytes();
-                Ok::<_, EngineRequestError>(Answer {
-                    status,
-                    retry_after: seconds.map(Duration::from_secs),
-                    body,
-                })
+                let read = read(response.into_body(), most).await;
+                let (body, is_whole) = read.map_err(|error| broken(error.to_string()))?;
+                let retry_after = seconds.map(Duration::from_secs);
+                Ok::<_, EngineRequestError>(Answer { status, retry_after, body, is_whole })
             });
             let silent = |_| EngineRequestError::Silent { place: place.clone(), after: ANSWER };
             Ok::<_, EngineRequestError>((answered.await.map_err(silent)??, connection))
         })?;
-        self.connection = Some(connection);
+        self.connection = Some(connection).filter(|_| answer.is_whole);
+        if answer.status >= 300 {
+            answer.body = self.hide(answer.body);
+        }
         Ok(answer)
     }
+}
+
+/// The first bytes of an answer, and whether they are all.
+async fn read(mut body: Incoming, most: usize) -> hyper::Result<(Bytes, bool)> {
+    let mut read = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        let room = most - read.len();
+        read.extend_from_slice(&data[..data.len().min(room)]);
+        if data.len() > room {
+            return Ok((read.freeze(), false));
+        }
+    }
+    Ok((read.freeze(), true))
+}
+
+fn unsent(error: &hyper::Error) -> String {
+    match error.is_parse() {
+        true => format!("it does not speak HTTP ({error}); check the port, and write +https: if it has TLS"),
+        false => error.to_string(),
+    }
+}
+
+/// Why TLS failed, if somebody must do something.
+fn distrust(error: &io::Error) -> Option<String> {
+    use CertificateError::{Expired, ExpiredContext, NotValidForName, NotValidForNameContext, UnknownIssuer};
+    let certificate = match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(why) => why,
+        rustls::Error::InvalidMessage(_) => {
+            return Some("it does not speak TLS; check the port, or write +http:".to_owned());
+        }
+        _ => return None,
+    };
+    Some(match certificate {
+        UnknownIssuer => {
+            "no known authority has signed its certificate; give the file of its authority with --ca"
+                .to_owned()
+        }
+        Expired | ExpiredContext { .. } => {
+            "its certificate has expired; renew it, or correct the clock of this host".to_owned()
+        }
+        NotValidForName => "its certificate has another name; write a name that it has".to_owned(),
+        NotValidForNameContext { presented, .. } => {
+            let names = clean(&presented.join(", "));
+            format!("its certificate has another name; write a name that it has: {names}")
+        }
+        other => format!("its certificate is wrong: {other}; replace it"),
+    })
 }
 
 async fn connect(
@@ -198,7 +277,11 @@ async fn connect(
             Some(tls) => {
                 let name = ServerName::try_from(address.host.clone());
                 let name = name.map_err(|error| fail(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
-                handshake(tls.connect(name, stream).await.map_err(fail)?, &place).await
+                let secured = tls.connect(name, stream).await.map_err(|error| match distrust(&error) {
+                    Some(why) => EngineRequestError::Untrusted { place: place.clone(), why },
+                    None => fail(error),
+                })?;
+                handshake(secured, &place).await
             }
         }
     };

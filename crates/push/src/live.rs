@@ -142,6 +142,7 @@ impl LivePush {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        lock(&self.shared.spool).give_up();
         self.state()
     }
 }

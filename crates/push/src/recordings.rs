@@ -20,9 +20,7 @@ pub enum PushError {
     )]
     Down(String),
     /// The engine refuses this sender.
-    #[error(
-        "the engine refuses this: {0}; check the address, that the database exists, and --password-file or --token-file"
-    )]
+    #[error("the engine refuses this: {0}")]
     Denied(String),
 }
 

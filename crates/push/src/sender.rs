@@ -115,6 +115,7 @@ impl<D: Deliver> Sender<D> {
         match self.try_until(header, batch)? {
             Delivery::Accepted => {
                 (self.in_a_row, self.has_succeeded) = (0, true);
+                self.forgive(header, batch);
                 Ok(())
             }
             Delivery::Partly { refused, reason } => {
@@ -133,6 +134,15 @@ impl<D: Deliver> Sender<D> {
             }
             Delivery::Down { why, .. } => Err(Unsent::Down(why)),
             Delivery::Denied(why) => Err(Unsent::Denied(why)),
+        }
+    }
+
+    /// A series that is taken now was refused for the sake of some rows, such as those of a time before others.
+    fn forgive(&mut self, header: &Header, batch: &Batch) {
+        if !self.refused.is_empty() {
+            for series in rows::filled(batch).into_iter().filter_map(|index| header.series.get(index)) {
+                self.refused.remove(&series.name());
+            }
         }
     }
 

@@ -28,8 +28,9 @@ use thiserror::Error;
 pub const MIN_LIMIT: u64 = 1 << 20;
 /// The default limit: an hour of 5,000 series at 1 second, uncompressed, is 144 MB.
 pub const DEFAULT_LIMIT: u64 = 256 << 20;
-/// A file is complete at this length, or at an eighth of the limit.
+/// A file is complete at this length, or at an eighth of the limit or of the room on the disk.
 const SEGMENT: u64 = 1 << 20;
+const MIN_SEGMENT: u64 = 64 << 10;
 const EXTENSION: &str = "spool";
 const POSITION: &str = "acknowledged";
 
@@ -126,6 +127,10 @@ pub struct Spool {
     next: u64,
     acknowledged: u64,
     counts: SpoolCounts,
+    /// Rows in memory that were lost at the end.
+    given_up: u64,
+    /// A file is complete at this length.
+    piece: u64,
     trouble: Option<io::Error>,
 }
 
@@ -155,6 +160,8 @@ impl Spool {
             growing: None,
             next: 0,
             counts: SpoolCounts::default(),
+            given_up: 0,
+            piece: piece(limit, numakit_sys::file::free_bytes(folder).unwrap_or(u64::MAX)),
             trouble: None,
         };
         spool.find_end();
@@ -214,7 +221,7 @@ impl Spool {
             self.counts.dropped += batch.len() as u64;
             return;
         };
-        let piece = SEGMENT.min(self.limit / 8);
+        let piece = self.piece;
         let is_full = |growing: &Growing| {
             !Arc::ptr_eq(&growing.header, header) && growing.header != *header
                 || growing.bytes >= piece && growing.rows.iter().all(|kept| kept.stored)
@@ -249,7 +256,7 @@ impl Spool {
             };
             let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
             self.trouble = Some(error);
-            if !is_full || !self.drop_oldest() {
+            if !is_full || !(self.drop_oldest() || self.set_aside()) {
                 return;
             }
         }
@@ -283,6 +290,31 @@ impl Spool {
         self.acknowledged = self.acknowledged.max(end);
         self.loaded = None;
         true
+    }
+
+    /// Ends the file that grows with what is written of it, so that it can be removed; false if nothing is.
+    fn set_aside(&mut self) -> bool {
+        let Some(growing) = &mut self.growing else { return false };
+        let next = growing.rows.iter().find(|kept| !kept.stored).map_or(self.next, |kept| kept.sequence);
+        if next == growing.first {
+            return false;
+        }
+        let Some((_, path)) = growing.file.take() else { return false };
+        growing.rows.retain(|kept| kept.sequence >= next);
+        self.stored.push_back(Stored { first: growing.first, bytes: growing.bytes, path });
+        (growing.first, growing.bytes) = (next, 0);
+        true
+    }
+
+    /// Counts what is in memory only: the process ends.
+    pub fn give_up(&mut self) {
+        let Some(growing) = &mut self.growing else { return };
+        let left = growing.rows.iter().filter(|kept| !kept.stored);
+        let lost: u64 =
+            left.map(|kept| kept.end().saturating_sub(kept.sequence.max(self.acknowledged))).sum();
+        growing.rows.retain(|kept| kept.stored);
+        self.counts.dropped += lost;
+        self.given_up += lost;
     }
 
     /// The first row of the file at that index, counted from the oldest.
@@ -375,7 +407,7 @@ impl Spool {
     }
 
     fn waiting(&self) -> u64 {
-        self.next.saturating_sub(self.acknowledged)
+        self.next.saturating_sub(self.acknowledged).saturating_sub(self.given_up)
     }
 
     fn bytes(&self) -> u64 {
@@ -469,6 +501,11 @@ fn append(to: &mut Batch, rows: Batch) {
         to.values.extend(column.values);
         to.valid.extend(column.valid);
     }
+}
+
+/// The length of files: the oldest one can be removed where there is little room.
+fn piece(limit: u64, free: u64) -> u64 {
+    SEGMENT.min(limit / 8).min(free / 8).max(MIN_SEGMENT)
 }
 
 /// The files of a folder by their first row.

@@ -203,6 +203,12 @@ fn has_no_nameless(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL))
 }
 
+/// The bytes that this user may still write to the file system of this path.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let system = rustix::fs::statvfs(path)?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+}
+
 /// Whether programs and libraries on the file system of this path can be executed.
 pub fn allows_execution(path: &Path) -> io::Result<bool> {
     Ok(!rustix::fs::statvfs(path)?.f_flag.contains(StatVfsMountFlags::NOEXEC))

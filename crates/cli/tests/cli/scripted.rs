@@ -63,7 +63,10 @@ impl Scripted {
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap();
-        Self::listen(Some(Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())), script)
+        Self::listen(
+            Some(Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())),
+            script,
+        )
     }
 
     fn listen(
@@ -114,6 +117,10 @@ fn serve(stream: impl Read + Write, log: &Mutex<Vec<Asked>>, script: &Script) ->
     let mut stream = BufReader::new(stream);
     loop {
         let mut asked = Asked::default();
+        if stream.fill_buf()?.first().is_some_and(|first| !first.is_ascii_uppercase()) {
+            // It is no HTTP.
+            return answer(stream.get_mut(), "400 Bad Request", b"");
+        }
         while !asked.head.ends_with("\r\n\r\n") {
             if stream.read_line(&mut asked.head)? == 0 {
                 return Ok(());

@@ -201,11 +201,7 @@ fn metric(family: &Family, points: Vec<DataPoint>) -> OtlpMetric {
     }
 }
 
-pub fn encode(
-    header: &Arc<Header>,
-    batch: Batch,
-    since: &[Option<u64>],
-) -> Result<Vec<u8>, ExportError> {
+pub fn encode(header: &Arc<Header>, batch: Batch, since: &[Option<u64>]) -> Result<Vec<u8>, ExportError> {
     Ok(request(header, &batch, since).encode_to_vec())
 }
 

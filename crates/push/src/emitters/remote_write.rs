@@ -50,7 +50,10 @@ pub fn request(header: &Header, batch: &Batch) -> WriteRequest {
     let mut numbers = Numbers::new(&header.series, ExportedValues::Raw);
     let mut samples: Vec<Vec<RemoteSample>> = vec![Vec::new(); header.series.len()];
     let families = families.list();
-    for row in (0..batch.len()).filter(|row| batch.label[*row].is_none()) {
+    let mut rows: Vec<usize> = (0..batch.len()).filter(|row| batch.label[*row].is_none()).collect();
+    // The protocol wants the samples of a series in order; the clock may have been set back.
+    rows.sort_by_key(|row| batch.time[*row] / 1_000_000);
+    for row in rows {
         let timestamp = i64::try_from(batch.time[row] / 1_000_000).unwrap_or(i64::MAX);
         let row = numbers.row(batch, row);
         for family in families {

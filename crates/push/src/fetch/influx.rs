@@ -7,7 +7,6 @@ use numakit_recording::{Batch, Header};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 
-
 pub struct Influx<'a> {
     request: &'a FetchRequest<'a>,
     asker: Asker,

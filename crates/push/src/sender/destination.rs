@@ -4,7 +4,7 @@ use super::Deliver;
 use super::counts::clean;
 use crate::emitters::{Http, Transport};
 use crate::folder;
-use crate::http::{Answer, EngineClient, EngineClientError, SHORT_ANSWER};
+use crate::http::{Answer, EngineClient, EngineClientError, EngineRequestError, SHORT_ANSWER};
 use crate::rows;
 use crate::target::{Place, PushTarget};
 use bytes::Bytes;
@@ -144,9 +144,11 @@ impl Engine {
     /// Sends what the rows are of, and makes their tables.
     fn describe(&mut self, header: &Header) -> Delivery {
         for path in self.http.tables.map(|tables| tables(header)).unwrap_or_default() {
-            let answer = self.client.ask(Method::GET, &self.client.beside(self.http.path, &path), &[], Bytes::new(), SHORT_ANSWER);
-            if let Err(error) = answer {
-                return Delivery::Down { why: error.to_string(), after: None };
+            let path = self.client.beside(self.http.path, &path);
+            match self.ask(Method::GET, &path, &[], Bytes::new()) {
+                down @ Delivery::Down { .. } => return down,
+                // If it takes no rows, it says so.
+                _ => {}
             }
         }
         match self.http.describe {
@@ -157,8 +159,13 @@ impl Engine {
 
     fn post(&mut self, headers: &[(&str, &str)], body: Bytes) -> Delivery {
         let path = self.client.path().to_owned();
-        match self.client.ask(Method::POST, &path, headers, body, SHORT_ANSWER) {
+        self.ask(Method::POST, &path, headers, body)
+    }
+
+    fn ask(&mut self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> Delivery {
+        match self.client.ask(method, path, headers, body, SHORT_ANSWER) {
             Ok(answer) => meaning(&answer, self.http.refused),
+            Err(error @ EngineRequestError::Untrusted { .. }) => Delivery::Denied(error.to_string()),
             Err(error) => Delivery::Down { why: error.to_string(), after: None },
         }
     }
@@ -176,7 +183,9 @@ pub fn meaning(answer: &Answer, refused: fn(&[u8]) -> Option<(u64, String)>) -> 
             Some((refused, reason)) => Delivery::Partly { refused, reason },
             None => Delivery::Accepted,
         },
-        401 | 403 | 404 | 405 | 300..=399 => Delivery::Denied(why),
+        401 | 403 => Delivery::Denied(format!("{why}; check --password-file or --token-file")),
+        404 | 405 => Delivery::Denied(format!("{why}; check the address, and that the database exists")),
+        300..=399 => Delivery::Denied(format!("{why}; write the address that it redirects to")),
         413 => Delivery::Large,
         408 | 429 | 500.. => Delivery::Down { why, after: answer.retry_after },
         _ => Delivery::Refused(why),

@@ -124,13 +124,14 @@ fn patience_and_wrong_credentials_end_it() {
 #[test]
 fn answers_have_one_meaning() {
     let of = |status: u16, body: &'static str| {
-        let answer = Answer { status, retry_after: Some(Duration::from_secs(7)), body: body.into() };
+        let answer =
+            Answer { status, retry_after: Some(Duration::from_secs(7)), body: body.into(), is_whole: true };
         meaning(&answer, |_| None)
     };
     assert_eq!([of(200, "x"), of(204, "")], [Delivery::Accepted, Delivery::Accepted]);
     assert_eq!(of(413, ""), Delivery::Large);
     assert_eq!(of(400, "a\x1b[31m\n b"), Delivery::Refused("status 400: a [31m b".into()));
-    assert_eq!(of(401, ""), Delivery::Denied("status 401".into()));
+    assert_eq!(of(401, ""), Delivery::Denied("status 401; check --password-file or --token-file".into()));
     assert_eq!(of(503, ""), Delivery::Down { why: "status 503".into(), after: Some(Duration::from_secs(7)) });
 }
 
