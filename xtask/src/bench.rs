@@ -8,6 +8,7 @@ mod faults;
 pub mod floor;
 mod guest;
 mod live;
+mod load;
 mod machine;
 mod measured;
 mod memory;
@@ -133,6 +134,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "serve",
         question: "the cost of numa serve, and the time of a scrape, beside node_exporter",
         run: serve::run,
+    },
+    Benchmark {
+        name: "load",
+        question: "a thousand hosts that push a row each second into each engine",
+        run: load::run,
     },
     Benchmark { name: "live", question: "the cost of serving the page, and its latency", run: live::run },
     Benchmark {
