@@ -13,6 +13,9 @@ const COMPLETED: [&str; 3] = ["numa", "numakit", "numaplace"];
 /// Links to the program: its second name, as programs of others are called numa too, and those of the programs that it replaces.
 pub const OTHER_NAMES: [&str; 3] = ["numakit", "numascope", "numaplace"];
 
+/// The second program, with the drivers of databases.
+pub const DRIVERS: &str = "numa-drivers";
+
 /// Builds, and prints where the results are.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(word) = words.first() {
@@ -42,7 +45,7 @@ pub fn numa() -> Result<PathBuf> {
              guests and tests use the same build",
         );
     }
-    process::run(&mut cargo(&["--bin", "numa"]))?;
+    process::run(&mut cargo(&["--bin", "numa", "--bin", DRIVERS]))?;
     Ok(workspace::numa())
 }
 
@@ -52,7 +55,7 @@ pub fn released() -> Result<()> {
     if !workspace::measured().exists() {
         process::step("building numa as it is installed: seven to nine minutes on two CPUs");
     }
-    process::run(&mut cargo(&["--release", "--bin", "numa"]))
+    process::run(&mut cargo(&["--release", "--bin", "numa", "--bin", DRIVERS]))
 }
 
 /// A build of these targets. Cargo chooses the features of libraries for all packages that it is given: with all of them, as

@@ -11,10 +11,28 @@ use std::process::Command;
 const SERVERS: [&str; 5] =
     ["influxdb", "prometheus", "prometheus-node-exporter", "victoria-metrics", "nginx"];
 
-/// Databases that run with the allocator, and their Debian packages with the libraries that a system may lack, 10 MiB.
-const DATABASES: [(&str, &[&str]); 2] = [
+/// Databases that run with the allocator or that samples are pushed to, and their Debian packages with the libraries that a
+/// system may lack, 40 MiB.
+const DATABASES: [(&str, &[&str]); 3] = [
     ("redis", &["redis-server", "redis-tools", "liblzf1", "libjemalloc2"]),
     ("mariadb", &["mariadb-server-core", "libaio1", "liburing2", "libnuma1", "libpcre2-8-0"]),
+    (
+        "postgresql",
+        &[
+            "postgresql-15",
+            "postgresql-client-15",
+            "libgssapi-krb5-2",
+            "libicu72",
+            "libk5crypto3",
+            "libkeyutils1",
+            "libkrb5-3",
+            "libkrb5support0",
+            "libldap-2.5-0",
+            "libpq5",
+            "libsasl2-2",
+            "libxml2",
+        ],
+    ),
 ];
 
 /// The folder with the servers; fetched on first use.

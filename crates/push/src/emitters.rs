@@ -1,11 +1,13 @@
 //! One entry per engine: what it is called, and how a batch becomes a request.
 
 mod clickhouse;
+mod databases;
 pub(crate) mod lines;
 mod otlp;
 mod questdb;
 mod remote_write;
 
+use crate::driver::DriverEngine;
 use numakit_export::ExportError;
 use numakit_recording::{Batch, Header};
 use std::sync::Arc;
@@ -30,6 +32,8 @@ pub(crate) enum Transport {
     Http(Http),
     /// Files of Parquet.
     Folder,
+    /// A database, by the driver of the second program.
+    Driver(DriverEngine),
 }
 
 /// How an engine takes requests.
@@ -158,6 +162,8 @@ pub static EMITTERS: &[Emitter] = &[
         labels: true,
         transport: Transport::Folder,
     },
+    databases::POSTGRESQL,
+    databases::CASSANDRA,
 ];
 
 impl Emitter {
@@ -165,14 +171,14 @@ impl Emitter {
     pub(crate) fn token(&self) -> &'static str {
         match &self.transport {
             Transport::Http(http) => http.token,
-            Transport::Folder => BEARER,
+            Transport::Folder | Transport::Driver(_) => BEARER,
         }
     }
 
     /// How long rows wait for others before they are sent together: files are better large.
     pub fn request_time(&self) -> Duration {
         match self.transport {
-            Transport::Http(_) => Duration::from_secs(1),
+            Transport::Http(_) | Transport::Driver(_) => Duration::from_secs(1),
             Transport::Folder => Duration::from_secs(300),
         }
     }

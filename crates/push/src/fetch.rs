@@ -4,6 +4,7 @@ mod folder;
 mod influx;
 mod prometheus;
 
+use crate::driver::{DriverError, DriverSource};
 use crate::http::{EngineClient, EngineClientError, EngineRequestError};
 use crate::sender::clean;
 use crate::target::{Place, PushTarget};
@@ -28,7 +29,7 @@ const FEW_ROWS: usize = 2000;
 /// Hosts that a sentence names.
 const SHOWN_HOSTS: usize = 20;
 /// Engines that can be read.
-const READABLE: [&str; 3] = ["influxdb1", "prometheus", "parquet"];
+const READABLE: [&str; 4] = ["influxdb1", "prometheus", "parquet", "postgresql"];
 
 /// What to fetch.
 #[derive(Debug, Clone)]
@@ -55,6 +56,17 @@ pub enum FetchError {
     /// The engine did not answer.
     #[error(transparent)]
     Request(#[from] EngineRequestError),
+    /// There is no answer of the driver of a database.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A database gives nothing.
+    #[error("the database gives nothing: {0}; check the address, --password-file and --token-file")]
+    Database(String),
+    /// The range has more rows than an answer.
+    #[error(
+        "a second of this range has more rows than numa fetches at once; give a shorter range, with --to"
+    )]
+    Long,
     /// It answered something else.
     #[error(
         "the engine refuses the query: status {status}: {text}; check the address, --password-file and --token-file"
@@ -65,9 +77,6 @@ pub enum FetchError {
         /// Its text.
         text: String,
     },
-    /// It answered too much.
-    #[error("the engine answers with more than {} MiB; fetch a shorter range, or with fewer series", MAX_ANSWER >> 20)]
-    Long,
     /// Its answer is not as it should be.
     #[error("the answer of the engine is not understood: {0}")]
     Answer(&'static str),
@@ -114,7 +123,7 @@ pub struct Fetched {
 }
 
 /// Where rows come from.
-trait Source {
+pub(crate) trait Source {
     /// The hosts that have rows, in no order.
     fn hosts(&mut self) -> Result<Vec<String>, FetchError>;
     /// The description of the rows.
@@ -157,7 +166,7 @@ fn nothing(request: &FetchRequest<'_>, hosts: String) -> FetchError {
 }
 
 /// That there is nothing of a host, with the hosts that there are.
-fn no_such_host(request: &FetchRequest<'_>) -> FetchError {
+pub(crate) fn no_such_host(request: &FetchRequest<'_>) -> FetchError {
     match hosts(request.target) {
         Err(error) => error,
         Ok(hosts) if hosts.iter().any(|host| host == request.host) => {
@@ -182,7 +191,8 @@ fn source<'a>(request: &'a FetchRequest<'a>) -> Result<Box<dyn Source + 'a>, Fet
         (Place::Folder(folder), _) => Box::new(folder::Files::new(folder, request)),
         (Place::Http(_), "influxdb1") => Box::new(influx::Influx::new(request, Asker::new(target)?)),
         (Place::Http(_), "prometheus") => Box::new(prometheus::Prometheus::new(request, Asker::new(target)?)),
-        (Place::Http(_), other) => return Err(FetchError::WriteOnly(other)),
+        (Place::Driver(address), "postgresql") => Box::new(DriverSource::new(request, address)?),
+        (Place::Http(_) | Place::Driver(_), other) => return Err(FetchError::WriteOnly(other)),
     })
 }
 
@@ -198,7 +208,8 @@ fn copy(
     while from < range.1 {
         let end = from.saturating_add(length).min(range.1);
         let batch = match source.rows(header, (from, end)) {
-            Err(FetchError::Long | FetchError::Request(EngineRequestError::Broken { .. }))
+            // The answer was too long.
+            Err(FetchError::Request(EngineRequestError::Broken { .. }) | FetchError::Long)
                 if length > shortest =>
             {
                 length = (length / 4).max(shortest);
@@ -237,36 +248,48 @@ fn record(batch: &Batch, to: &Recorder) {
 
 /// Rows that are filled value by value.
 #[derive(Debug, Default)]
-struct Grid {
+pub struct FetchGrid {
     columns: usize,
-    rows: BTreeMap<u64, Vec<Option<u64>>>,
+    rows: BTreeMap<u64, (u64, Vec<Option<u64>>)>,
     labels: BTreeMap<u64, Vec<String>>,
 }
 
-impl Grid {
-    fn new(columns: usize) -> Self {
+impl FetchGrid {
+    /// No rows, with this number of columns.
+    pub fn new(columns: usize) -> Self {
         Self { columns, ..Self::default() }
     }
 
-    fn put(&mut self, time: u64, column: usize, value: u64) {
-        let row = self.rows.entry(time).or_insert_with(|| vec![None; self.columns]);
-        if let Some(cell) = row.get_mut(column) {
+    fn row(&mut self, time: u64) -> &mut (u64, Vec<Option<u64>>) {
+        self.rows.entry(time).or_insert_with(|| (0, vec![None; self.columns]))
+    }
+
+    /// A value of a sample.
+    pub fn put(&mut self, time: u64, column: usize, value: u64) {
+        if let Some(cell) = self.row(time).1.get_mut(column) {
             *cell = Some(value);
         }
     }
 
-    fn put_label(&mut self, time: u64, text: &str) {
+    /// How long a sample took.
+    pub fn put_took(&mut self, time: u64, took: u64) {
+        self.row(time).0 = took;
+    }
+
+    /// A label.
+    pub fn put_label(&mut self, time: u64, text: &str) {
         self.labels.entry(time).or_default().push(text.to_owned());
     }
 
-    fn batch(self) -> Batch {
+    /// The rows in their order.
+    pub fn batch(self) -> Batch {
         let mut batch = Batch::empty(self.columns);
         let mut labels = self.labels.into_iter().peekable();
-        for (time, row) in self.rows {
+        for (time, (took, row)) in self.rows {
             while let Some((at, texts)) = labels.next_if(|(at, _)| *at <= time) {
                 texts.into_iter().for_each(|text| batch.push_label(at, text));
             }
-            batch.push_sample(time, 0, &row);
+            batch.push_sample(time, took, &row);
         }
         for (at, texts) in labels {
             texts.into_iter().for_each(|text| batch.push_label(at, text));

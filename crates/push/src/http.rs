@@ -302,6 +302,11 @@ async fn handshake(
 }
 
 fn connector(authority: Option<&Path>) -> Result<TlsConnector, EngineClientError> {
+    Ok(TlsConnector::from(Arc::new(tls_settings(authority)?)))
+}
+
+/// TLS that trusts the authorities in a file, or those of the system.
+pub fn tls_settings(authority: Option<&Path>) -> Result<ClientConfig, EngineClientError> {
     let mut roots = RootCertStore::empty();
     let none = |path: &Path, error| EngineClientError::Authority { path: path.to_owned(), error };
     let missing = || io::Error::new(io::ErrorKind::NotFound, "there is none");
@@ -325,5 +330,5 @@ fn connector(authority: Option<&Path>) -> Result<TlsConnector, EngineClientError
     let versions = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?;
-    Ok(TlsConnector::from(Arc::new(versions.with_root_certificates(roots).with_no_client_auth())))
+    Ok(versions.with_root_certificates(roots).with_no_client_auth())
 }

@@ -3,6 +3,7 @@
 //! A row is in the spool until the engine has acknowledged it, and leaves in order. What an engine refuses is dropped, and counted with
 //! the engine's reason.
 
+pub mod driver;
 mod emitters;
 pub mod fetch;
 mod folder;
@@ -17,8 +18,8 @@ mod target;
 mod testing;
 
 pub use emitters::{EMITTERS, Emitter, examples};
-pub use fetch::{FetchError, FetchRequest, Fetched, fetch, hosts, listed};
-pub use http::{EngineClientError, EngineRequestError};
+pub use fetch::{FetchError, FetchGrid, FetchRequest, Fetched, fetch, hosts, listed};
+pub use http::{EngineClientError, EngineRequestError, tls_settings};
 pub use live::{LivePush, PushState, rows_per_request};
 pub use recordings::{PushError, push_recording, push_spool};
 pub use sender::{Deliver, Delivery, Patience, PushCounts, PushDestination, SendError, Sender, Unsent};

@@ -12,6 +12,7 @@ mod segment;
 mod tests;
 
 pub use rows::MalformedRows;
+pub(crate) use rows::{decode as decode_rows, encode as encode_rows};
 pub use segment::{SegmentRecord, SpoolFile};
 
 use numakit_recording::{Batch, Header};

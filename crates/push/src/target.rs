@@ -1,5 +1,6 @@
 //! Where samples go: an address as the user writes it.
 
+use crate::driver::{DriverAddress, WrongAddress};
 use crate::emitters::{self, Emitter, Transport};
 use hyper::Uri;
 use numakit_sys::file::named_text;
@@ -33,9 +34,27 @@ pub enum TargetError {
         /// A correct one.
         example: &'static str,
     },
+    /// A key of its query is unknown, or its value cannot be used.
+    #[error("'{pair}' is no option of this engine; write {values}, or omit it")]
+    Option {
+        /// The key and its value.
+        pair: String,
+        /// What may be written.
+        values: String,
+    },
+    /// Its path is missing.
+    #[error("'{text}' names no {key}; add '/{key}', as in {example}")]
+    Path {
+        /// The address.
+        text: String,
+        /// What is missing.
+        key: &'static str,
+        /// A correct one.
+        example: &'static str,
+    },
     /// It has a password.
     #[error(
-        "the address has a user or a password, which other users see in the list of processes; write USER:PASSWORD into a file \
+        "the address has a password, or a user where none belongs, which other users see in the list of processes; write USER:PASSWORD into a file \
          and give it with --password-file"
     )]
     Password,
@@ -123,6 +142,7 @@ pub struct PushTarget {
 pub(crate) enum Place {
     Http(Address),
     Folder(PathBuf),
+    Driver(DriverAddress),
 }
 
 /// The parts of an address of HTTP.
@@ -167,6 +187,17 @@ impl PushTarget {
                 Place::Folder(rest.strip_prefix("//").unwrap_or(rest).into())
             }
             Transport::Folder => return Err(form("it names no folder")),
+            Transport::Driver(_) if !protocol.is_empty() => return Err(form("it has a +")),
+            Transport::Driver(engine) => {
+                Place::Driver(DriverAddress::parse(engine, rest).map_err(|wrong| match wrong {
+                    WrongAddress::Password => TargetError::Password,
+                    WrongAddress::Form(why) => form(why),
+                    WrongAddress::Missing(key) => {
+                        TargetError::Path { text: text.to_owned(), key, example: emitter.example }
+                    }
+                    WrongAddress::Option { pair, values } => TargetError::Option { pair, values },
+                })?)
+            }
             Transport::Http(http) => {
                 let tls = match protocol {
                     "http" => false,
@@ -199,7 +230,7 @@ impl PushTarget {
     pub(crate) fn value(&self, key: &str) -> Option<&str> {
         match &self.place {
             Place::Http(address) => value(&address.path, key),
-            Place::Folder(_) => None,
+            Place::Folder(_) | Place::Driver(_) => None,
         }
     }
 
@@ -266,7 +297,7 @@ mod tests {
     fn http(text: &str) -> (String, String) {
         match PushTarget::parse(text).unwrap().place {
             Place::Http(address) => (address.authority(), address.path),
-            Place::Folder(folder) => panic!("{}", folder.display()),
+            place => panic!("{place:?}"),
         }
     }
 

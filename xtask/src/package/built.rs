@@ -23,6 +23,8 @@ const LINK: [&str; 4] = ["-C", "target-feature=+crt-static", "-C", "strip=symbol
 pub struct Built {
     /// The program, which needs no shared library.
     pub numa: PathBuf,
+    /// The program with the drivers of databases, which needs none either.
+    pub drivers: PathBuf,
     /// The libraries for programs, as the program embeds them, in the order of `LIBRARIES`.
     pub libraries: Vec<PathBuf>,
     /// The packages that the web page is bundled from.
@@ -36,22 +38,10 @@ pub struct Built {
 impl Built {
     pub fn new(platform: &Platform, profile: &str) -> Result<Self> {
         let here = platform.is_here()?;
-        let mut command = process::cargo(&["rustc", "--locked", "--package", "numakit-cli", "--bin", "numa"]);
-        command.args(["--profile", profile, "--message-format", "json-render-diagnostics"]);
-        // Does not replace files of other tasks in target/PROFILE.
-        command.env("CARGO_BUILD_BUILD_DIR", workspace::target());
-        command.env("CARGO_TARGET_DIR", workspace::target().join("static"));
-        if profile == PROFILE {
-            command.env("CARGO_ENCODED_RUSTFLAGS", without_paths()?);
-        }
-        if !here {
-            command.args(["--target", platform.triple]);
-            if std::env::var_os(platform.linker_variable()).is_none() {
-                command.env(platform.linker_variable(), platform.gcc());
-            }
-        }
-        let messages = messages(command.arg("--").args(LINK))?;
-        let numa = executable(&messages).context("cargo names no program 'numa'")?;
+        let messages = compiled(platform, profile, "numakit-cli", "numa")?;
+        let drivers = compiled(platform, profile, "numakit-drivers", build::DRIVERS)?;
+        let drivers = executable(&drivers, build::DRIVERS).context("cargo names no program with drivers")?;
+        let numa = executable(&messages, "numa").context("cargo names no program 'numa'")?;
         let web = folder(&messages, "numakit-server")?.join("web");
         if !web.join("dist/app.js").is_file() {
             bail!("the program has no web page; cargo's warning above says why");
@@ -65,12 +55,32 @@ impl Built {
         let runs_here = if here { numa.clone() } else { build::numa()? };
         Ok(Self {
             numa,
+            drivers,
             libraries,
             page_packages: web.join("node_modules"),
             page: web.join("dist"),
             runs_here,
         })
     }
+}
+
+/// Builds a program; returns cargo's messages.
+fn compiled(platform: &Platform, profile: &str, package: &str, program: &str) -> Result<Vec<Value>> {
+    let mut command = process::cargo(&["rustc", "--locked", "--package", package, "--bin", program]);
+    command.args(["--profile", profile, "--message-format", "json-render-diagnostics"]);
+    // Does not replace files of other tasks in target/PROFILE.
+    command.env("CARGO_BUILD_BUILD_DIR", workspace::target());
+    command.env("CARGO_TARGET_DIR", workspace::target().join("static"));
+    if profile == PROFILE {
+        command.env("CARGO_ENCODED_RUSTFLAGS", without_paths()?);
+    }
+    if !platform.is_here()? {
+        command.args(["--target", platform.triple]);
+        if std::env::var_os(platform.linker_variable()).is_none() {
+            command.env(platform.linker_variable(), platform.gcc());
+        }
+    }
+    messages(command.arg("--").args(LINK))
 }
 
 /// Flags of the compiler that replace the folders of this machine in messages of panics, wherever the clone is. The last prefix
@@ -100,8 +110,8 @@ fn messages(command: &mut Command) -> Result<Vec<Value>> {
     text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-fn executable(messages: &[Value]) -> Option<PathBuf> {
-    let program = messages.iter().find(|message| message["target"]["name"] == "numa")?;
+fn executable(messages: &[Value], name: &str) -> Option<PathBuf> {
+    let program = messages.iter().find(|message| message["target"]["name"] == name)?;
     Some(program["executable"].as_str()?.into())
 }
 

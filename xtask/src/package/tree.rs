@@ -35,6 +35,7 @@ pub fn lay_out(top: &Path, built: &Built, about: &AboutThirdParties) -> Result<(
     for name in build::OTHER_NAMES {
         symlink("numa", top.join("bin").join(name))?;
     }
+    place(&built.drivers, &top.join("libexec/numakit").join(build::DRIVERS), 0o755)?;
     for library in &built.libraries {
         place(library, &top.join("lib").join(library.file_name().unwrap_or_default()), 0o644)?;
     }

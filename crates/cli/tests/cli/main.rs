@@ -61,6 +61,7 @@ mod push_engines;
 mod push_hostile;
 mod push_otlp;
 mod push_tls;
+mod push_sql;
 mod record;
 mod run;
 mod run_kinds;

@@ -96,7 +96,7 @@ fn values(rows: &Rows, resolution: u64) -> BTreeMap<(u64, String), u64> {
 }
 
 /// What was recorded is what comes back.
-fn comes_back(folder: &Folder, url: &str, resolution: u64) {
+pub fn comes_back(folder: &Folder, url: &str, resolution: u64) {
     let recorded = folder.read("a.arrows");
     let host = recorded.header.host.clone();
     let (recorded, mut fetched) = (values(&recorded, resolution), BTreeMap::new());

@@ -1,6 +1,6 @@
 //! Rows from InfluxDB 1: all fields of each measurement, by the description that was pushed with them.
 
-use super::{Asker, FetchError, FetchRequest, Grid, Source, no_such_host};
+use super::{Asker, FetchError, FetchGrid, FetchRequest, Source, no_such_host};
 use crate::emitters::lines::{DESCRIPTION, LABELS, described};
 use numakit_export::InfluxPlace;
 use numakit_recording::{Batch, Header};
@@ -73,7 +73,7 @@ impl Source for Influx<'_> {
             "SELECT * FROM {names} WHERE host = {host} AND time >= {from} AND time < {to} GROUP BY *"
         );
         let answer = self.query(&query)?;
-        let mut grid = Grid::new(header.series.len());
+        let mut grid = FetchGrid::new(header.series.len());
         let all = answer["results"][0]["series"].as_array().map(Vec::as_slice).unwrap_or_default();
         for (table, series) in tables(&answer).iter().zip(all) {
             self.fill(&mut grid, series["name"].as_str().unwrap_or_default(), table);
@@ -83,7 +83,7 @@ impl Source for Influx<'_> {
 }
 
 impl Influx<'_> {
-    fn fill(&self, grid: &mut Grid, measurement: &str, table: &Table<'_>) {
+    fn fill(&self, grid: &mut FetchGrid, measurement: &str, table: &Table<'_>) {
         let column = |field: &str| {
             let kind = *table.tags.get("kind")?;
             let kind = ["counter", "gauge", "rate"].into_iter().find(|known| *known == kind)?;

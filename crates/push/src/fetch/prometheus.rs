@@ -1,6 +1,6 @@
 //! Rows from Prometheus, or what answers its queries: names become metrics by what this numa knows.
 
-use super::{Asker, FetchError, FetchRequest, Grid, Source, no_such_host};
+use super::{Asker, FetchError, FetchGrid, FetchRequest, Source, no_such_host};
 use numakit_export::ExportedValues;
 use numakit_export::openmetrics::{Families, Family};
 use numakit_model::{Instance, Series};
@@ -112,7 +112,7 @@ impl Source for Prometheus<'_> {
         }
         let query = format!("{}[{}ms]", self.selector(), last - first + 1);
         let answer = self.ask("/api/v1/query", &[("query", &query), ("time", &seconds(last * MS))])?;
-        let mut grid = Grid::new(header.series.len());
+        let mut grid = FetchGrid::new(header.series.len());
         for series in answer["data"]["result"].as_array().into_iter().flatten() {
             let labels = &series["metric"];
             let name = labels["__name__"].as_str().unwrap_or_default().to_owned();

@@ -2,6 +2,7 @@
 
 use super::Deliver;
 use super::counts::clean;
+use crate::driver::{Driver, DriverError};
 use crate::emitters::{Http, Transport};
 use crate::folder;
 use crate::http::{Answer, EngineClient, EngineClientError, EngineRequestError, SHORT_ANSWER};
@@ -10,13 +11,14 @@ use crate::target::{Place, PushTarget};
 use bytes::Bytes;
 use hyper::Method;
 use numakit_recording::{Batch, Header};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
 /// What became of rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Delivery {
     /// The engine has them.
     Accepted,
@@ -48,6 +50,9 @@ pub enum SendError {
     /// There is no client.
     #[error(transparent)]
     EngineClient(#[from] EngineClientError),
+    /// There is no driver.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
 }
 
 /// The engine of a target.
@@ -57,6 +62,8 @@ pub enum PushDestination {
     Engine(Box<Engine>),
     /// A folder.
     Folder(PathBuf),
+    /// A database.
+    Database(Box<Driver>),
 }
 
 /// An engine that takes requests of HTTP.
@@ -90,7 +97,8 @@ impl PushDestination {
                 })))
             }
             (Place::Folder(folder), _) => Ok(Self::Folder(folder.clone())),
-            (Place::Http(address), Transport::Folder) => Ok(Self::Folder(address.path.clone().into())),
+            (Place::Driver(address), _) => Ok(Self::Database(Box::new(Driver::new(target, address)?))),
+            (Place::Http(address), _) => Ok(Self::Folder(address.path.clone().into())),
         }
     }
 }
@@ -99,6 +107,7 @@ impl Deliver for PushDestination {
     fn deliver(&mut self, header: &Arc<Header>, batch: &Batch) -> Delivery {
         match self {
             Self::Engine(engine) => engine.deliver(header, batch),
+            Self::Database(driver) => driver.deliver(header, batch),
             Self::Folder(path) => match folder::write(path, header, batch) {
                 Ok(()) => Delivery::Accepted,
                 Err(error) if folder::is_temporary(&error) => {
