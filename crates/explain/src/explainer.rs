@@ -167,7 +167,7 @@ impl Explainer {
 
     /// Makes the observer look at so few samples that it takes at most this many ten-thousandths of the time of one CPU.
     pub fn within_share(self, limit: u64) -> Self {
-        Self { pace: SamplePace::of_share(self.started, limit), ..self }
+        Self { pace: SamplePace::of_few(self.started, limit), ..self }
     }
 
     /// Makes an observer of nothing but the use of files, by these processes with those that they start.

@@ -9,8 +9,9 @@ const MAX_SHARE: u64 = 5000;
 /// How much of one CPU an observer may use that was given a whole CPU. The rest is left so that it still sees
 /// that more samples come than it can look at.
 const WHOLE_CPU: u64 = 9000;
-/// Time between two looks at what the observer used, in ns.
+/// Time between two looks at what the observer used, in ns, and where few samples come, of which one may cost as much as many.
 const CHECKED: u64 = 200_000_000;
+const CHECKED_OF_FEW: u64 = 5_000_000_000;
 /// One in this many samples is looked at in any case.
 const MAX_PACE: u64 = 256;
 /// By how much the pace changes at once, at most: the first samples of new code cost more than those that follow.
@@ -23,6 +24,7 @@ pub struct SamplePace {
     each: u64,
     /// The share of one CPU's time that the observer may use, in ten-thousandths.
     limit: u64,
+    period: u64,
     checked: u64,
     busy: u64,
 }
@@ -34,9 +36,13 @@ impl SamplePace {
         Self::of_share(now, limit)
     }
 
-    /// A pace that begins at this time, of an observer that may use this many ten-thousandths of the time of one CPU.
-    pub fn of_share(now: u64, limit: u64) -> Self {
-        Self { each: 1, limit: limit.max(1), checked: now, busy: 0 }
+    /// A pace that begins at this time, of an observer of few samples that may use this many ten-thousandths of the time of one CPU.
+    pub fn of_few(now: u64, limit: u64) -> Self {
+        Self { period: CHECKED_OF_FEW, ..Self::of_share(now, limit) }
+    }
+
+    fn of_share(now: u64, limit: u64) -> Self {
+        Self { each: 1, limit: limit.max(1), period: CHECKED, checked: now, busy: 0 }
     }
 
     /// A pace that begins at this time, for an observation of a few seconds that somebody waits for: the observer may use
@@ -49,7 +55,7 @@ impl SamplePace {
     pub fn worked(&mut self, from: u64, to: u64) -> Option<u64> {
         self.busy += to - from;
         let elapsed = to.saturating_sub(self.checked);
-        if elapsed < CHECKED {
+        if elapsed < self.period {
             return None;
         }
         // The time that the observer takes is proportional to the number of samples that it looks at.
@@ -77,6 +83,10 @@ mod tests {
             pace.worked(time(n), time(n) + CHECKED);
         }
         assert_eq!(pace.each, MAX_PACE);
+        let mut few = SamplePace::of_few(0, 20);
+        assert_eq!(few.worked(0, 30_000_000), None);
+        // 0.6 % of one CPU, where 0.2 % are allowed.
+        assert_eq!(few.worked(CHECKED_OF_FEW, CHECKED_OF_FEW), Some(3));
         assert_eq!(
             (SamplePace::new(0, 0).limit, SamplePace::new(0, 8).limit, SamplePace::new(0, 4096).limit),
             (500, 4000, 5000)

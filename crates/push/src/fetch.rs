@@ -62,10 +62,8 @@ pub enum FetchError {
     /// A database gives nothing.
     #[error("the database gives nothing: {0}; check the address, --password-file and --token-file")]
     Database(String),
-    /// The range has more rows than an answer.
-    #[error(
-        "a second of this range has more rows than numa fetches at once; give a shorter range, with --to"
-    )]
+    /// It answered too much.
+    #[error("the engine answers with more than {} MiB; fetch a shorter range, or with fewer series", MAX_ANSWER >> 20)]
     Long,
     /// It answered something else.
     #[error(
