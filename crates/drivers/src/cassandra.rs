@@ -1,6 +1,7 @@
 //! Cassandra: a partition per host, series and day, so that none grows without limit and old days are dropped whole.
 
 mod errors;
+mod fetched;
 mod rows;
 mod schema;
 

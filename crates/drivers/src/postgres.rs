@@ -10,7 +10,7 @@ use errors::PostgresError;
 use numakit_push::driver::{DriverNothing, DriverOpen};
 use numakit_push::{Delivery, EngineClientError, FetchGrid, tls_settings};
 use numakit_recording::{Batch, Header};
-use session::Session;
+use session::PostgresSession;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -27,7 +27,7 @@ pub struct Postgres {
     config: Config,
     tls: Option<MakeRustlsConnect>,
     header: Option<Arc<Header>>,
-    session: Option<Session>,
+    session: Option<PostgresSession>,
 }
 
 impl Postgres {
@@ -95,8 +95,8 @@ impl Postgres {
     }
 
     /// The session, or a new one; it is put back when it may go on.
-    async fn session(&mut self) -> Result<Session, PostgresError> {
-        if let Some(session) = self.session.take().filter(Session::is_open) {
+    async fn session(&mut self) -> Result<PostgresSession, PostgresError> {
+        if let Some(session) = self.session.take().filter(PostgresSession::is_open) {
             return Ok(session);
         }
         let connecting = async {
@@ -110,7 +110,7 @@ impl Postgres {
             .await
             .map_err(|_| PostgresError::Silent { place: place.clone(), after: CONNECT })?
             .map_err(|error| PostgresError::Engine { place: place.clone(), error })?;
-        Session::start(client, place).await
+        PostgresSession::start(client, place).await
     }
 }
 

@@ -7,6 +7,7 @@ use numakit_push::driver::{
     DriverAnswer, DriverMessage, DriverNothing, DriverOpen, DriverRequest, EncodedRows, WireError,
 };
 use numakit_recording::Header;
+use numakit_sys::output::redirect_standard_output;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
@@ -21,7 +22,8 @@ const LIMIT: Duration = Duration::from_secs(40);
 /// Answers requests until standard input ends.
 pub fn serve() -> anyhow::Result<()> {
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    // What a library prints would damage the answers.
+    let mut output = redirect_standard_output()?;
     let (to, mut requests) = channel(1);
     std::thread::Builder::new().name("requests".into()).spawn(move || receive(input, &to))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
@@ -129,20 +131,23 @@ impl Served {
     }
 
     async fn latest(&mut self, host: &str, before: u64) -> Result<Header, DriverNothing> {
-        let Some(Engine::Postgres(postgres)) = &mut self.engine else { return Err(write_only()) };
-        timeout(LIMIT, postgres.latest(host, before)).await.map_err(|_| DriverNothing::Failed(late()))?
+        let latest = match &mut self.engine {
+            Some(Engine::Postgres(postgres)) => timeout(LIMIT, postgres.latest(host, before)).await,
+            Some(Engine::Cassandra(cassandra)) => timeout(LIMIT, cassandra.latest(host, before)).await,
+            None => return Err(DriverNothing::Failed("rows before an address".into())),
+        };
+        latest.map_err(|_| DriverNothing::Failed(late()))?
     }
 
     async fn range(&mut self, from: u64, to: u64) -> Result<EncodedRows, DriverNothing> {
-        let Some(Engine::Postgres(postgres)) = &mut self.engine else { return Err(write_only()) };
-        let grid =
-            timeout(LIMIT, postgres.range(from, to)).await.map_err(|_| DriverNothing::Failed(late()))??;
+        let range = match &mut self.engine {
+            Some(Engine::Postgres(postgres)) => timeout(LIMIT, postgres.range(from, to)).await,
+            Some(Engine::Cassandra(cassandra)) => timeout(LIMIT, cassandra.range(from, to)).await,
+            None => return Err(DriverNothing::Failed("rows before an address".into())),
+        };
+        let grid = range.map_err(|_| DriverNothing::Failed(late()))??;
         EncodedRows::of(&grid.batch()).ok_or(DriverNothing::Long)
     }
-}
-
-fn write_only() -> DriverNothing {
-    DriverNothing::Failed("numa cannot read this engine".into())
 }
 
 fn late() -> String {

@@ -29,7 +29,7 @@ const FEW_ROWS: usize = 2000;
 /// Hosts that a sentence names.
 const SHOWN_HOSTS: usize = 20;
 /// Engines that can be read.
-const READABLE: [&str; 4] = ["influxdb1", "prometheus", "parquet", "postgresql"];
+const READABLE: [&str; 5] = ["influxdb1", "prometheus", "parquet", "postgresql", "cassandra"];
 
 /// What to fetch.
 #[derive(Debug, Clone)]
@@ -189,8 +189,8 @@ fn source<'a>(request: &'a FetchRequest<'a>) -> Result<Box<dyn Source + 'a>, Fet
         (Place::Folder(folder), _) => Box::new(folder::Files::new(folder, request)),
         (Place::Http(_), "influxdb1") => Box::new(influx::Influx::new(request, Asker::new(target)?)),
         (Place::Http(_), "prometheus") => Box::new(prometheus::Prometheus::new(request, Asker::new(target)?)),
-        (Place::Driver(address), "postgresql") => Box::new(DriverSource::new(request, address)?),
-        (Place::Http(_) | Place::Driver(_), other) => return Err(FetchError::WriteOnly(other)),
+        (Place::Driver(address), _) => Box::new(DriverSource::new(request, address)?),
+        (Place::Http(_), other) => return Err(FetchError::WriteOnly(other)),
     })
 }
 

@@ -27,7 +27,18 @@ pub struct ThirdParty {
 
 /// The crates of others that are linked into the program for a platform.
 pub fn linked(platform: &Platform) -> Result<Vec<ThirdParty>> {
-    let words = ["tree", "--locked", "--package", "numakit-cli", "--edges", "normal", "--prefix", "none"];
+    let words = [
+        "tree",
+        "--locked",
+        "--package",
+        "numakit-cli",
+        "--package",
+        "numakit-drivers",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+    ];
     let mut tree = process::cargo(&words);
     let tree = process::read(tree.args(["--format", "{p}|{l}", "--target", platform.triple]))?;
     let lines: BTreeSet<&str> = tree.lines().map(|line| line.trim_end_matches(" (*)")).collect();

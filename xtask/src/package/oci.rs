@@ -48,10 +48,12 @@ pub fn make(out: &Path, top: &Path, platform: &Platform, is_quick: bool) -> Resu
     Ok(path)
 }
 
-/// The only layer: the program, its names, and what a program expects of a root.
+/// The only layer: the programs, the names of numa, and what a program expects of a root.
 fn layer(work: &Path, top: &Path) -> Result<PathBuf> {
     let root = work.join("root");
     tree::place(&top.join("bin/numa"), &root.join("usr/bin/numa"), 0o755)?;
+    let drivers = Path::new("libexec/numakit").join(build::DRIVERS);
+    tree::place(&top.join(&drivers), &root.join("usr").join(&drivers), 0o755)?;
     for name in build::OTHER_NAMES {
         symlink("numa", root.join("usr/bin").join(name))?;
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders that belong to the package alone: removed with it.
-const OWN_FOLDERS: [&str; 2] = ["/usr/share/doc/numakit", "/usr/share/numakit"];
+const OWN_FOLDERS: [&str; 3] = ["/usr/libexec/numakit", "/usr/share/doc/numakit", "/usr/share/numakit"];
 
 /// Settings that make two builds of the same files the same, and that older versions of rpm can read.
 const MACROS: [&str; 8] = [

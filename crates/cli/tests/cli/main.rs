@@ -57,6 +57,7 @@ mod peaks;
 mod plan;
 mod public_cases;
 mod push;
+mod push_databases;
 mod push_engines;
 mod push_hostile;
 mod push_otlp;

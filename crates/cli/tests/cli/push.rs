@@ -120,6 +120,13 @@ pub fn comes_back(folder: &Folder, url: &str, resolution: u64) {
     );
 }
 
+/// Durations of samples, and labels: what other engines do not give back.
+pub fn durations_and_labels(folder: &Folder, name: &str) -> (Vec<u64>, Vec<String>) {
+    let rows = folder.read(name);
+    let durations = rows.batches.iter().flat_map(|batch| batch.took.clone()).collect();
+    (durations, rows.labels().into_iter().map(str::to_owned).collect())
+}
+
 /// The engine is killed while samples are pushed to it, and started again: all arrive.
 fn survives_a_kill(name: &str, engine: &Engine, resolution: u64) {
     let folder = Folder::new(name);

@@ -1,6 +1,6 @@
 //! Samples in PostgreSQL, read back.
 
-use crate::push::comes_back;
+use crate::push::{comes_back, durations_and_labels};
 use crate::runner::{Done, Folder};
 use crate::servers::{Server, own_address, program};
 use numakit_recording::Recorder;
@@ -148,24 +148,16 @@ fn postgresql_gives_back_what_it_got_although_it_was_killed() {
     assert_eq!(count(), before, "sending again changes nothing");
 }
 
-/// Durations of samples, and labels: what other engines do not give back.
-fn durations_and_labels(folder: &Folder, name: &str) -> (Vec<u64>, Vec<String>) {
-    let rows = folder.read(name);
-    let durations = rows.batches.iter().flat_map(|batch| batch.took.clone()).collect();
-    (durations, rows.labels().into_iter().map(str::to_owned).collect())
-}
-
 /// The process of the drivers that this one has started.
 fn drivers_of(process: u32) -> Option<u32> {
-    let children = std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten().find_map(|task| {
+    std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten().find_map(|task| {
         let text = std::fs::read_to_string(task.path().join("children")).ok()?;
         let is_driver = |child: &&str| {
             std::fs::read_to_string(format!("/proc/{child}/comm"))
                 .is_ok_and(|name| name.trim() == "numa-drivers")
         };
         text.split_whitespace().find(is_driver)?.parse().ok()
-    });
-    children
+    })
 }
 
 /// Where nothing was stopped, the program of the drivers is started again; and it ends when numa does.
@@ -257,7 +249,7 @@ fn what_postgresql_refuses_has_its_reason_and_the_fix() {
 fn postgresql_keeps_the_largest_values_and_odd_labels() {
     let Some(postgres) = Postgres::new("push-large") else { return };
     let folder = &postgres.folder;
-    folder.run("record -e vmstat:pgfault -o small.arrows -- true").says(0, "");
+    folder.run("record -e pgfault -o small.arrows -- true").says(0, "");
     let mut header = folder.read("small.arrows").header;
     header.started = 1_795_000_000_000_000_000;
     let values = [0, 1, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX];

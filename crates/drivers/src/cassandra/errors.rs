@@ -3,7 +3,7 @@
 use numakit_push::Delivery;
 use scylla::errors::{
     ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, ExecutionError,
-    MetadataError, NewSessionError, PrepareError, RequestAttemptError,
+    MetadataError, NewSessionError, PagerExecutionError, PrepareError, RequestAttemptError,
 };
 use thiserror::Error;
 
@@ -12,13 +12,16 @@ use thiserror::Error;
 pub enum CassandraError {
     /// There is no connection.
     #[error("cannot connect: {0}")]
-    Session(#[from] NewSessionError),
+    Session(Box<NewSessionError>),
     /// A statement failed.
     #[error(transparent)]
-    Execution(#[from] ExecutionError),
+    Execution(Box<ExecutionError>),
     /// A statement cannot be prepared.
     #[error(transparent)]
-    Prepare(#[from] PrepareError),
+    Prepare(Box<PrepareError>),
+    /// Rows cannot be read.
+    #[error(transparent)]
+    Pages(Box<PagerExecutionError>),
     /// An answer is not as it should be.
     #[error("its answer is not understood")]
     Answer,
@@ -46,6 +49,18 @@ pub enum CassandraError {
     Tls,
 }
 
+macro_rules! boxed {
+    ($($variant:ident of $error:ty),*) => {
+        $(impl From<$error> for CassandraError {
+            fn from(error: $error) -> Self {
+                Self::$variant(Box::new(error))
+            }
+        })*
+    };
+}
+
+boxed!(Session of NewSessionError, Execution of ExecutionError, Prepare of PrepareError, Pages of PagerExecutionError);
+
 impl CassandraError {
     /// What it means for rows. None are refused: their types are those of the tables.
     pub fn delivery(&self, place: &str) -> Delivery {
@@ -55,15 +70,26 @@ impl CassandraError {
                 Delivery::Denied(why)
             }
             Self::Session(error) if is_login(error) => Delivery::Denied(why),
-            Self::Execution(ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, _)))
-            | Self::Prepare(PrepareError::AllAttemptsFailed {
-                first_attempt: RequestAttemptError::DbError(error, _),
-            }) if is_refusal(error) => Delivery::Denied(why),
-            Self::Session(_) | Self::Execution(_) | Self::Prepare(_) | Self::Answer => {
+            Self::Execution(error) if is_denied(error) => Delivery::Denied(why),
+            Self::Prepare(error) if is_unprepared(error) => Delivery::Denied(why),
+            Self::Session(_) | Self::Execution(_) | Self::Prepare(_) | Self::Pages(_) | Self::Answer => {
                 Delivery::Down { why, after: None }
             }
         }
     }
+}
+
+fn is_denied(error: &ExecutionError) -> bool {
+    match error {
+        ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, _)) => is_refusal(error),
+        ExecutionError::PrepareError(error) => is_unprepared(error),
+        _ => false,
+    }
+}
+
+fn is_unprepared(error: &PrepareError) -> bool {
+    use PrepareError::AllAttemptsFailed;
+    matches!(error, AllAttemptsFailed { first_attempt: RequestAttemptError::DbError(error, _) } if is_refusal(error))
 }
 
 fn is_refusal(error: &DbError) -> bool {

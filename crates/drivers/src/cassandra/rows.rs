@@ -13,12 +13,12 @@ const BATCH: usize = 32;
 /// Batches that are under way.
 const AT_ONCE: usize = 32;
 const MS: u64 = 1_000_000;
-const DAY: u64 = 86_400_000_000_000;
+pub const DAY: u64 = 86_400_000_000_000;
 /// A CQL date is the number of days since 1970 and 2^31.
 const DATE: u64 = 1 << 31;
 
 /// The series with the duration of samples.
-const TOOK: &str = "sample.took";
+pub const TOOK: &str = "sample.took";
 
 /// What is executed for each row.
 pub struct Statements {
@@ -120,9 +120,25 @@ fn partitions<'a>(rows: impl Iterator<Item = ValueRow<'a>>) -> Vec<Vec<ValueRow<
 }
 
 /// The day of a time in ns since 1970, its millisecond, and the ns after it.
-fn parts(time: u64) -> (CqlDate, CqlTimestamp, i32) {
+pub fn parts(time: u64) -> (CqlDate, CqlTimestamp, i32) {
     // Days, milliseconds and a remainder of a u64 fit.
     (CqlDate((DATE + time / DAY) as u32), CqlTimestamp((time / MS) as i64), (time % MS) as i32)
+}
+
+/// The time in ns since 1970 of a millisecond and the ns after it.
+pub fn time_of(time: CqlTimestamp, ns: i32) -> Option<u64> {
+    u64::try_from(time.0).ok()?.checked_mul(MS)?.checked_add(u64::try_from(ns).ok()?)
+}
+
+/// The value of a number that is one.
+pub fn number(value: &CqlVarint) -> Option<u64> {
+    let digits = value.as_signed_bytes_be_slice();
+    let digits = match digits {
+        [0, rest @ ..] => rest,
+        [first, ..] if *first > 127 => return None,
+        digits => digits,
+    };
+    (digits.len() <= 8).then(|| digits.iter().fold(0, |value, digit| value << 8 | u64::from(*digit)))
 }
 
 /// As a signed number with as few bytes as it needs.
@@ -147,6 +163,12 @@ mod tests {
         assert_eq!(digits(127), [127]);
         assert_eq!(digits(128), [0, 128]);
         assert_eq!(digits(u64::MAX), [0, 255, 255, 255, 255, 255, 255, 255, 255]);
+        for value in [0, 1, 127, 128, 255, 256, u64::MAX >> 1, (u64::MAX >> 1) + 1, u64::MAX] {
+            assert_eq!(number(&varint(value)), Some(value));
+        }
+        for other in [&[255][..], &[1; 9], &[128]] {
+            assert_eq!(number(&CqlVarint::from_signed_bytes_be(other.to_vec())), None);
+        }
     }
 
     #[test]
@@ -158,6 +180,7 @@ mod tests {
         let times = (0..40).map(|row| row * 10).chain([DAY - 1, DAY]);
         let lengths: Vec<usize> = partitions(times.map(row)).iter().map(Vec::len).collect();
         assert_eq!(lengths, [32, 9, 1]);
+        assert_eq!(time_of(parts(DAY + 1_000_001).1, 1), Some(DAY + 1_000_001));
         assert_eq!(parts(DAY + 1_000_001), (CqlDate((1 << 31) + 1), CqlTimestamp(86_400_001), 1));
     }
 }

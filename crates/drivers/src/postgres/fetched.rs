@@ -1,7 +1,7 @@
 //! Rows that are read.
 
 use super::failed;
-use super::session::{Described, Session, numbers};
+use super::session::{Described, PostgresSession, numbers};
 use super::types::Timestamp;
 use futures_util::{TryStreamExt, pin_mut};
 use numakit_push::FetchGrid;
@@ -24,7 +24,7 @@ const VALUES: &str = "select time, ns, series, bits from numa_values \
 const LABELS: &str = "select time, ns, text from numa_labels \
                       where host = $1 and time >= $2 and time < $3 order by time, ns";
 
-impl Session {
+impl PostgresSession {
     /// The latest description of a host that began before a time; its rows are fetched next.
     pub async fn latest(&mut self, host: &str, before: u64) -> Result<Header, DriverNothing> {
         let found = self.client.query_opt(LATEST, &[&host, &Timestamp::of(before).0.next()]).await;

@@ -9,13 +9,13 @@ const MIGRATIONS: [&str; 1] = [include_str!("migrations/1.sql")];
 /// Rows with the columns and keys of the tables.
 const CONTENT: &str = include_str!("content.sql");
 /// Of all programs that make the tables, one does it at a time. Any number that others do not use.
-const LOCK: i64 = 0x6e75_6d61_6b69_74;
-/// Values of the last seven days are not compressed: rows that were waiting in a spool come late.
+const LOCK: i64 = 0x6e75_6d61_6b69;
+/// With the schema of the extension in the place of `SCHEMA`. Values of the last seven days are not compressed: rows that were waiting in a spool come late.
 const TIMESCALE: [&str; 3] = [
-    "select create_hypertable('numa_values', 'time', chunk_time_interval => interval '1 day', create_default_indexes => false)",
+    "select SCHEMA.create_hypertable('numa_values', 'time', chunk_time_interval => interval '1 day', create_default_indexes => false)",
     "alter table numa_values set (timescaledb.compress, timescaledb.compress_segmentby = 'series', \
      timescaledb.compress_orderby = 'time')",
-    "select add_compression_policy('numa_values', interval '7 days')",
+    "select SCHEMA.add_compression_policy('numa_values', interval '7 days')",
 ];
 
 /// Why the tables cannot be used.
@@ -113,12 +113,14 @@ async fn migrate(client: &mut Client) -> Result<i32, WrongSchema> {
 
 /// Partitions and compresses the values, if the database has the extension. Its edition without compression does the first only.
 async fn timescale(work: &mut Transaction<'_>) -> Result<(), WrongSchema> {
-    if work.query("select from pg_extension where extname = 'timescaledb'", &[]).await?.is_empty() {
-        return Ok(());
-    }
+    let schema = "select quote_ident(n.nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace \
+                  where e.extname = 'timescaledb'";
+    let Some(row) = work.query_opt(schema, &[]).await? else { return Ok(()) };
+    let schema: String = row.get(0);
     for statement in TIMESCALE {
+        let statement = statement.replace("SCHEMA", &schema);
         let part = work.transaction().await?;
-        match part.batch_execute(statement).await {
+        match part.batch_execute(&statement).await {
             Ok(()) => part.commit().await?,
             Err(error) if error.as_db_error().is_some() => {
                 part.rollback().await?;

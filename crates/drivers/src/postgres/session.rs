@@ -37,7 +37,7 @@ const VALUES: &str = "insert into numa_values (time, bits, series, ns) \
                       on conflict do nothing";
 
 /// A connection.
-pub struct Session {
+pub struct PostgresSession {
     pub(super) client: Client,
     pub(super) place: String,
     described: Option<Described>,
@@ -65,7 +65,7 @@ struct Values {
     too_close: u64,
 }
 
-impl Session {
+impl PostgresSession {
     /// Checks the tables, and makes those that are missing.
     pub async fn start(mut client: Client, place: String) -> Result<Self, PostgresError> {
         match schema::prepare(&mut client).await {
@@ -144,20 +144,20 @@ impl Session {
 }
 
 /// Number of each series of a host by metric and instance.
-pub type Numbers = HashMap<(String, String), i32>;
+pub type SeriesNumbers = HashMap<(String, String), i32>;
 
 /// The numbers of the series of a host.
 pub async fn numbers(
     client: &impl tokio_postgres::GenericClient,
     host: i32,
-) -> Result<Numbers, tokio_postgres::Error> {
+) -> Result<SeriesNumbers, tokio_postgres::Error> {
     let rows = client.query("select metric, instance, id from numa_series where host = $1", &[&host]).await?;
     Ok(rows.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect())
 }
 
 impl Described {
     /// With the numbers of the series of its host.
-    pub fn of(header: &Arc<Header>, host: i32, numbers: &Numbers) -> Self {
+    pub fn of(header: &Arc<Header>, host: i32, numbers: &SeriesNumbers) -> Self {
         let number =
             |metric: &str, instance: &str| numbers.get(&(metric.to_owned(), instance.to_owned())).copied();
         let series = header.series.iter().map(|series| number(&series.metric.name, &instance(series)));
