@@ -9,6 +9,7 @@ mod bench;
 mod control;
 mod cure;
 mod elf;
+mod engine;
 mod files;
 mod formulas;
 mod hardware;
@@ -92,6 +93,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tuning", run: tuning::record },
     Target { name: "figures", run: tuning::figures },
     Target { name: "spool", run: spool::file },
+    Target { name: "engine_answer", run: engine::answer },
+    Target { name: "influx_answers", run: engine::influx },
+    Target { name: "prometheus_answers", run: engine::prometheus },
 ];
 
 /// The target with this name.

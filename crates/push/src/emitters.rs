@@ -8,6 +8,9 @@ mod questdb;
 mod remote_write;
 
 use crate::driver::DriverEngine;
+use crate::http::Answer;
+use crate::sender::{Delivery, meaning};
+use bytes::Bytes;
 use numakit_export::ExportError;
 use numakit_recording::{Batch, Header};
 use std::sync::Arc;
@@ -24,6 +27,8 @@ pub struct Emitter {
     pub example: &'static str,
     /// Whether it keeps the labels of a recording.
     pub labels: bool,
+    /// Whether `numa fetch` reads it.
+    pub fetch: bool,
     pub(crate) transport: Transport,
 }
 
@@ -82,9 +87,10 @@ const HTTP: Http = Http {
 pub static EMITTERS: &[Emitter] = &[
     Emitter {
         scheme: "influxdb1",
-        help: "InfluxDB 1, or VictoriaMetrics at /write: line protocol, a measurement per sensor, a field per metric",
+        help: "InfluxDB 1: line protocol, a measurement per sensor, a field per metric; VictoriaMetrics at /write, which keeps no labels",
         example: "influxdb1+http://HOST:8086?db=NAME",
         labels: true,
+        fetch: true,
         transport: Transport::Http(Http {
             path: "/write",
             needs: &["db"],
@@ -98,6 +104,7 @@ pub static EMITTERS: &[Emitter] = &[
         help: "InfluxDB 2 and 3: line protocol by the write API of version 2",
         example: "influxdb2+http://HOST:8086?org=NAME&bucket=NAME",
         labels: true,
+        fetch: false,
         transport: Transport::Http(Http {
             path: "/api/v2/write",
             needs: &["bucket"],
@@ -112,6 +119,7 @@ pub static EMITTERS: &[Emitter] = &[
         help: "Prometheus remote write, as Prometheus, Mimir, Thanos and VictoriaMetrics take it: names and units as in 'numa export'",
         example: "prometheus+http://HOST:9090",
         labels: false,
+        fetch: true,
         transport: Transport::Http(Http {
             path: "/api/v1/write",
             headers: remote_write::HEADERS,
@@ -124,6 +132,7 @@ pub static EMITTERS: &[Emitter] = &[
         help: "OpenTelemetry protocol over HTTP (protobuf), as collectors take it",
         example: "otlp+http://HOST:4318",
         labels: false,
+        fetch: false,
         transport: Transport::Http(Http {
             path: "/v1/metrics",
             headers: otlp::HEADERS,
@@ -137,6 +146,7 @@ pub static EMITTERS: &[Emitter] = &[
         help: "QuestDB: line protocol over HTTP, a table per sensor that keeps a row once",
         example: "questdb+http://HOST:9000",
         labels: true,
+        fetch: false,
         transport: Transport::Http(Http {
             path: "/write",
             query: lines::QUERY,
@@ -149,6 +159,7 @@ pub static EMITTERS: &[Emitter] = &[
         help: "ClickHouse over HTTP: a row per value in the table numa, which is created",
         example: "clickhouse+http://HOST:8123?database=NAME",
         labels: true,
+        fetch: false,
         transport: Transport::Http(Http {
             prepare: Some(clickhouse::TABLE),
             encode: clickhouse::encode,
@@ -160,6 +171,7 @@ pub static EMITTERS: &[Emitter] = &[
         help: "a folder of Parquet files by host and day, for DuckDB, Spark, object stores",
         example: "parquet:FOLDER",
         labels: true,
+        fetch: true,
         transport: Transport::Folder,
     },
     databases::POSTGRESQL,
@@ -167,6 +179,13 @@ pub static EMITTERS: &[Emitter] = &[
 ];
 
 impl Emitter {
+    /// What an answer of it to rows means; `None` if it is a folder.
+    pub fn meaning(&self, status: u16, body: &[u8]) -> Option<Delivery> {
+        let Transport::Http(http) = &self.transport else { return None };
+        let answer = Answer { status, retry_after: None, body: Bytes::copy_from_slice(body), is_whole: true };
+        Some(meaning(&answer, http.refused))
+    }
+
     /// The word before a token.
     pub(crate) fn token(&self) -> &'static str {
         match &self.transport {
@@ -187,4 +206,22 @@ impl Emitter {
 /// An address of each engine.
 pub fn examples() -> String {
     EMITTERS.iter().map(|emitter| emitter.example).collect::<Vec<_>>().join(", ")
+}
+
+/// The rows of the table in docs/guide/push.md.
+pub fn engines_guide() -> String {
+    let mut text =
+        String::from("| URL | engine | keeps labels | `numa fetch` reads it |\n|---|---|---|---|\n");
+    let word = |is_so: bool| if is_so { "yes" } else { "no" };
+    for emitter in EMITTERS {
+        let (labels, fetch) = (word(emitter.labels), word(emitter.fetch));
+        text.push_str(&format!("| `{}` | {} | {labels} | {fetch} |\n", emitter.example, emitter.help));
+    }
+    text
+}
+
+/// The engines that can be read.
+pub fn readable() -> String {
+    let readable = EMITTERS.iter().filter(|emitter| emitter.fetch);
+    readable.map(|emitter| emitter.scheme).collect::<Vec<_>>().join(", ")
 }

@@ -5,6 +5,7 @@ mod influx;
 mod prometheus;
 
 use crate::driver::{DriverError, DriverSource};
+use crate::emitters;
 use crate::http::{EngineClient, EngineClientError, EngineRequestError};
 use crate::sender::clean;
 use crate::target::{Place, PushTarget};
@@ -13,7 +14,7 @@ use hyper::Method;
 use numakit_model::{Metric, time};
 use numakit_recording::{Batch, Header, Recorder, WriteError};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,8 +29,6 @@ const FEW_ROWS: usize = 2000;
 
 /// Hosts that a sentence names.
 const SHOWN_HOSTS: usize = 20;
-/// Engines that can be read.
-const READABLE: [&str; 5] = ["influxdb1", "prometheus", "parquet", "postgresql", "cassandra"];
 
 /// What to fetch.
 #[derive(Debug, Clone)]
@@ -48,7 +47,7 @@ pub struct FetchRequest<'a> {
 #[derive(Debug, Error)]
 pub enum FetchError {
     /// The engine can only be written to.
-    #[error("numa cannot read {0}; it reads {known}", known = READABLE.join(", "))]
+    #[error("numa cannot read {0}; it reads {known}", known = emitters::readable())]
     WriteOnly(&'static str),
     /// There is no client.
     #[error(transparent)]
@@ -133,13 +132,7 @@ pub(crate) trait Source {
 /// The hosts that an engine has rows of, in order.
 pub fn hosts(target: &PushTarget) -> Result<Vec<String>, FetchError> {
     let request = FetchRequest { target, host: "", range: (0, 0), known: Vec::new() };
-    let mut hosts = source(&request)?.hosts()?;
-    hosts.sort();
-    hosts.dedup();
-    match hosts.is_empty() {
-        true => Err(FetchError::NoHosts(target.text.clone())),
-        false => Ok(hosts),
-    }
+    in_order(target, source(&request)?.hosts()?)
 }
 
 /// Fetches a range of time into a new recording.
@@ -164,13 +157,23 @@ fn nothing(request: &FetchRequest<'_>, hosts: String) -> FetchError {
 }
 
 /// That there is nothing of a host, with the hosts that there are.
-pub(crate) fn no_such_host(request: &FetchRequest<'_>) -> FetchError {
-    match hosts(request.target) {
+pub(crate) fn no_such_host(request: &FetchRequest<'_>, hosts: Result<Vec<String>, FetchError>) -> FetchError {
+    let hosts = hosts.and_then(|hosts| in_order(request.target, hosts));
+    match hosts {
         Err(error) => error,
         Ok(hosts) if hosts.iter().any(|host| host == request.host) => {
             nothing(request, "give another range".to_owned())
         }
         Ok(hosts) => nothing(request, format!("there are {}", listed(&hosts))),
+    }
+}
+
+fn in_order(target: &PushTarget, mut hosts: Vec<String>) -> Result<Vec<String>, FetchError> {
+    hosts.sort();
+    hosts.dedup();
+    match hosts.is_empty() {
+        true => Err(FetchError::NoHosts(target.text.clone())),
+        false => Ok(hosts),
     }
 }
 
@@ -296,9 +299,24 @@ impl FetchGrid {
     }
 }
 
+/// The description and the rows that these answers of an engine give: what [`fetch`] does, without the engine.
+pub fn fetched(request: &FetchRequest<'_>, answers: Vec<Bytes>) -> Result<(Header, Batch), FetchError> {
+    let asker = Asker::Given(answers.into());
+    let mut source: Box<dyn Source + '_> = match request.target.emitter.scheme {
+        "influxdb1" => Box::new(influx::Influx::new(request, asker)),
+        "prometheus" => Box::new(prometheus::Prometheus::new(request, asker)),
+        other => return Err(FetchError::WriteOnly(other)),
+    };
+    let header = source.header()?;
+    let rows = source.rows(&header, request.range)?;
+    Ok((header, rows))
+}
+
 /// Asks an engine for JSON.
-struct Asker {
-    client: EngineClient,
+enum Asker {
+    Engine(Box<EngineClient>),
+    /// Has its answers already.
+    Given(VecDeque<Bytes>),
 }
 
 impl Asker {
@@ -307,9 +325,8 @@ impl Asker {
         let Place::Http(address) = &target.place else {
             return Err(FetchError::WriteOnly(target.emitter.scheme));
         };
-        Ok(Self {
-            client: EngineClient::new(address, &target.credentials, word, target.authority.as_deref())?,
-        })
+        let client = EngineClient::new(address, &target.credentials, word, target.authority.as_deref())?;
+        Ok(Self::Engine(Box::new(client)))
     }
 
     /// The answer to a query; its path replaces the last parts of the address that begin with `own`.
@@ -323,9 +340,13 @@ impl Asker {
     }
 
     fn send(&mut self, method: Method, own: &str, path: &str, body: String) -> Result<Value, FetchError> {
+        let client = match self {
+            Self::Engine(client) => client,
+            Self::Given(answers) => return json(&answers.pop_front().unwrap_or_default()),
+        };
         let headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")];
-        let path = self.client.beside(own, path);
-        let answer = self.client.ask(method, &path, &headers, Bytes::from(body), MAX_ANSWER)?;
+        let path = client.beside(own, path);
+        let answer = client.ask(method, &path, &headers, Bytes::from(body), MAX_ANSWER)?;
         if !answer.is_whole {
             return Err(FetchError::Long);
         }
@@ -333,13 +354,17 @@ impl Asker {
             let text = clean(&String::from_utf8_lossy(&answer.body));
             return Err(FetchError::Refused { status: answer.status, text });
         }
-        serde_json::from_slice(&answer.body).map_err(|_| FetchError::Answer("it is no JSON"))
+        json(&answer.body)
     }
 }
 
 fn encoded(form: &[(&str, &str)]) -> String {
     let pairs = form.iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value)));
     pairs.collect::<Vec<_>>().join("&")
+}
+
+fn json(text: &[u8]) -> Result<Value, FetchError> {
+    serde_json::from_slice(text).map_err(|_| FetchError::Answer("it is no JSON"))
 }
 
 /// A text as part of a form or of a query.

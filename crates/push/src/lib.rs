@@ -17,8 +17,8 @@ mod target;
 #[cfg(test)]
 mod testing;
 
-pub use emitters::{EMITTERS, Emitter, examples};
-pub use fetch::{FetchError, FetchGrid, FetchRequest, Fetched, fetch, hosts, listed};
+pub use emitters::{EMITTERS, Emitter, engines_guide, examples};
+pub use fetch::{FetchError, FetchGrid, FetchRequest, Fetched, fetch, fetched, hosts, listed};
 pub use http::{EngineClientError, EngineRequestError, tls_settings};
 pub use live::{LivePush, PushState, rows_per_request};
 pub use recordings::{PushError, push_recording, push_spool};

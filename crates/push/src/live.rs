@@ -7,6 +7,9 @@
 //! The sampler never waits: the spooler empties the ring whatever the engine does, and the sender takes from the spool. Rows that the
 //! engine has not acknowledged stay in the spool when this process ends or is killed.
 
+#[cfg(test)]
+mod tests;
+
 use crate::sender::{Patience, PushCounts, PushDestination, SendError, Sender, Unsent};
 use crate::spool::{Spool, SpoolCounts, SpooledRows};
 use crate::target::PushTarget;
@@ -69,7 +72,7 @@ pub struct LivePush {
     ring: Arc<Ring>,
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl LivePush {
@@ -101,7 +104,7 @@ impl LivePush {
         let (every, stopped) = (target.emitter.request_time(), Arc::clone(&stop));
         let sending =
             Builder::new().name("sender".into()).spawn(move || send_rows(sender, &from, every, &stopped));
-        let threads = vec![spooler.map_err(system)?, sending.map_err(system)?];
+        let threads = Mutex::new(vec![spooler.map_err(system)?, sending.map_err(system)?]);
         Ok(Self { ring, shared, stop, threads })
     }
 
@@ -126,7 +129,7 @@ impl LivePush {
     }
 
     /// Sends the rest, for at most this time. What is left stays in the spool.
-    pub fn finish(mut self, patience: Duration) -> PushState {
+    pub fn finish(&self, patience: Duration) -> PushState {
         self.ring.close();
         let until = Instant::now() + patience;
         let mut is_sent = lock(&self.shared.is_sent);
@@ -139,7 +142,7 @@ impl LivePush {
         }
         drop(is_sent);
         self.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
+        for thread in lock(&self.threads).drain(..) {
             let _ = thread.join();
         }
         lock(&self.shared.spool).give_up();

@@ -10,6 +10,7 @@ mod tests;
 
 pub use counts::PushCounts;
 pub(crate) use counts::clean;
+pub(crate) use destination::meaning;
 pub use destination::{Delivery, PushDestination, SendError};
 
 use crate::rows;

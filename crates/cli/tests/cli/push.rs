@@ -166,6 +166,32 @@ fn victoria_metrics_gives_back_what_it_got_although_it_was_killed() {
     survives_a_kill("push-victoria", &VICTORIA, 1_000_000);
 }
 
+/// A field that the engine has with another type is left out with its reason; nothing else is lost.
+#[test]
+fn a_field_that_the_engine_has_with_another_type_is_left_out() {
+    let folder = Folder::new("push-conflict");
+    let address = own_address();
+    let Some(server) = INFLUX.start(&folder, address) else { return };
+    folder.run("record -i 20ms -e vmstat -o a.arrows -- sleep 1").says(0, "");
+    let before = format!("vmstat,kind=counter pgfault=1.5 {}", numakit_sys::clock::utc());
+    assert_eq!(server.ask("POST /write?db=d", before.as_bytes()).0, 204);
+    let url = format!("influxdb1+http://{address}?db=d");
+    let done = folder.run(&format!("push a.arrows --to {url}"));
+    done.says(1, "");
+    assert!(
+        done.out.contains("values refused: vmstat.pgfault: status 400: ") && done.out.contains("type"),
+        "{}",
+        done.out
+    );
+    let recorded = folder.read("a.arrows");
+    let host = recorded.header.host.clone();
+    folder.run(&format!("fetch {url} --host {host} --from 10min -o back.arrows")).says(0, "");
+    let mut expected = values(&recorded, 1);
+    let (all, fetched) = (expected.len(), values(&folder.read("back.arrows"), 1));
+    expected.retain(|(_, name), _| name != "vmstat.pgfault");
+    assert!(expected.len() < all && fetched == expected, "{} of {all}, {}", expected.len(), fetched.len());
+}
+
 #[test]
 fn a_folder_of_parquet_gives_back_every_row_and_label() {
     let folder = Folder::new("push-parquet");

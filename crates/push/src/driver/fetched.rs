@@ -41,7 +41,7 @@ impl Source for DriverSource<'_> {
         let (host, before) = (self.request.host.to_owned(), self.request.range.1);
         match self.ask(&DriverRequest::Latest { host, before })? {
             DriverAnswer::Header(header) => Ok(*header),
-            DriverAnswer::Nothing(DriverNothing::Host(_)) => Err(no_such_host(self.request)),
+            DriverAnswer::Nothing(DriverNothing::Host(hosts)) => Err(no_such_host(self.request, Ok(hosts))),
             _ => Err(DriverError::Wrong.into()),
         }
     }

@@ -27,6 +27,7 @@ pub const POSTGRESQL: Emitter = Emitter {
     help: "PostgreSQL, with TimescaleDB if the database has its extension: tables of values and series, and the view numa",
     example: "postgresql://USER@HOST:5432/DATABASE",
     labels: true,
+    fetch: true,
     transport: Transport::Driver(DriverEngine { port: 5432, path: "DATABASE", options: &[SSLMODE] }),
 };
 
@@ -35,5 +36,6 @@ pub const CASSANDRA: Emitter = Emitter {
     help: "Cassandra and ScyllaDB: a partition per host, series and day",
     example: "cassandra://HOST:9042/KEYSPACE?ttl=30d&replication=3",
     labels: true,
+    fetch: true,
     transport: Transport::Driver(DriverEngine { port: 9042, path: "KEYSPACE", options: &[TTL, REPLICATION] }),
 };

@@ -99,3 +99,21 @@ pub fn encode(header: &Arc<Header>, batch: Batch, _: &[Option<u64>]) -> Result<V
     let compressed = snap::raw::Encoder::new().compress_vec(&request.encode_to_vec());
     compressed.map_err(|error| ExportError::Output(io::Error::other(error)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::header;
+
+    #[test]
+    fn samples_are_in_order_although_the_clock_was_set_back() {
+        let mut batch = Batch::empty(1);
+        for (ms, value) in [(5, 1), (6, 2), (3, 3), (4, 4), (5, 5)] {
+            batch.push_sample(ms * 1_000_000, 0, &[Some(value)]);
+        }
+        let request = request(&header(1), &batch);
+        let samples: Vec<(i64, f64)> =
+            request.timeseries[0].samples.iter().map(|sample| (sample.timestamp, sample.value)).collect();
+        assert_eq!(samples, [(3, 3.0), (4, 4.0), (5, 5.0), (6, 2.0)]);
+    }
+}

@@ -95,7 +95,8 @@ impl Source for Files<'_> {
     fn header(&mut self) -> Result<Header, FetchError> {
         self.find()?;
         let Some(path) = self.files.values().next_back() else {
-            return Err(no_such_host(self.request));
+            let hosts = self.hosts();
+            return Err(no_such_host(self.request, hosts));
         };
         header_of(path, &open(path)?)
     }

@@ -53,7 +53,8 @@ impl Source for Influx<'_> {
         );
         let answer = self.query(&query)?;
         let Some(table) = tables(&answer).into_iter().next() else {
-            return Err(no_such_host(self.request));
+            let hosts = self.hosts();
+            return Err(no_such_host(self.request, hosts));
         };
         let row = table.rows.first().ok_or(FetchError::Answer("it has no rows"))?;
         let field = |name: &str| row.get(table.columns.iter().position(|column| *column == name)?)?.as_str();

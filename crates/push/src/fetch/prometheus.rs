@@ -99,7 +99,8 @@ impl Source for Prometheus<'_> {
             header.series.push(Series { metric: Arc::new(metric.clone()), instance });
         }
         if header.series.is_empty() {
-            return Err(no_such_host(self.request));
+            let hosts = self.hosts();
+            return Err(no_such_host(self.request, hosts));
         }
         Ok(header)
     }

@@ -24,6 +24,10 @@ pub struct PushCounts {
     pub outages: u64,
     /// The longest of them.
     pub longest: Duration,
+    /// How long all of them took but the one that lasts.
+    pub ended: Duration,
+    /// How long the one that lasts has taken; zero if there is none.
+    pub lasts: Duration,
     /// Why it is down now.
     pub down: Option<String>,
     /// Values and labels that the engine refused, by its reason.
@@ -45,11 +49,13 @@ impl PushCounts {
         self.retries += 1;
         self.outages += u64::from(self.down.is_none());
         self.longest = self.longest.max(time);
+        self.lasts = time;
         self.down = Some(clean(why));
     }
 
     pub(super) fn is_up(&mut self) {
         self.down = None;
+        self.ended += std::mem::take(&mut self.lasts);
     }
 
     /// All that was refused.

@@ -100,6 +100,16 @@ fn a_series_that_is_refused_often_is_left_out_and_counted() {
     assert!(counts.to_string().contains("test.value2: field type conflict"), "{counts}");
 }
 
+/// An engine that wants times in order refuses all rows until the clock is where it was; then all series go on.
+#[test]
+fn a_series_that_is_taken_again_goes_on() {
+    let bad = (0..100).filter(|time| time % 10 < 2).map(|time| (time, 2)).collect();
+    let mut sender = Sender::to(Fake { bad, max_rows: 100, ..Fake::default() }, patience());
+    (0..100).for_each(|at| sender.send(&header(4), &rows(at, 1, 4)).unwrap());
+    let taken = sender.destination.kept.iter().filter(|cell| cell.1 == 2).count();
+    assert_eq!((taken, counts(&sender).all_refused()), (80, 20));
+}
+
 #[test]
 fn an_engine_that_refuses_everything_is_not_asked_for_each_value() {
     let bad = (0..1000).flat_map(|time| [(time, 0), (time, 2), (time, 3)]).collect();
