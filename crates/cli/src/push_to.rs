@@ -7,6 +7,7 @@ use numakit_model::numbers::counted;
 use numakit_push::spool::{DEFAULT_LIMIT, MIN_LIMIT};
 use numakit_push::{Credentials, LivePush, PushState, PushTarget, Spool, SpoolCounts, TargetError, Unsent};
 use numakit_recording::{Header, Ring};
+use numakit_scrape::{PushNumbers, PushedSamples};
 use numakit_sys::stdio::note;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -112,9 +113,39 @@ impl SpoolArgs {
     }
 }
 
+/// The same where the options of an engine without `to` are those of a server.
+#[derive(Debug, Args)]
+pub struct ServePushArgs {
+    /// Also send the samples to this engine, as 'numa push' does
+    #[arg(long, value_name = "URL", value_parser = target)]
+    to: Option<PushTarget>,
+    /// A file with USER:PASSWORD for the engine
+    #[arg(long, value_name = "FILE", conflicts_with = "to_token_file")]
+    to_password_file: Option<PathBuf>,
+    /// A file with a token for the engine
+    #[arg(long, value_name = "FILE")]
+    to_token_file: Option<PathBuf>,
+    /// A file with the certificate authority of the engine [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    to_ca: Option<PathBuf>,
+    #[command(flatten)]
+    spool: SpoolArgs,
+}
+
+impl From<ServePushArgs> for PushToArgs {
+    fn from(args: ServePushArgs) -> Self {
+        let engine = EngineArgs {
+            password_file: args.to_password_file,
+            token_file: args.to_token_file,
+            ca: args.to_ca,
+        };
+        Self { to: args.to, engine, spool: args.spool }
+    }
+}
+
 /// A running push, and where it goes.
 pub struct Pushing {
-    push: LivePush,
+    push: Arc<LivePush>,
     target: PushTarget,
 }
 
@@ -134,7 +165,7 @@ impl PushToArgs {
             note(format_args!("{found} rows of an earlier run wait in {}", spool.folder().display()));
         }
         let push = LivePush::start(header, &target, spool, down)?;
-        Ok(Some(Pushing { push, target }))
+        Ok(Some(Pushing { push: Arc::new(push), target }))
     }
 }
 
@@ -142,6 +173,25 @@ impl Pushing {
     /// Where the sampler writes to.
     pub fn ring(&self) -> Arc<Ring> {
         Arc::clone(self.push.ring())
+    }
+
+    /// The same samples for a server of metrics, which shows what becomes of them.
+    pub fn samples(&self) -> PushedSamples {
+        let push = Arc::clone(&self.push);
+        let numbers = move || {
+            let PushState { sent, spool, lost, .. } = push.state();
+            PushNumbers {
+                rows: sent.rows,
+                requests: sent.requests,
+                refused: sent.all_refused(),
+                lost: lost + spool.dropped + spool.damaged,
+                waiting: spool.waiting,
+                spool: spool.bytes,
+                outages: sent.outages,
+                down: sent.ended + sent.lasts,
+            }
+        };
+        PushedSamples { ring: self.ring(), numbers: Box::new(numbers) }
     }
 
     /// Sends the rest, and says what was pushed. Whether nothing was lost: rows that wait are not.

@@ -14,7 +14,7 @@ pub mod service;
 pub mod setup;
 pub mod table;
 
-pub use page::{SamplerNumbers, ScrapePage};
+pub use page::{PushNumbers, SamplerNumbers, ScrapePage};
 pub use sampled::{RowSum, Sampled};
-pub use service::ScrapeService;
+pub use service::{PushedSamples, ScrapeService};
 pub use setup::ScrapeSetup;

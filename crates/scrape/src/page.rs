@@ -5,7 +5,7 @@ use crate::jobs::ExposedJobs;
 use crate::places::ExposedPlaces;
 use crate::sampled::{RowSums, Sampled};
 use crate::setup::{ExposedLine, ScrapeSetup, labels};
-use crate::table::{EXPOSED, ExposedKind, ExposedMetric, ExposedSource, OwnValue};
+use crate::table::{EXPOSED, ExposedKind, ExposedMetric, ExposedSource, OwnValue, PushValue};
 use numakit_export::Number;
 use numakit_export::openmetrics::{Dialect, Families, FamilyHead, UnitScale};
 use numakit_jobs::JobsNow;
@@ -15,6 +15,7 @@ use numakit_sys::clock;
 use numakit_sys::proc::printable;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Characters of a reason or of another label of text.
 const MAX_TEXT: usize = 240;
@@ -35,6 +36,44 @@ pub struct SamplerNumbers {
     pub cpu: u64,
     /// Its resident memory in bytes.
     pub memory: Option<u64>,
+    /// What the push did, if there is one.
+    pub pushed: Option<PushNumbers>,
+}
+
+/// What a push tells of itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PushNumbers {
+    /// Rows that were taken.
+    pub rows: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Values that were refused.
+    pub refused: u64,
+    /// Rows that were lost.
+    pub lost: u64,
+    /// Rows that wait.
+    pub waiting: u64,
+    /// Bytes of the spool.
+    pub spool: u64,
+    /// Outages of the engine.
+    pub outages: u64,
+    /// Their length together.
+    pub down: Duration,
+}
+
+impl PushNumbers {
+    fn of(&self, value: PushValue) -> Number {
+        Number::Unsigned(match value {
+            PushValue::Rows => self.rows,
+            PushValue::Requests => self.requests,
+            PushValue::Refused => self.refused,
+            PushValue::Lost => self.lost,
+            PushValue::Waiting => self.waiting,
+            PushValue::Spool => self.spool,
+            PushValue::Outages => self.outages,
+            PushValue::Down => return Number::Float(self.down.as_secs_f64()),
+        })
+    }
 }
 
 /// Answers scrapes of one machine.
@@ -160,6 +199,9 @@ impl ScrapePage {
             OwnValue::CpuTime => seconds(sampler.cpu),
             OwnValue::Memory => sampler.memory.map(one).unwrap_or_default(),
             OwnValue::LeftOut => one(self.left_out as u64),
+            OwnValue::Pushed(value) => {
+                sampler.pushed.map(|pushed| (String::new(), pushed.of(value))).into_iter().collect()
+            }
             OwnValue::Absent => Vec::new(),
         }
     }

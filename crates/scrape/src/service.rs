@@ -1,7 +1,7 @@
 //! The running exporter: the sampler, and the answers to scrapes.
 
 use crate::jobs;
-use crate::page::{self, SamplerNumbers, ScrapePage};
+use crate::page::{self, PushNumbers, SamplerNumbers, ScrapePage};
 use crate::sampled::RowSum;
 use crate::setup::ScrapeSetup;
 use numakit_export::openmetrics::Dialect;
@@ -19,12 +19,27 @@ const ROWS: usize = 4;
 /// A text is sent again to all who ask within this time, in ns: a storm of scrapes costs ten texts a second.
 const FRESH: u64 = 100_000_000;
 
+/// Where samples go besides, and what became of them.
+pub struct PushedSamples {
+    /// Gets all rows.
+    pub ring: Arc<Ring>,
+    /// What happened so far.
+    pub numbers: Box<dyn Fn() -> PushNumbers + Send + Sync>,
+}
+
+impl std::fmt::Debug for PushedSamples {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PushedSamples").finish_non_exhaustive()
+    }
+}
+
 /// Samples this machine, and answers scrapes.
 #[derive(Debug)]
 pub struct ScrapeService {
     page: ScrapePage,
     sampler: Sampler,
     jobs: Option<JobBoard>,
+    pushed: Option<PushedSamples>,
     /// The last text of each format, and when it was written.
     written: Mutex<[Option<WrittenText>; 2]>,
 }
@@ -33,12 +48,13 @@ pub struct ScrapeService {
 type WrittenText = (u64, Arc<[u8]>);
 
 impl ScrapeService {
-    /// Starts the sampler, and watches jobs unless there is a reason not to.
+    /// Starts the sampler, and watches jobs unless there is a reason not to. `pushed` gets the samples too.
     pub fn start(
         mut setup: ScrapeSetup,
         settings: Settings,
         version: &'static str,
         jobs: Result<JobWatch, Unavailable>,
+        pushed: Option<PushedSamples>,
     ) -> io::Result<Self> {
         let jobs = match jobs {
             Ok(mut watch) => {
@@ -54,8 +70,9 @@ impl ScrapeService {
         let ring = Arc::new(Ring::in_memory(columns, ROWS)?);
         let page = ScrapePage::new(&mut setup, version);
         page.sampled.follow(Arc::clone(&ring), RowSum::new(setup.lines, setup.added_columns, columns))?;
-        let sampler = Sampler::start(setup.sensors, settings, vec![ring])?;
-        Ok(Self { page, sampler, jobs, written: Mutex::default() })
+        let rings = pushed.iter().map(|pushed| Arc::clone(&pushed.ring)).chain([ring]).collect();
+        let sampler = Sampler::start(setup.sensors, settings, rings)?;
+        Ok(Self { page, sampler, jobs, pushed, written: Mutex::default() })
     }
 
     /// Whether the sampler still runs.
@@ -75,6 +92,7 @@ impl ScrapeService {
             lost: state.lost(),
             interval: u64::try_from(state.interval().as_nanos()).unwrap_or(u64::MAX),
             cpu: clock::process_cpu(),
+            pushed: self.pushed.as_ref().map(|pushed| (pushed.numbers)()),
             memory: TaskDir::own(&SysRoot::host()).status().ok().and_then(|status| status.bytes("VmRSS")),
         }
     }

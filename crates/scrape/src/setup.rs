@@ -8,7 +8,10 @@ use numakit_model::{Kind, Topology, Unavailable};
 use numakit_recording::{AbsentMetric, Header};
 use numakit_sensors::{Probe, SENSORS, Scene, SelectError, Selection, Sensor};
 use numakit_sys::SysRoot;
+use numakit_sys::clock;
+use numakit_sys::proc::machine;
 use std::collections::HashSet;
+use std::time::Duration;
 
 /// Sensors whose absence is reported, beside those of the table.
 const TOLD: [&str; 2] = ["uncore", "resctrl"];
@@ -101,6 +104,19 @@ impl ScrapeSetup {
         let added = Families::new(&series, topology.page_size, ExportedValues::Raw, &[]);
         let root = scene.root.clone();
         Ok(Self { root, sensors, header, lines, places, added, added_columns: columns, left_out, absent })
+    }
+
+    /// The description of the samples for those who keep them.
+    pub fn described(&self, scene: &Scene<'_>, interval: Duration) -> Header {
+        Header {
+            topology: Some(scene.topology.clone()),
+            host: machine::host_name(scene.root).unwrap_or_default(),
+            kernel: machine::kernel_release(scene.root).unwrap_or_default(),
+            program: concat!("numa ", env!("CARGO_PKG_VERSION")).to_owned(),
+            started: clock::utc(),
+            interval: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
+            ..self.header.clone()
+        }
     }
 }
 

@@ -79,6 +79,21 @@ pub enum OwnValue {
     Memory,
     LeftOut,
     Absent,
+    Pushed(PushValue),
+}
+
+/// A value of the push that `--to` starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum PushValue {
+    Rows,
+    Requests,
+    Refused,
+    Lost,
+    Waiting,
+    Spool,
+    Outages,
+    Down,
 }
 
 impl ExposedMetric {
@@ -274,6 +289,23 @@ pub static EXPOSED: &[ExposedMetric] = &[
         "CPU time of numa serve.", "process_cpu_seconds_total"),
     row("numakit_own_memory_bytes", Gauge, "bytes", Own(OwnValue::Memory),
         "Resident memory of numa serve.", "process_resident_memory_bytes"),
+    row("numakit_push_rows", Counter, "", Own(OwnValue::Pushed(PushValue::Rows)),
+        "Rows that the engine of --to has taken.", "prometheus_remote_storage_samples_total"),
+    row("numakit_push_requests", Counter, "", Own(OwnValue::Pushed(PushValue::Requests)),
+        "Requests to it, also those that failed.", ""),
+    row("numakit_push_refused_values", Counter, "", Own(OwnValue::Pushed(PushValue::Refused)),
+        "Values that it refused.", "prometheus_remote_storage_samples_failed_total"),
+    row("numakit_push_lost_rows", Counter, "", Own(OwnValue::Pushed(PushValue::Lost)),
+        "Rows that were dropped since the spool or its disk was full or slow, or damaged.",
+        "prometheus_remote_storage_samples_dropped_total"),
+    row("numakit_push_waiting_rows", Gauge, "", Own(OwnValue::Pushed(PushValue::Waiting)),
+        "Rows that wait in the spool.", "prometheus_remote_storage_samples_pending"),
+    row("numakit_push_spool_bytes", Gauge, "bytes", Own(OwnValue::Pushed(PushValue::Spool)),
+        "Size of the spool.", ""),
+    row("numakit_push_outages", Counter, "", Own(OwnValue::Pushed(PushValue::Outages)),
+        "Times for which the engine took nothing.", ""),
+    row("numakit_push_down_seconds", Counter, "seconds", Own(OwnValue::Pushed(PushValue::Down)),
+        "How long they were together, at the last try.", ""),
     row("numakit_series_left_out", Gauge, "", Own(OwnValue::LeftOut),
         "Series that were selected and exceed the limit.", ""),
     row("numakit_absent", Gauge, "", Own(OwnValue::Absent),

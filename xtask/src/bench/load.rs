@@ -121,7 +121,11 @@ impl Loaded {
                 continue;
             }
             let name = |what: &str| format!("{}: {what}", self.name);
-            results.show(&name("hosts that it keeps up with"), if keeps_up { hosts.into() } else { 0.0 }, "")?;
+            results.show(
+                &name("hosts that it keeps up with"),
+                if keeps_up { hosts.into() } else { 0.0 },
+                "",
+            )?;
             results.show(&name("rows a second"), number("rows") / number("seconds"), "")?;
             results.show(&name("values a second"), number("values") / number("seconds"), "")?;
             results.show(&name("bytes sent of a value"), number("bytes") / number("values"), "")?;

@@ -1,5 +1,6 @@
 //! `numa serve`.
 
+use crate::push_to::{PushToArgs, Pushing, ServePushArgs};
 use crate::{Examples, GlobalArgs};
 use crate::{jobs, observe};
 use anyhow::Context;
@@ -32,6 +33,9 @@ use std::time::Duration;
 /// Jobs are containers, pods, Slurm jobs, units of systemd, other control groups, or else users. Each has its CPU time, memory, waits
 /// and findings; the ten largest have them by node. At most 50 jobs and 500 series; the rest is the job 'other'.
 ///
+/// With --to, the same samples are also sent to an engine, those of jobs are not; what became of them is in metrics that begin with
+/// numakit_push.
+///
 /// Only this machine is served unless --listen says otherwise, which needs a token, a password, TLS or --insecure.
 #[derive(Debug, Args)]
 pub struct ServeMetricsArgs {
@@ -62,6 +66,8 @@ pub struct ServeMetricsArgs {
     /// Serve no metrics of jobs
     #[arg(long)]
     no_jobs: bool,
+    #[command(flatten)]
+    push: ServePushArgs,
     /// Let everybody who reaches the address read the metrics
     #[arg(long)]
     insecure: bool,
@@ -91,7 +97,8 @@ impl ServeMetricsArgs {
         let _ = sched::raise_open_files();
         let mut topology = numakit_topology::read(&root).context("cannot read the topology")?;
         numakit_topology::add_offline_cpus(&mut topology, &root);
-        let setup = ScrapeSetup::new(&Scene::new(&root, &topology), self.events.as_ref())?;
+        let scene = Scene::new(&root, &topology);
+        let setup = ScrapeSetup::new(&scene, self.events.as_ref())?;
         if setup.left_out > 0 {
             note(format_args!("-e selects {} series more than can be served; select fewer", setup.left_out));
         }
@@ -101,7 +108,10 @@ impl ServeMetricsArgs {
             true => Err(not_asked()),
             false => jobs::watch(&root, &topology, self.sample_rate),
         };
-        let service = Arc::new(ScrapeService::start(setup, settings, env!("CARGO_PKG_VERSION"), jobs)?);
+        let push = PushToArgs::from(self.push).start(&setup.described(&scene, self.interval))?;
+        let samples = push.as_ref().map(Pushing::samples);
+        let version = env!("CARGO_PKG_VERSION");
+        let service = Arc::new(ScrapeService::start(setup, settings, version, jobs, samples)?);
         let url = listener.url();
         let server = listener.start(Arc::clone(&service) as _, cpus)?;
         // It is not an error if the reader of a pipe has read this line and left.
@@ -113,7 +123,8 @@ impl ServeMetricsArgs {
         }
         anyhow::ensure!(service.is_running(), "the sampler has ended; start numa serve again");
         drop(server);
-        Ok(ExitCode::SUCCESS)
+        drop(service);
+        Ok(ExitCode::from(u8::from(!push.is_none_or(Pushing::finish))))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `numa serve`, asked as a Prometheus asks.
 
 use crate::runner::{Done, Folder};
+use crate::scripted::{Scripted, answer};
 use crate::servers::program;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -81,6 +82,55 @@ fn promtool_finds_nothing_to_say() {
     let input = std::fs::File::open(folder.path("page")).unwrap();
     let checked = Done::of(Command::new(promtool).args(["check", "metrics"]).stdin(input).output().unwrap());
     assert_eq!((checked.code, checked.out.as_str(), checked.err.as_str()), (0, "", ""));
+}
+
+/// What is scraped is sent to an engine too; an outage is counted, and loses nothing.
+#[test]
+fn the_samples_of_a_server_are_pushed_too() {
+    let folder = Folder::new("serve-push");
+    let engine = Scripted::start(|number, _, to| match number {
+        2..5 => answer(to, "503 Unavailable", b""),
+        _ => answer(to, "204 No Content", b""),
+    });
+    std::fs::write(folder.path("token"), "s3cr3t\n").unwrap();
+    let options = format!(
+        "--no-jobs --spool spool --to-token-file token --to influxdb1+http://{}?db=d",
+        engine.address
+    );
+    let serving = Serving::start(&folder, &options);
+    let value = |name: &str| {
+        let text = serving.metrics("");
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("numakit_push_{name} ")));
+        line.unwrap_or_else(|| panic!("{name}: {text}")).parse::<f64>().unwrap()
+    };
+    numakit_testing::until!(value("outages_total") == 1.0 && value("rows_total") > 60.0);
+    assert!(value("down_seconds_total") > 0.1 && value("requests_total") >= 6.0);
+    for name in ["refused_values_total", "lost_rows_total"] {
+        assert_eq!(value(name), 0.0, "{name}");
+    }
+    let text = serving.metrics("");
+    if let Some(promtool) = program("promtool") {
+        std::fs::write(folder.path("page"), &text).unwrap();
+        let input = std::fs::File::open(folder.path("page")).unwrap();
+        let checked =
+            Done::of(Command::new(promtool).args(["check", "metrics"]).stdin(input).output().unwrap());
+        assert_eq!((checked.code, checked.out.as_str(), checked.err.as_str()), (0, "", ""));
+    }
+    let done = serving.end();
+    done.says(0, "1 outage");
+    assert!(!done.err.contains("not sent") && !done.err.contains("s3cr3t"), "{}", done.err);
+    let asked = engine.asked();
+    assert!(
+        asked.iter().all(|asked| asked.head.contains("authorization: Bearer s3cr3t\r\n")),
+        "{}",
+        asked[0].head
+    );
+    let taken = asked.iter().enumerate().filter(|(number, _)| !(2..5).contains(number));
+    let text: Vec<String> = taken.map(|(_, asked)| String::from_utf8(asked.body.clone()).unwrap()).collect();
+    let lines = text.iter().flat_map(|body| body.lines());
+    let rows = lines.filter(|line| line.starts_with("vmstat,") && line.contains("kind=counter")).count();
+    let sent = done.err.split(" rows sent").next().unwrap().rsplit(' ').next().unwrap().replace(',', "");
+    assert_eq!(rows, sent.parse::<usize>().unwrap(), "{}", done.err);
 }
 
 #[test]
