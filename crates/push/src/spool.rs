@@ -27,9 +27,10 @@ use thiserror::Error;
 
 /// The smallest limit of a spool in bytes.
 pub const MIN_LIMIT: u64 = 1 << 20;
-/// The default limit: an hour of 5,000 series at 1 second, uncompressed, is 144 MB.
+/// The default limit: an hour of 5,000 series at 1 second takes a sixth of it.
 pub const DEFAULT_LIMIT: u64 = 256 << 20;
-/// A file is complete at this length, or at an eighth of the limit or of the room on the disk.
+/// A file is complete when its rows have this length, or an eighth of the limit or of the room on the disk, or that of their
+/// description.
 const SEGMENT: u64 = 1 << 20;
 const MIN_SEGMENT: u64 = 64 << 10;
 const EXTENSION: &str = "spool";
@@ -97,7 +98,9 @@ struct Growing {
     first: u64,
     /// `None` if it cannot be written.
     file: Option<(File, PathBuf)>,
+    /// Bytes of the file, and how many of them are the description.
     bytes: u64,
+    start: u64,
     rows: VecDeque<Kept>,
 }
 
@@ -225,7 +228,8 @@ impl Spool {
         let piece = self.piece;
         let is_full = |growing: &Growing| {
             !Arc::ptr_eq(&growing.header, header) && growing.header != *header
-                || growing.bytes >= piece && growing.rows.iter().all(|kept| kept.stored)
+                || growing.bytes - growing.start >= piece.max(growing.start)
+                    && growing.rows.iter().all(|kept| kept.stored)
         };
         if self.growing.as_ref().is_some_and(is_full) {
             self.complete();
@@ -235,6 +239,7 @@ impl Spool {
             first: sequence,
             file: None,
             bytes: 0,
+            start: 0,
             rows: VecDeque::new(),
         });
         let size = record.len() as u64;
@@ -303,7 +308,7 @@ impl Spool {
         let Some((_, path)) = growing.file.take() else { return false };
         growing.rows.retain(|kept| kept.sequence >= next);
         self.stored.push_back(Stored { first: growing.first, bytes: growing.bytes, path });
-        (growing.first, growing.bytes) = (next, 0);
+        (growing.first, growing.bytes, growing.start) = (next, 0, 0);
         true
     }
 
@@ -461,6 +466,7 @@ impl Growing {
                 return Err(error);
             }
             self.bytes = start.len() as u64;
+            self.start = self.bytes;
             self.file = Some((file, path));
         }
         let (Some((file, _)), Some(newest)) = (&mut self.file, self.rows.back_mut()) else { return Ok(()) };

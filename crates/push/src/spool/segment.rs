@@ -1,7 +1,7 @@
 //! A file of the spool: a mark, the description of the recording, then records.
 //!
 //! ```text
-//! file    "numaspl1"  length u32  checksum u32  description
+//! file    "numaspl2"  length u32  checksum u32  description, compressed
 //! record  "rows"      length u32  rows u32      sequence u64  checksum u32  rows, compressed
 //! ```
 //!
@@ -14,8 +14,12 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-const FILE_MARK: [u8; 8] = *b"numaspl1";
+const FILE_MARK: [u8; 8] = *b"numaspl2";
+/// How much the description is compressed.
+const LEVEL: i32 = 3;
 const RECORD_MARK: [u8; 4] = *b"rows";
+/// Maximum length of a description.
+const MAX_DESCRIPTION: usize = 64 << 20;
 /// Bytes of a record before its rows.
 const HEAD: usize = 24;
 /// Maximum length of a file. Longer ones are not ours.
@@ -54,7 +58,7 @@ impl SegmentRecord {
 
 /// The start of a file.
 pub fn start(header: &Header) -> io::Result<Vec<u8>> {
-    let description = header.packed()?;
+    let description = zstd::bulk::compress(&header.packed()?, LEVEL)?;
     let mut bytes = FILE_MARK.to_vec();
     bytes.extend(u32::try_from(description.len()).map_err(io::Error::other)?.to_le_bytes());
     bytes.extend(crc32fast::hash(&description).to_le_bytes());
@@ -93,7 +97,7 @@ impl SpoolFile {
         if crc32fast::hash(description) != u32::from_le_bytes(*checksum) {
             return Err(damaged());
         }
-        let header = Arc::new(Header::unpacked(description)?);
+        let header = Arc::new(Header::unpacked(&zstd::bulk::decompress(description, MAX_DESCRIPTION)?)?);
         let mut at = content.len() - rest.len() + description.len();
         let (mut records, mut damaged) = (Vec::<SegmentRecord>::new(), 0);
         let mut search = content.len().saturating_mul(SEARCH);

@@ -101,6 +101,19 @@ fn a_full_spool_drops_the_oldest_and_counts_them() {
     assert!(matches!(Spool::open(&folder.0.join("b"), 5), Err(SpoolError::Limit(5))));
 }
 
+/// The description of a large machine is longer than a file otherwise is: there are as many bytes of rows in each.
+#[test]
+fn a_long_description_is_not_written_for_each_row() {
+    let folder = Temporary::new();
+    let mut spool = folder.spool();
+    let header = header(30_000);
+    (0..40).for_each(|at| spool.append(&header, &rows(at, 1, 30_000)));
+    let (files, bytes) = (folder.files().len(), spool.counts().bytes);
+    let rows: u64 = 40 * 30_000 * 8;
+    assert!(files < 12 && bytes < rows * 3 / 2, "{files} files, {bytes} bytes");
+    assert_eq!(drain(&mut spool, 50), (0..40).collect::<Vec<u64>>());
+}
+
 /// Without a folder that can be written, the newest rows wait in memory.
 #[test]
 fn without_its_folder_it_keeps_the_newest_rows_in_memory() {
