@@ -29,9 +29,10 @@ use thiserror::Error;
 pub const MIN_LIMIT: u64 = 1 << 20;
 /// The default limit: an hour of 5,000 series at 1 second takes a sixth of it.
 pub const DEFAULT_LIMIT: u64 = 256 << 20;
-/// A file is complete when its rows have this length, or an eighth of the limit or of the room on the disk, or that of their
-/// description.
+/// A file is complete when its rows have this length, or an eighth of the limit or of the room on the disk.
 const SEGMENT: u64 = 1 << 20;
+/// Of large machines, when they are as long as this number of descriptions, of which each file has one.
+const DESCRIPTIONS: u64 = 8;
 const MIN_SEGMENT: u64 = 64 << 10;
 const EXTENSION: &str = "spool";
 const POSITION: &str = "acknowledged";
@@ -226,9 +227,11 @@ impl Spool {
             return;
         };
         let piece = self.piece;
+        let most = (self.limit / 4).min(segment::MAX_FILE / 2);
+        let enough = |description: u64| piece.max((description * DESCRIPTIONS).min(most));
         let is_full = |growing: &Growing| {
             !Arc::ptr_eq(&growing.header, header) && growing.header != *header
-                || growing.bytes - growing.start >= piece.max(growing.start)
+                || growing.bytes - growing.start >= enough(growing.start)
                     && growing.rows.iter().all(|kept| kept.stored)
         };
         if self.growing.as_ref().is_some_and(is_full) {
