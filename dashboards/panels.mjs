@@ -8,8 +8,8 @@ const place = "{{node}}{{package}}{{board}}";
 const rate = (metric, labels = "") => `rate(${metric}{HOST${labels && `,${labels}`}}[5m])`;
 const sum = (by, what) => `sum by (${by}) (${what})`;
 const remoteShare = (by) =>
-  `${sum(by, rate("numakit_node_allocations_total", 'kind="remote"'))} / ${sum(by, rate("numakit_node_allocations_total", 'kind=~"local|remote"'))}`;
-const awayFaults = `1 - ${sum("instance", rate("numakit_hint_faults_local_total"))} / ${sum("instance", rate("numakit_hint_faults_total"))}`;
+  `${sum(by, rate("numakit_node_allocations_total", 'kind="remote"'))} / (${sum(by, rate("numakit_node_allocations_total", 'kind=~"local|remote"'))} > 0)`;
+const awayFaults = `1 - ${sum("instance", rate("numakit_hint_faults_local_total"))} / (${sum("instance", rate("numakit_hint_faults_total"))} > 0)`;
 const busy = (by) => sum(by, rate("numakit_node_cpu_seconds_total", 'mode=~"user|system"'));
 const memory = (state) => `numakit_node_memory_bytes{HOST,state="${state}"}`;
 const freePart = `${sum(`instance, ${PLACE}`, memory("free"))} / ${sum(`instance, ${PLACE}`, memory("total"))}`;
@@ -37,6 +37,17 @@ const ofHosts = [
 const jobs = 'job=~"$job"';
 const ofJob = (by, metric, labels = "") => sum(by, rate(metric, `${jobs}${labels && `,${labels}`}`));
 
+// Memory and CPU time of a job at the same place belong together: what is left is away from the threads.
+const awayMemory = (labels = "") => {
+  const memory = `numakit_job_node_memory_bytes{HOST${labels && `,${labels}`}}`;
+  const cpu = rate("numakit_job_node_cpu_seconds_total", labels);
+  return `1 - ${sum("instance, job", `${memory} * ${cpu}`)} / (${sum("instance, job", memory)} * ${sum("instance, job", cpu)} > 0)`;
+};
+
+const awayJobs = panel("Memory away from its job",
+  "The part of a job's memory that is not where its threads run, of the ten jobs with most. Memory spread over all nodes is away too.",
+  "percentunit", [`topk(10, ${awayMemory()})`, "{{instance}}, {{job}}"]);
+
 export const DASHBOARDS = [
   {
     name: "fleet",
@@ -50,6 +61,7 @@ export const DASHBOARDS = [
             "percentunit", ["topk(10, numakit_finding{HOST})", "{{instance}}, {{job}}: {{rule}}"]),
           panel("Time at remote memory", "Threads that wait for memory of other nodes, in CPUs, of the ten jobs with most. Absent where samples are not permitted.",
             "none", [`topk(10, ${sum("instance, job", rate("numakit_job_memory_time_seconds_total", 'memory="remote"'))})`, "{{instance}}, {{job}}"]),
+          awayJobs,
           panel("Findings without a cost", "What is wrong with a job where samples are missing to tell what it costs.",
             "none", ["count by (instance, job, rule) (numakit_finding_without_cost{HOST})", "{{instance}}, {{job}}: {{rule}}"]),
         ],
@@ -142,6 +154,8 @@ export const DASHBOARDS = [
             "none", [ofJob(`job, ${PLACE}`, "numakit_job_node_cpu_seconds_total"), `{{job}}, ${place}`]),
           panel("Memory by node", "Resident memory. Memory on nodes without CPU time of the job is remote.",
             "bytes", [sum(`job, ${PLACE}`, `numakit_job_node_memory_bytes{HOST,${jobs}}`), `{{job}}, ${place}`]),
+          panel("Memory away from its threads", "The part of the memory by node that is not where the CPU time by node is. 0 is best; memory spread over all nodes of a job that runs on all of them is away too.",
+            "percentunit", [awayMemory(jobs), "{{job}}"]),
           panel("Nodes that its CPUs may be on", "By the CPU mask of its busiest process. One node is enough for a job with few threads.",
             "none", [`numakit_job_mask_nodes{HOST,${jobs}}`, "{{job}}"]),
           panel("CPU time", "In CPUs.", "none", [ofJob("job", "numakit_job_cpu_seconds_total"), "{{job}}"]),
@@ -154,6 +168,6 @@ export const DASHBOARDS = [
     name: "compare",
     title: "NUMA: two hosts side by side",
     hosts: "two",
-    rows: [{ title: "The same work on two hosts, or before and after a change on one of two", panels: ofHosts }],
+    rows: [{ title: "The same work on two hosts, or before and after a change on one of two", panels: [...ofHosts, awayJobs] }],
   },
 ];

@@ -36,7 +36,8 @@ const DECAY: f64 = 0.8;
 /// Time between two rounds in ns, and the part of the time that rounds may take.
 const PAUSE: u64 = 10_000_000_000;
 const SHARE: u64 = 2000;
-const MAX_PAUSE: u64 = 300_000_000_000;
+/// The longest pause, in ns: a rate over five minutes has two rounds.
+const MAX_PAUSE: u64 = 120_000_000_000;
 /// Time for reading the memory of processes, in ns. Rounds that do are rare, so that their time is as small a part.
 const WALK: u64 = 50_000_000;
 

@@ -20,6 +20,9 @@ const DOCUMENTS: [&str; 8] = [
     "docs",
 ];
 
+/// What Grafana and Prometheus load.
+const DASHBOARDS: [&str; 5] = ["fleet.json", "host.json", "job.json", "compare.json", "alerts.yml"];
+
 /// What is written for a package: about the third-party code in it.
 pub struct AboutThirdParties {
     pub licences: String,
@@ -51,6 +54,10 @@ pub fn lay_out(top: &Path, built: &Built, about: &AboutThirdParties) -> Result<(
     )?;
     for script in ["slurm/prolog", "slurm/epilog"] {
         place(&packaging.join(script), &top.join("share/numakit").join(script), 0o755)?;
+    }
+    for file in DASHBOARDS {
+        let from = workspace::root().join("dashboards").join(file);
+        place(&from, &top.join("share/numakit/dashboards").join(file), 0o644)?;
     }
     build::documents(&built.runs_here, &top.join("share"))?;
     let documents = top.join("share/doc/numakit");

@@ -1,6 +1,7 @@
-//! The dashboards and alert rules in dashboards/: they ask for what is served, and a Prometheus with the data of four hosts answers what
-//! it should.
+//! The dashboards and alert rules in dashboards/: they ask for what is served, and a Prometheus with the data of four hosts, two of them
+//! guests, answers what it should.
 
+use crate::kept_hosts::KeptHost;
 use crate::runner::{Done, Folder};
 use crate::serve::Serving;
 use crate::servers::{Server, own_address, program};
@@ -113,7 +114,7 @@ fn alert_rules_fire_on_what_they_should_and_on_nothing_else() {
     }
 }
 
-/// A host of the test: the label of its places, how many there are, and the part of allocations that is remote.
+/// A made host: the label of its places, how many there are, and the part of allocations that is remote.
 struct Host {
     name: &'static str,
     label: &'static str,
@@ -122,9 +123,9 @@ struct Host {
     free: f64,
 }
 
-const HOSTS: [Host; 4] = [
-    Host { name: "broken", label: "node", places: 4, remote: 0.75, free: 0.5 },
-    Host { name: "repaired", label: "node", places: 4, remote: 0.01, free: 0.5 },
+/// The guests, in which a container is away from its memory, and at home.
+const GUESTS: [&str; 2] = ["broken", "repaired"];
+const HOSTS: [Host; 2] = [
     Host { name: "full", label: "node", places: 2, remote: 0.25, free: 0.02 },
     Host { name: "large", label: "package", places: 16, remote: 0.1, free: 0.3 },
 ];
@@ -185,6 +186,7 @@ impl Host {
 fn history(end: u64) -> String {
     let mut text = String::new();
     let begin = end - STEP * STEPS;
+    let guests = GUESTS.map(KeptHost::read);
     for metric in EXPOSED {
         let is_counter = metric.kind == ExposedKind::Counter;
         _ = writeln!(text, "# TYPE {} {}", metric.name, if is_counter { "counter" } else { "gauge" });
@@ -201,8 +203,14 @@ fn history(end: u64) -> String {
                 }
             }
         }
+        guests.iter().for_each(|guest| guest.write(&metric.sample_name(), end, &mut text));
     }
     text += "# TYPE up gauge\n";
+    for guest in &guests {
+        guest.times(end).for_each(|time| {
+            _ = writeln!(text, "up{{instance=\"{}\",job=\"numa\"}} 1 {time}", guest.name);
+        });
+    }
     for host in &HOSTS {
         let is_up = u8::from(host.name != "full");
         (0..=STEPS).for_each(|step| {
@@ -218,14 +226,14 @@ fn history(end: u64) -> String {
 }
 
 /// A Prometheus with that history.
-fn with_history(folder: &Folder, end: u64) -> Option<Server> {
+fn with_history(kept: &Folder, end: u64) -> Option<Server> {
     let promtool = program("promtool")?;
-    fs::write(folder.path("history"), history(end)).unwrap();
+    fs::write(kept.path("history"), history(end)).unwrap();
     let mut command = Command::new(promtool);
     command.args(["tsdb", "create-blocks-from", "openmetrics"]);
-    let made = Done::of(command.args([folder.path("history"), folder.path("data")]).output().unwrap());
+    let made = Done::of(command.args([kept.path("history"), kept.path("data")]).output().unwrap());
     assert_eq!(made.code, 0, "{}{}", made.out, made.err);
-    prometheus(folder, "")
+    prometheus(kept, &format!("rule_files: [{:?}]\n", folder().join("alerts.yml")))
 }
 
 /// A Prometheus with this configuration.
@@ -257,49 +265,115 @@ fn answer(server: &Server, query: &str, time: u64) -> Vec<(Value, f64)> {
     results.iter().map(value).collect()
 }
 
+/// The query of a panel, for a host and the one beside it, with rates over the time that the guests were served.
+fn of_host(query: &str, host: &str) -> String {
+    let query = query.replace("$__rate_interval", "10m").replace("$job", ".*");
+    query.replace("$host", host).replace("$other", "repaired")
+}
+
+fn query_of(name: &str, panel: &str, host: &str) -> String {
+    let found = queries(name).into_iter().find(|query| query.panel == format!("{name}: {panel}"));
+    of_host(&found.unwrap().expression, host)
+}
+
+/// What takes samples of instructions: an emulated processor has none.
+const OF_SAMPLES: [&str; 3] = ["job: Findings", "job: Time at memory", "job: Contended lines"];
+
 #[test]
 fn every_query_has_an_answer_and_the_remote_share_is_the_right_one() {
     let folder = Folder::new("dashboards");
     let end = now() - 60;
     let Some(server) = with_history(&folder, end) else { return };
-    let of_host = |query: &str, host: &str| {
-        let query = query.replace("$__rate_interval", "5m").replace("$job", ".*");
-        query.replace("$host", host).replace("$other", "repaired")
-    };
     for (name, hosts) in [
         ("fleet", [".*"].as_slice()),
-        ("host", &["broken", "large"]),
-        ("job", &["full"]),
+        ("host", &["broken", "repaired", "large"]),
+        ("job", &["full", "broken", "repaired"]),
         ("compare", &["broken"]),
     ] {
         for (host, query) in
             hosts.iter().flat_map(|host| queries(name).into_iter().map(move |query| (host, query)))
         {
             let found = answer(&server, &of_host(&query.expression, host), end);
-            assert!(!found.is_empty(), "{} of {host}: {}", query.panel, query.expression);
+            let is_absent = GUESTS.contains(host) && OF_SAMPLES.contains(&query.panel.as_str());
+            assert_eq!(found.is_empty(), is_absent, "{} of {host}: {}", query.panel, query.expression);
             assert!(found.iter().all(|(_, value)| value.is_finite()), "{}: {found:?}", query.panel);
         }
     }
-    let shares = queries("fleet")
-        .into_iter()
-        .find(|query| query.panel.ends_with("Remote share of allocations"))
-        .unwrap();
-    let found = answer(&server, &of_host(&shares.expression, ".*"), end);
-    assert_eq!(found.len(), HOSTS.len(), "{found:?}");
+    let found = answer(&server, &query_of("fleet", "Remote share of allocations", ".*"), end);
+    assert_eq!(found.len(), HOSTS.len() + GUESTS.len(), "{found:?}");
+    let of = |name: &str| found.iter().find(|(labels, _)| labels["instance"] == name).unwrap().1;
     for host in &HOSTS {
-        let (_, share) = found.iter().find(|(labels, _)| labels["instance"] == host.name).unwrap();
-        assert!((share - host.remote).abs() < 1e-6, "{}: {share}", host.name);
+        assert!((of(host.name) - host.remote).abs() < 1e-6, "{}: {found:?}", host.name);
     }
-    let fullest = queries("fleet").into_iter().find(|query| query.panel.ends_with("Fullest node")).unwrap();
-    let found = answer(&server, &of_host(&fullest.expression, "full"), end);
+    for guest in GUESTS.map(KeptHost::read) {
+        let grown = |kind: &str| guest.grown("numakit_node_allocations_total", &format!("kind=\"{kind}\""));
+        let share = grown("remote") / (grown("remote") + grown("local"));
+        assert!((of(guest.name) - share).abs() < 1e-3, "{}: {share} {found:?}", guest.name);
+    }
+    let found = answer(&server, &query_of("fleet", "Fullest node", "full"), end);
     assert!(found.len() == 1 && (found[0].1 - 0.02).abs() < 1e-6, "{found:?}");
-    let down = queries("fleet").into_iter().find(|query| query.panel.ends_with("do not answer")).unwrap();
-    let found = answer(&server, &of_host(&down.expression, ".*"), end);
+    let found = answer(&server, &query_of("fleet", "Hosts that do not answer", ".*"), end);
     assert!(found.len() == 1 && found[0].1 == 1.0, "{found:?}");
     // Places of a large machine are packages.
-    let busy = queries("host").into_iter().find(|query| query.panel == "host: Busy CPUs").unwrap();
-    let found = answer(&server, &of_host(&busy.expression, "large"), end);
+    let found = answer(&server, &query_of("host", "Busy CPUs", "large"), end);
     assert!(found.len() == 16 && found.iter().all(|(labels, _)| labels["package"].is_string()), "{found:?}");
+}
+
+/// Each panel has a value of both, and what placement changes differs.
+#[test]
+fn a_guest_whose_container_is_away_from_its_memory_stands_out_beside_the_repaired_one() {
+    let folder = Folder::new("guests");
+    let end = now() - 60;
+    let Some(server) = with_history(&folder, end) else { return };
+    // Of a panel of jobs, the container is looked at.
+    let pair = |query: &str| {
+        let found = answer(&server, query, end);
+        GUESTS.map(|guest| {
+            let is_it = |labels: &Value| {
+                let job = labels["job"].as_str();
+                labels["instance"] == guest && job.is_none_or(|job| job == "container/web")
+            };
+            found.iter().find(|(labels, _)| is_it(labels)).map(|found| found.1)
+        })
+    };
+    for query in queries("compare") {
+        let [broken, repaired] = pair(&of_host(&query.expression, "broken"));
+        println!("{}: {broken:?} {repaired:?}", query.panel);
+        assert!(broken.is_some() && repaired.is_some(), "{}", query.panel);
+    }
+    // At home, the kernel samples few accesses, of other programs.
+    for (panel, most) in [("Remote share of allocations", 0.1), ("Remote share of sampled accesses", 0.9)] {
+        let [broken, repaired] = pair(&query_of("compare", panel, "broken"));
+        assert!(broken.unwrap() > 0.95 && repaired.unwrap() < most, "{panel}: {broken:?} {repaired:?}");
+    }
+    let [broken, repaired] = pair(&query_of("compare", "Memory away from its job", "broken"));
+    assert!(broken.unwrap() > 0.95 && repaired.unwrap() < 0.05, "{broken:?} {repaired:?}");
+    let findings = answer(&server, &query_of("fleet", "Findings without a cost", "broken|repaired"), end);
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].0["instance"] == "broken" && findings[0].0["job"] == "container/web", "{findings:?}");
+}
+
+/// What the expression of each rule finds: how long it must be true is what promtool tests.
+#[test]
+fn alert_rules_find_the_broken_guest_and_not_the_repaired_one() {
+    let folder = Folder::new("alerts");
+    let end = now() - 60;
+    let Some(server) = with_history(&folder, end) else { return };
+    let (status, text) = server.ask("GET /api/v1/rules", b"");
+    assert_eq!(status, 200, "{text}");
+    let rules: Value = serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let rules = rules["data"]["groups"][0]["rules"].as_array().unwrap().clone();
+    assert!(rules.len() > 6, "{rules:?}");
+    let of = |guest: &str| -> Vec<String> {
+        let is_found = |rule: &&Value| {
+            let found = answer(&server, rule["query"].as_str().unwrap(), end);
+            found.iter().any(|(labels, _)| labels["instance"] == guest)
+        };
+        let found = rules.iter().filter(is_found);
+        found.map(|rule| rule["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("broken"), ["NumaRemoteAllocations", "NumaJobAwayFromItsMemory"]);
+    assert_eq!(of("repaired"), [""; 0]);
 }
 
 /// The label job is one that Prometheus gives to what it scrapes.

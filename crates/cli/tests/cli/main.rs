@@ -39,6 +39,7 @@ mod formulas;
 mod guide;
 mod homes;
 mod jobs;
+mod kept_hosts;
 mod live;
 mod live_files;
 mod locale;
