@@ -234,7 +234,7 @@ fn record(batch: &Batch, to: &Recorder) {
     let mut values = vec![None; batch.columns.len()];
     let ring = to.ring();
     for row in 0..batch.len() {
-        while (ring.pending_rows() > 500 || ring.labels_half_full()) && !to.failed() {
+        while (ring.is_full() || ring.labels_half_full()) && !to.failed() {
             std::thread::sleep(Duration::from_micros(200));
         }
         match &batch.label[row] {
@@ -377,4 +377,29 @@ pub(crate) fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder;
+    use crate::testing::{header, rows};
+    use numakit_recording::Reader;
+
+    /// More than half of a batch of the recorder, which waits for a whole one, and more than a batch.
+    #[test]
+    fn rows_of_several_batches_do_not_wait_for_the_recorder() {
+        let folder = std::env::temp_dir().join(format!("numakit-push-fetch-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        folder::write(&folder, &header(2), &rows(0, 3600, 2)).unwrap();
+        let target = PushTarget::parse(&format!("parquet:{}", folder.display())).unwrap();
+        let request = FetchRequest { target: &target, host: "h", range: (0, 3600), known: Vec::new() };
+        let output = folder.join("back.arrows");
+        assert_eq!(fetch(&request, &output, false).unwrap().samples, 3600);
+        let mut reader = Reader::open(&output).unwrap();
+        let batches: Vec<Batch> = std::iter::from_fn(|| reader.next_batch()).collect();
+        let times: Vec<u64> = batches.iter().flat_map(|batch| batch.time.clone()).collect();
+        assert_eq!(times, (0..3600).collect::<Vec<u64>>());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

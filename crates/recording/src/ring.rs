@@ -218,6 +218,11 @@ impl Ring {
         (self.get(head::ROWS) - self.get(head::ROWS_DONE)) as usize
     }
 
+    /// Producer: whether the next row would be dropped.
+    pub fn is_full(&self) -> bool {
+        self.pending_rows() >= self.shape.capacity
+    }
+
     /// Consumer: whether labels take more than half of their space.
     pub fn labels_half_full(&self) -> bool {
         (self.get(head::LABEL_WORDS) - self.get(head::LABEL_WORDS_DONE)) as usize > LABEL_SPACE / 2
