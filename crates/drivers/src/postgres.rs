@@ -8,7 +8,7 @@ mod types;
 
 use errors::PostgresError;
 use numakit_push::driver::{DriverNothing, DriverOpen};
-use numakit_push::{Delivery, EngineClientError, FetchGrid, tls_settings};
+use numakit_push::{Delivery, FetchGrid, tls_settings};
 use numakit_recording::{Batch, Header};
 use session::PostgresSession;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct Postgres {
 
 impl Postgres {
     /// The database of an address. Nothing is sent yet.
-    pub fn new(open: DriverOpen) -> Result<Self, EngineClientError> {
+    pub fn new(open: DriverOpen) -> Result<Self, PostgresError> {
         let address = &open.address;
         let mut config = Config::new();
         config.host(&address.host).port(address.port).dbname(&address.database);
@@ -44,6 +44,9 @@ impl Postgres {
             config.password(secret);
         }
         let mode = address.options.get("sslmode").map(String::as_str);
+        if mode == Some("disable") && open.authority.is_some() {
+            return Err(PostgresError::Contradiction);
+        }
         let is_tls = mode == Some("verify-full") || mode.is_none() && open.authority.is_some();
         config.ssl_mode(if is_tls { SslMode::Require } else { SslMode::Disable });
         let settings = if is_tls { Some(tls_settings(open.authority.as_deref())?) } else { None };

@@ -54,7 +54,7 @@ pub enum TargetError {
     },
     /// It has a password.
     #[error(
-        "the address has a password, or a user where none belongs, which other users see in the list of processes; write USER:PASSWORD into a file \
+        "the address has a user or a password, which other users see in the list of processes; write USER:PASSWORD into a file \
          and give it with --password-file"
     )]
     Password,

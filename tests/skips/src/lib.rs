@@ -73,7 +73,7 @@ kinds! {
     SAMPLES, "samples", Always, "samples of the instructions of a running program";
     GUEST, "guest", If(|m| m.apt), "QEMU with a kernel and busybox: a NUMA guest";
     CONTAINERS, "containers", If(|m| m.apt && m.root), "runc and the seccomp profile of Podman";
-    SERVERS, "servers", If(|m| m.apt), "nginx, InfluxDB, Prometheus, VictoriaMetrics, node_exporter";
+    SERVERS, "servers", If(|m| m.apt), "nginx, InfluxDB, Prometheus, VictoriaMetrics, node_exporter, PostgreSQL";
     ENGINES, "engines", If(|m| m.apt), "QuestDB and chdb, which only --thorough fetches";
     SIMULATOR, "simulator", If(|m| m.debian12), "a QEMU version that the simulated interconnect works in";
     RUNTIMES, "runtimes", If(|m| m.debian12), "MPI libraries, Java and numpy in the guest";

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// Bring a range of time back from an engine as a recording
 ///
-/// Reads what 'numa push' or 'numa record --to' has sent to InfluxDB 1, to Prometheus or
-/// VictoriaMetrics, or to a directory of Parquet files; 'numa show' then shows it. Times are in UTC.
+/// Reads what 'numa push' or 'numa record --to' has sent to InfluxDB 1, Prometheus or VictoriaMetrics,
+/// PostgreSQL, Cassandra, or to a directory of Parquet files; 'numa show' then shows it. Times are in UTC.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
     /// The engine, as for 'numa push'

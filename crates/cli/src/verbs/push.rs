@@ -24,7 +24,7 @@ pub struct PushArgs {
     /// Recordings of numa or NUMAscope
     #[arg(value_name = "FILE", required_unless_present = "spool")]
     recordings: Vec<PathBuf>,
-    /// The engine, as SCHEME+http://HOST:PORT or parquet:DIR
+    /// The engine, as SCHEME+http://HOST:PORT, postgresql://HOST/DATABASE or parquet:DIR
     #[arg(long, value_name = "URL", required = true, value_parser = push_to::target, long_help = long_help())]
     to: PushTarget,
     /// Give up when the engine was down for this time

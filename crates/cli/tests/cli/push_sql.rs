@@ -244,6 +244,46 @@ fn what_postgresql_refuses_has_its_reason_and_the_fix() {
     }
 }
 
+/// A certificate authority in `NAME.crt` and `NAME.key`; false where there is no openssl.
+fn authority(folder: &Folder, name: &str) -> bool {
+    let line = format!(
+        "req -x509 -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.crt -days 2 -subj /CN={name}"
+    );
+    openssl(folder, &format!("{line} -addext basicConstraints=critical,CA:TRUE"))
+}
+
+fn openssl(folder: &Folder, line: &str) -> bool {
+    let done = Command::new("openssl").args(line.split_whitespace()).current_dir(&folder.0).output();
+    done.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn postgresql_with_tls_is_verified() {
+    let Some(mut postgres) = Postgres::new("push-postgresql-tls") else { return };
+    let folder = &postgres.folder;
+    if !authority(folder, "ca") || !authority(folder, "other") {
+        return numakit_skips::TOOLS.skip("there is no openssl");
+    }
+    std::fs::write(folder.path("names"), format!("subjectAltName=IP:{}", postgres.address.ip())).unwrap();
+    assert!(openssl(
+        folder,
+        "req -newkey rsa:2048 -nodes -keyout data/server.key -out server.csr -subj /CN=db"
+    ));
+    let signed = "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile names";
+    assert!(openssl(folder, &format!("{signed} -days 2 -out data/server.crt")));
+    postgres.sql("d", "alter system set ssl = on");
+    folder.run("record -e vmstat -o a.arrows -- true").says(0, "");
+    postgres.kill();
+    postgres.start();
+    let push = |rest: &str| postgres.push(&format!("a.arrows {PASSWORD} {rest}"));
+    push("--ca ca.crt").says(0, "");
+    assert_eq!(postgres.sql("d", "select count(*) from numa_recordings"), "1");
+    push("--ca other.crt").says(2, "invalid peer certificate");
+    push("--ca none.crt").says(2, "give a file in PEM form with --ca");
+    let plain = format!("push a.arrows --to {}?sslmode=disable {PASSWORD} --ca ca.crt", postgres.url("d"));
+    postgres.folder.run(&plain).says(2, "omit one of both");
+}
+
 /// Values that are larger than PostgreSQL's integers, and labels with what SQL has a meaning for.
 #[test]
 fn postgresql_keeps_the_largest_values_and_odd_labels() {

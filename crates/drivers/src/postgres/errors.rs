@@ -30,6 +30,9 @@ pub enum PostgresError {
     /// A certificate authority is missing.
     #[error(transparent)]
     Client(#[from] EngineClientError),
+    /// TLS was asked for and refused.
+    #[error("--ca has no meaning with sslmode=disable; omit one of both")]
+    Contradiction,
     /// A newer numa has made the tables.
     #[error(
         "its tables have version {found}, and this numa knows versions up to {known}; install the newer numa, or name another database"
@@ -80,7 +83,9 @@ impl PostgresError {
         let why = self.to_string();
         match self {
             Self::Silent { .. } => Delivery::Down { why, after: None },
-            Self::Client(_) | Self::Newer { .. } | Self::Changed(_) | Self::Foreign => Delivery::Denied(why),
+            Self::Client(_) | Self::Contradiction | Self::Newer { .. } | Self::Changed(_) | Self::Foreign => {
+                Delivery::Denied(why)
+            }
             Self::Engine { error, .. } => match error.code() {
                 Some(code) => by_code(code.code(), why),
                 None if is_refusal(error) => Delivery::Denied(why),

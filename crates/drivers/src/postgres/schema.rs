@@ -12,7 +12,8 @@ const CONTENT: &str = include_str!("content.sql");
 const LOCK: i64 = 0x6e75_6d61_6b69;
 /// With the schema of the extension in the place of `SCHEMA`. Values of the last seven days are not compressed: rows that were waiting in a spool come late.
 const TIMESCALE: [&str; 3] = [
-    "select SCHEMA.create_hypertable('numa_values', 'time', chunk_time_interval => interval '1 day', create_default_indexes => false)",
+    "select SCHEMA.create_hypertable('numa_values', 'time', chunk_time_interval => interval '1 day', \
+     create_default_indexes => false)",
     "alter table numa_values set (timescaledb.compress, timescaledb.compress_segmentby = 'series', \
      timescaledb.compress_orderby = 'time')",
     "select SCHEMA.add_compression_policy('numa_values', interval '7 days')",

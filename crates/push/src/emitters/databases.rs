@@ -39,3 +39,33 @@ pub const CASSANDRA: Emitter = Emitter {
     fetch: true,
     transport: Transport::Driver(DriverEngine { port: 9042, path: "KEYSPACE", options: &[TTL, REPLICATION] }),
 };
+
+#[cfg(test)]
+mod tests {
+    use crate::target::PushTarget;
+
+    #[test]
+    fn addresses_are_checked_before_anything_is_sent() {
+        for text in [
+            "postgresql://h/d",
+            "postgresql://u@h:1/d?sslmode=verify-full",
+            "cassandra://h/k?replication=3&ttl=7300d",
+        ] {
+            assert!(PushTarget::parse(text).is_ok(), "{text}");
+        }
+        for (text, says) in [
+            ("postgresql+http://h/d", "it has a +"),
+            ("postgresql://h", "add '/DATABASE'"),
+            ("postgresql:d", "not followed by //"),
+            ("postgresql://u:p@h/d", "--password-file"),
+            ("postgresql://h/d?sslmode=prefer", "disable or verify-full"),
+            ("cassandra://h", "add '/KEYSPACE'"),
+            ("cassandra://h/k?ttl=0d", "ttl=DAYSd"),
+            ("cassandra://h/k?ttl=7301d", "ttl=DAYSd"),
+            ("cassandra://h/k?replication=0", "replication=1 to 9"),
+        ] {
+            let error = PushTarget::parse(text).unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+}
