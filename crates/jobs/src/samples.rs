@@ -49,11 +49,12 @@ struct SamplesBoard {
 impl JobSamples {
     /// Takes this number of samples a second of each CPU that is busy, where this process may.
     pub fn start(topology: &Topology, frequency: u32) -> Result<Self, Unavailable> {
-        let permitted = Privilege::read(&SysRoot::host()).permits(Need::WholeCpu);
-        permitted.map_err(|why| Unavailable { missing: MISSING.to_owned(), ..why })?;
+        let privilege = Privilege::read(&SysRoot::host());
+        privilege
+            .permits(Need::WholeCpu)
+            .map_err(|why| Unavailable { missing: MISSING.to_owned(), ..why })?;
         let settings = SampleSettings { frequency, stack: STACK, ..SampleSettings::default() };
-        let refused =
-            |why: String| Unavailable::new(MISSING, why, Fix::CommandLine("run as root".to_owned()));
+        let refused = |why: String| Unavailable::new(MISSING, why, privilege.beyond_the_rules());
         let method = open::machine(&settings, &topology.online).map_err(|error| {
             let mut why = error.to_string();
             let mut source = std::error::Error::source(&error);

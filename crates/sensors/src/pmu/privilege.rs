@@ -107,6 +107,15 @@ impl Privilege {
         ])
     }
 
+    /// What helps where the documented rules permit it and the kernel refuses: above 2, which the kernel itself does not know, those of
+    /// Debian and Ubuntu ask for CAP_SYS_ADMIN.
+    pub fn beyond_the_rules(&self) -> Fix {
+        match self.paranoid {
+            Some(3..) => Fix::command("sudo sysctl kernel.perf_event_paranoid=2"),
+            _ => Fix::CommandLine("run as root".to_owned()),
+        }
+    }
+
     /// Why the kernel refused to open an event.
     pub fn explain(&self, event: &PerfEvent, cpu: u32, error: &io::Error) -> Unavailable {
         let need = Need::of(event);

@@ -102,3 +102,13 @@ fn every_error_has_a_sentence_and_a_fix() {
     let other = privilege.explain(&event, 5, &io::Error::other("odd"));
     assert_eq!(other.seen, "odd");
 }
+
+/// Debian's kernel refuses CAP_PERFMON at its own level 3, and permits it at 2: seen in a guest.
+#[test]
+fn a_level_of_distributions_is_named_where_the_kernel_refuses_nevertheless() {
+    for (level, fix) in [("3\n", "sudo sysctl kernel.perf_event_paranoid=2"), ("2\n", "run as root")] {
+        let privilege = Privilege::read(&machine(level, PERFMON));
+        assert!(privilege.permits(Need::WholeCpu).is_ok());
+        assert_eq!(privilege.beyond_the_rules().to_string(), fix);
+    }
+}
