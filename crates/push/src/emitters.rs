@@ -41,6 +41,9 @@ pub(crate) enum Transport {
     Driver(DriverEngine),
 }
 
+/// The body of a request with a batch. The times are those of the first values that were sent of each series, in ns.
+type Encode = fn(&Arc<Header>, Batch, &[Option<u64>]) -> Result<Vec<u8>, ExportError>;
+
 /// How an engine takes requests.
 #[derive(Debug)]
 pub(crate) struct Http {
@@ -56,9 +59,8 @@ pub(crate) struct Http {
     pub token: &'static str,
     /// What is sent before all rows.
     pub prepare: Option<&'static str>,
-    /// A batch as the body of a request; an empty one if the engine takes nothing of it. The times are those of the first values
-    /// that were sent of each series, in ns.
-    pub encode: fn(&Arc<Header>, Batch, &[Option<u64>]) -> Result<Vec<u8>, ExportError>,
+    /// A batch as the body of a request; an empty one if the engine takes nothing of it.
+    pub encode: Encode,
     /// What is sent when the description of the rows changes, so that they can be fetched as a recording.
     pub describe: Option<fn(&Header) -> Vec<u8>>,
     /// Statements that make tables for these rows, each with its path in place of `path`. They are sent when the description of

@@ -162,10 +162,10 @@ impl<D: Deliver> Sender<D> {
         }
         if let Some(series) = right.first().and_then(|index| header.series.get(*index)) {
             let name = series.name();
-            self.count(|counts| counts.refuse(&format!("{name}: {reason}"), 1));
+            self.count(|counts| counts.refuse_one(&name, reason));
             *self.refused.entry(name).or_default() += 1;
         } else if batch.labels() > 0 {
-            self.count(|counts| counts.refuse(&format!("label: {reason}"), 1));
+            self.count(|counts| counts.refuse_one("label", reason));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use crate::runner::{Folder, Rows};
 use crate::servers::{Server, own_address, program};
 use numakit_model::Series;
+use numakit_recording::Recorder;
 use numakit_testing::until;
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -190,6 +191,38 @@ fn a_field_that_the_engine_has_with_another_type_is_left_out() {
     let (all, fetched) = (expected.len(), values(&folder.read("back.arrows"), 1));
     expected.retain(|(_, name), _| name != "vmstat.pgfault");
     assert!(expected.len() < all && fetched == expected, "{} of {all}, {}", expected.len(), fetched.len());
+}
+
+/// A label of 90 KB with all that formats quote comes back as it was, but for ends of lines, which line protocol cannot have.
+#[test]
+fn a_giant_label_comes_back() {
+    let folder = Folder::new("push-label");
+    let address = own_address();
+    let Some(_server) = INFLUX.start(&folder, address) else { return };
+    folder.run("record -i 20ms -e vmstat.pgfault -o small.arrows -- sleep 0.3").says(0, "");
+    let small = folder.read("small.arrows");
+    let recorder = Recorder::create(&folder.path("a.arrows"), &small.header, false).unwrap();
+    let (mut row, giant) = (vec![None; small.header.series.len()], "\u{202e}\"\\=,x\n".repeat(10_000));
+    for batch in &small.batches {
+        for at in (0..batch.len()).filter(|at| batch.label[*at].is_none()) {
+            batch.row(at, &mut row);
+            recorder.ring().push(batch.time[at], batch.took[at], &row);
+        }
+    }
+    assert!(recorder.ring().push_label(numakit_sys::clock::utc(), &giant));
+    recorder.finish().unwrap();
+    let host = &small.header.host;
+    for (url, label) in [
+        (format!("influxdb1+http://{address}?db=d"), giant.replace('\n', " ")),
+        ("parquet:fleet".to_owned(), giant.clone()),
+    ] {
+        folder.run(&format!("push a.arrows --to {url}")).says(0, "");
+        folder.run(&format!("fetch {url} --host {host} --from 10min -o back.arrows --force")).says(0, "");
+        let back = folder.read("back.arrows");
+        assert_eq!(values(&back, 1), values(&small, 1), "{url}");
+        let found = back.labels();
+        assert!(found == [label.as_str()], "{url}: {:?}", found.first().map(|found| found.get(..100)));
+    }
 }
 
 #[test]

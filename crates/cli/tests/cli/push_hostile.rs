@@ -25,6 +25,9 @@ fn recorded(rows: &Rows) -> BTreeSet<u64> {
     rows.batches.iter().flat_map(samples).collect()
 }
 
+/// Writes an odd answer.
+type Odd = dyn Fn(&mut dyn Write) -> std::io::Result<()> + Send + Sync;
+
 /// An engine that is odd with its first two requests, and then well.
 fn all_arrives_after(
     folder: &Folder,
@@ -46,7 +49,7 @@ fn rows_outlive_odd_answers() {
     let folder = Folder::new("push-odd");
     folder.run("record -i 10ms -e vmstat -o a.arrows -- sleep 0.3").says(0, "");
     let head = "HTTP/1.1 204 No Content\r\n";
-    let cases: [(&str, Box<dyn Fn(&mut dyn Write) -> std::io::Result<()> + Send + Sync>); 9] = [
+    let cases: [(&str, Box<Odd>); 9] = [
         ("has not answered: connection closed before message completed", Box::new(|_| cut())),
         ("status 503: sh [2Jut down", Box::new(|to| answer(to, "503 Unavailable", b"sh\x1b[2Jut down"))),
         ("status 500", Box::new(|to| answer(to, "500 Oops", b""))),
@@ -96,6 +99,24 @@ fn rows_outlive_odd_answers() {
         assert!(done.out.contains("2 repeated, 1 outage"), "{}", done.out);
         assert_eq!(requests, 4, "two odd answers, one to the description, one to the rows");
     }
+}
+
+/// An engine that does not answer is left after half a minute, and asked again.
+#[test]
+#[ignore = "thorough: an engine that is silent for half a minute"]
+fn a_silent_engine_is_asked_again() {
+    let folder = Folder::new("push-silent");
+    folder.run("record -i 10ms -e vmstat -o a.arrows -- sleep 0.2").says(0, "");
+    let engine = Scripted::start(|number, _, to| match number {
+        0 => {
+            std::thread::sleep(Duration::from_secs(60));
+            cut()
+        }
+        _ => answer(to, "204 No Content", b""),
+    });
+    let done = folder.run(&format!("push a.arrows --to influxdb1+http://{}?db=d", engine.address));
+    done.says(0, "has not answered for 30 s; trying again");
+    assert_eq!(times(engine.asked().iter().skip(1)), recorded(&folder.read("a.arrows")));
 }
 
 /// An answer that never ends is one whose end is not read.
@@ -189,7 +210,7 @@ fn a_killed_record_loses_only_what_was_not_yet_in_the_spool() {
 #[test]
 fn on_a_full_disk_the_newest_rows_wait() {
     let folder = Folder::new("push-full");
-    let Some(_mounted) = Mounted::at(&folder, "small", "size=1m") else { return };
+    let Some(_mounted) = Mounted::at(&folder, "small", "size=100k") else { return };
     let is_up: Arc<AtomicBool> = Arc::default();
     let up = Arc::clone(&is_up);
     let engine = Scripted::start(move |_, _, to| match up.load(Ordering::Relaxed) {
@@ -197,7 +218,7 @@ fn on_a_full_disk_the_newest_rows_wait() {
         false => answer(to, "503 Unavailable", b""),
     });
     let url = format!("influxdb1+http://{}?db=d", engine.address);
-    let line = format!("record -i 1ms --spool small/spool --to {url} -o a.arrows -- sleep 4");
+    let line = format!("record -i 1ms --spool small/spool --to {url} -o a.arrows -- sleep 6");
     let done = folder.run(&line);
     done.says(1, "rows were dropped, the oldest first");
     let number = |before: &str| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Reasons that are kept; others are counted together.
+/// Reasons that are kept with the name of a series, and as many without; others are counted together.
 const REASONS: usize = 8;
 const OTHER: &str = "other reasons";
 /// Characters of a reason that are kept.
@@ -38,11 +38,20 @@ impl PushCounts {
     /// Counts values that were refused.
     pub(super) fn refuse(&mut self, reason: &str, values: u64) {
         let reason = clean(reason);
-        let is_new = !self.refused.contains_key(&reason);
-        let reason = if is_new && self.refused.len() >= REASONS { OTHER.to_owned() } else { reason };
+        let reason = if self.has_room(&reason, 2 * REASONS) { reason } else { OTHER.to_owned() };
         if values > 0 {
             *self.refused.entry(reason).or_default() += values;
         }
+    }
+
+    /// Counts a value of this name that was refused.
+    pub(super) fn refuse_one(&mut self, name: &str, reason: &str) {
+        let named = clean(&format!("{name}: {reason}"));
+        if self.has_room(&named, REASONS) { self.refuse(&named, 1) } else { self.refuse(reason, 1) }
+    }
+
+    fn has_room(&self, reason: &str, limit: usize) -> bool {
+        self.refused.len() < limit || self.refused.contains_key(reason)
     }
 
     pub(super) fn is_down(&mut self, why: &str, time: Duration) {

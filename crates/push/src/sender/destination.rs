@@ -154,10 +154,9 @@ impl Engine {
     fn describe(&mut self, header: &Header) -> Delivery {
         for path in self.http.tables.map(|tables| tables(header)).unwrap_or_default() {
             let path = self.client.beside(self.http.path, &path);
-            match self.ask(Method::GET, &path, &[], Bytes::new()) {
-                down @ Delivery::Down { .. } => return down,
-                // If it takes no rows, it says so.
-                _ => {}
+            // If it takes no rows, it says so.
+            if let down @ Delivery::Down { .. } = self.ask(Method::GET, &path, &[], Bytes::new()) {
+                return down;
             }
         }
         match self.http.describe {

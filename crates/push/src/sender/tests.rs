@@ -151,6 +151,9 @@ fn reasons_are_bounded() {
     for number in 0..100 {
         counts.refuse(&format!("reason {number} {}", "x".repeat(1000)), 1);
     }
-    assert_eq!((counts.refused.len(), counts.all_refused()), (9, 100));
+    assert_eq!((counts.refused.len(), counts.all_refused()), (17, 100));
+    let mut counts = PushCounts::default();
+    (0..100).for_each(|number| counts.refuse_one(&format!("series{number}"), "out of order"));
+    assert_eq!((counts.refused.len(), counts.refused["out of order"]), (9, 92));
     assert!(counts.refused.keys().all(|reason| reason.len() < 210));
 }
