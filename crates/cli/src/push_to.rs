@@ -8,6 +8,7 @@ use numakit_push::spool::{DEFAULT_LIMIT, MIN_LIMIT};
 use numakit_push::{Credentials, LivePush, PushState, PushTarget, Spool, SpoolCounts, TargetError, Unsent};
 use numakit_recording::{Header, Ring};
 use numakit_scrape::{PushNumbers, PushedSamples};
+use numakit_sys::signal;
 use numakit_sys::stdio::note;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,6 +89,8 @@ impl EngineArgs {
             (None, None) => Credentials::None,
         };
         target.authority.clone_from(&self.ca);
+        // An engine that ends while it is written to must not end this process.
+        signal::ignore_broken_pipe();
         Ok(target)
     }
 
