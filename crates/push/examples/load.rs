@@ -2,7 +2,7 @@
 //!
 //! `load URL RECORDING HOSTS SECONDS`: a line of JSON with rows, values and refusals, the latencies of requests, and the number of rows
 //! that were acknowledged more than a second after they were due.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use numakit_push::{Patience, PushTarget, Sender};
 use numakit_recording::{Batch, Header, Reader};
