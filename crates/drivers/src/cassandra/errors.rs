@@ -69,7 +69,9 @@ impl CassandraError {
             Self::Name(_) | Self::Keyspace(_) | Self::Version { .. } | Self::Changed(_) | Self::Tls => {
                 Delivery::Denied(why)
             }
-            Self::Session(error) if is_login(error) => Delivery::Denied(why),
+            Self::Session(error) if is_login(error) => {
+                Delivery::Denied(format!("{why}; check the user, and --password-file"))
+            }
             Self::Execution(error) if is_denied(error) => Delivery::Denied(why),
             Self::Prepare(error) if is_unprepared(error) => Delivery::Denied(why),
             Self::Session(_) | Self::Execution(_) | Self::Prepare(_) | Self::Pages(_) | Self::Answer => {

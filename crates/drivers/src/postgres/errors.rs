@@ -56,8 +56,14 @@ pub enum PostgresError {
 /// What an error says, with its causes and what to do.
 fn said(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
-        let user = "; as a superuser, GRANT USAGE, CREATE ON SCHEMA public and on the tables TO this user";
-        let fix = if *said.code() == SqlState::INSUFFICIENT_PRIVILEGE { user } else { "" };
+        let fix = match said.code() {
+            code if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+                "; as a superuser, GRANT USAGE, CREATE ON SCHEMA public and on the tables TO this user"
+            }
+            code if *code == SqlState::INVALID_CATALOG_NAME => "; create the database, or name another one",
+            code if code.code().starts_with("28") => "; check the user, and --password-file",
+            _ => "",
+        };
         return format!("{} ({}){fix}", said.message(), said.code().code());
     }
     let mut text = error.to_string();
@@ -69,7 +75,7 @@ fn said(error: &tokio_postgres::Error) -> String {
         }
         cause = error.source();
     }
-    text
+    if is_refusal(error) { text + "; check --password-file, --ca and sslmode" } else { text }
 }
 
 impl PostgresError {
