@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,26 +19,26 @@ const LATE: f64 = 0.01;
 /// An engine: its program, how it is started in a folder, and the URL for `numa push`.
 struct Loaded {
     name: &'static str,
-    program: Option<&'static str>,
+    program: &'static str,
     start: fn(&mut Command, &Path) -> Result<()>,
     prepare: fn() -> Result<()>,
-    url: fn(&Path) -> String,
+    url: &'static str,
 }
 
-const ENGINES: [Loaded; 4] = [
+const ENGINES: [Loaded; 3] = [
     Loaded {
         name: "InfluxDB 1",
-        program: Some("influxd"),
+        program: "influxd",
         start: start_influx,
         prepare: || {
             let create = ["-s", "-f", "-d", "q=CREATE DATABASE d", "http://127.0.0.1:18086/query"];
             process::read(Command::new("curl").args(create)).map(drop)
         },
-        url: |_| format!("influxdb1+http://{ADDRESS}?db=d"),
+        url: "influxdb1+http://127.0.0.1:18086?db=d",
     },
     Loaded {
         name: "Prometheus remote write",
-        program: Some("prometheus"),
+        program: "prometheus",
         start: |command, folder| {
             fs::write(folder.join("p.yml"), "global:\n  scrape_interval: 1h\n")?;
             command.arg(format!("--config.file={}", folder.join("p.yml").display()));
@@ -47,25 +47,18 @@ const ENGINES: [Loaded; 4] = [
             Ok(())
         },
         prepare: || Ok(()),
-        url: |_| format!("prometheus+http://{ADDRESS}"),
+        url: "prometheus+http://127.0.0.1:18086",
     },
     Loaded {
         name: "VictoriaMetrics remote write",
-        program: Some("victoria-metrics"),
+        program: "victoria-metrics",
         start: |command, folder| {
             command.arg(format!("-storageDataPath={}", folder.join("data").display()));
             command.arg(format!("-httpListenAddr={ADDRESS}"));
             Ok(())
         },
         prepare: || Ok(()),
-        url: |_| format!("prometheus+http://{ADDRESS}"),
-    },
-    Loaded {
-        name: "Parquet",
-        program: None,
-        start: |_, _| Ok(()),
-        prepare: || Ok(()),
-        url: |folder| format!("parquet:{}", folder.join("data").display()),
+        url: "prometheus+http://127.0.0.1:18086",
     },
 ];
 
@@ -109,7 +102,7 @@ impl Loaded {
             let running = self.start(&folder)?;
             let (hosts_text, seconds) = (hosts.to_string(), SECONDS.to_string());
             let mut command = Command::new(load);
-            command.arg((self.url)(&folder)).arg(recording).args([hosts_text, seconds]);
+            command.arg(self.url).arg(recording).args([hosts_text, seconds]);
             let seen: Value = serde_json::from_str(&process::read(&mut command)?)?;
             let number = |key: &str| seen[key].as_f64().unwrap_or(f64::NAN);
             let due = f64::from(hosts) * f64::from(SECONDS);
@@ -131,11 +124,9 @@ impl Loaded {
             results.show(&name("bytes sent of a value"), number("bytes") / number("values"), "")?;
             results.show(&name("values that it refused"), number("refused"), "")?;
             results.show(&name("99th of 100 requests"), number("p99_ms"), "ms")?;
-            if let Some(running) = &running {
-                let share = 100.0 * process::cpu_seconds(running.0.id())? / running.1.elapsed().as_secs_f64();
-                results.show(&name("share of a core"), share, "%")?;
-                results.show(&name("memory"), resident(running.0.id())?, "MiB")?;
-            }
+            let share = 100.0 * process::cpu_seconds(running.0.id())? / running.1.elapsed().as_secs_f64();
+            results.show(&name("share of a core"), share, "%")?;
+            results.show(&name("memory"), resident(running.0.id())?, "MiB")?;
             let bytes = process::read(Command::new("du").args(["-sb"]).arg(&folder))?;
             let bytes: f64 = bytes.split_whitespace().next().context("du printed nothing")?.parse()?;
             results.show(&name("bytes on disk of a value"), bytes / number("values"), "")?;
@@ -143,26 +134,24 @@ impl Loaded {
         }
     }
 
-    fn start(&self, folder: &Path) -> Result<Option<Running>> {
-        let Some(program) = self.program else { return Ok(None) };
+    fn start(&self, folder: &Path) -> Result<Running> {
         if TcpStream::connect(ADDRESS).is_ok() {
             bail!("another program listens at {ADDRESS}; end it");
         }
-        let path: PathBuf = peers::folder()?.join(program);
-        let mut command = Command::new(path);
+        let mut command = Command::new(peers::folder()?.join(self.program));
         (self.start)(&mut command, folder)?;
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let running = Running(child, Instant::now());
         let end = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect(ADDRESS).is_err() {
             if Instant::now() > end {
-                bail!("{program} does not listen at {ADDRESS}");
+                bail!("{} does not listen at {ADDRESS}", self.program);
             }
             std::thread::sleep(Duration::from_millis(100));
         }
         std::thread::sleep(Duration::from_secs(2));
         (self.prepare)()?;
-        Ok(Some(running))
+        Ok(running)
     }
 }
 
