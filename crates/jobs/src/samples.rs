@@ -77,7 +77,7 @@ impl JobSamples {
         let (shared, topology) = (Arc::clone(&board), topology.clone());
         let started: io::Result<_> = std::thread::Builder::new()
             .name("job-samples".into())
-            .spawn(move || observe(method, topology, &shared));
+            .spawn(move || observe(method, topology, frequency, &shared));
         started.map(|_| Self(board)).map_err(|error| refused(error.to_string()))
     }
 
@@ -95,25 +95,27 @@ impl Drop for JobSamples {
     }
 }
 
-fn observe(method: Box<dyn Method>, topology: Topology, board: &SamplesBoard) {
+fn observe(method: Box<dyn Method>, topology: Topology, frequency: u32, board: &SamplesBoard) {
     let nodes: Vec<u32> = topology.nodes.iter().map(|node| node.os_index).collect();
     let cpus = topology.online.len().max(1) as u64;
     let share = (SHARE / cpus).max(1);
     let (began, cpu) = (clock::monotonic(), clock::thread_cpu());
     let mut explainer = Explainer::for_series(method, &[], topology).within_share(LOOKING * cpus);
     let mut tally = Tally::new(&nodes).by_process();
-    let mut next = clock::monotonic() + STEP;
+    let mut last = clock::monotonic();
     let mut before = (0, 0);
     while !board.stop.load(Ordering::Acquire) {
         // A method that fails delivers nothing more; what came before stays.
         let _ = explainer.drain();
         let now = clock::monotonic();
-        if now >= next {
-            next = now + STEP;
+        if now >= last + STEP {
+            let due = u64::from(frequency) * cpus * (now - last).div_ceil(STEP);
+            last = now;
             explainer.add_to(&mut tally);
             let new = explainer.take_processes(&mut tally);
             let samples = explainer.delivered_and_lost();
-            board.add(new, (samples.0 - before.0, samples.1 - before.1));
+            let delivered = samples.0 - before.0;
+            board.add(new, delivered, lost_samples(samples.1 - before.1, delivered, due));
             before = samples;
         }
         let spent = clock::thread_cpu().saturating_sub(cpu).saturating_mul(share);
@@ -121,9 +123,15 @@ fn observe(method: Box<dyn Method>, topology: Topology, board: &SamplesBoard) {
     }
 }
 
+/// How many of the records that were lost were samples, at most: no more were due. The kernel also counts those of programs that
+/// start, of which there are more under a compiler than samples.
+fn lost_samples(lost: u64, delivered: u64, due: u64) -> u64 {
+    lost.min(due.saturating_sub(delivered))
+}
+
 impl SamplesBoard {
     /// Adds sums of processes for `jobs`. The samples that were delivered stand for those that were lost meanwhile.
-    fn add(&self, new: impl IntoIterator<Item = (u32, ProcessTotals)>, (delivered, lost): (u64, u64)) {
+    fn add(&self, new: Vec<(u32, ProcessTotals)>, delivered: u64, lost: u64) {
         let more = lost as f64 / delivered.max(1) as f64;
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.lost += lost;
@@ -132,5 +140,30 @@ impl SamplesBoard {
             totals.time = totals.time.standing_for(more);
             (pid, totals)
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_samples_were_lost_than_were_due() {
+        assert_eq!(lost_samples(7, 30, 38), 7);
+        assert_eq!(lost_samples(900, 30, 38), 8);
+        assert_eq!(lost_samples(900, 50, 38), 0, "the clock of samples is not that of the step");
+    }
+
+    #[test]
+    fn samples_count_for_those_that_were_lost() {
+        let board =
+            SamplesBoard { waiting: Mutex::default(), stop: AtomicBool::new(false), alarm: Alarm::new() };
+        let mut totals = ProcessTotals::default();
+        totals.time.local = 100;
+        board.add(vec![(7, totals)], 10, 5);
+        let samples = JobSamples(Arc::new(board));
+        let (taken, lost) = samples.take();
+        assert_eq!((taken[0].0, taken[0].1.time.local, lost), (7, 150, 5));
+        assert_eq!(samples.take(), (Vec::new(), 0));
     }
 }

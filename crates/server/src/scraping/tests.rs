@@ -140,5 +140,11 @@ fn a_storm_of_connections_is_bounded_and_the_next_scrape_is_answered() {
         matches!(stream.read(&mut [0]), Ok(0))
     };
     numakit_testing::until!(idle.iter().filter(|stream| closed(stream)).count() >= idle.len() - 256);
-    assert!(ask(at, &format!("GET /{}", "x".repeat(64 << 10)), HERE).starts_with("HTTP/1.1 4"));
+    // The server closes the connection before it has read all, so the kernel may throw its answer away.
+    let mut stream = TcpStream::connect(at).unwrap();
+    let mut answer = String::new();
+    let _ = write!(stream, "GET /{} HTTP/1.1\r\n{HERE}\r\n", "x".repeat(64 << 10));
+    let _ = stream.read_to_string(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+    assert!(ask(at, "GET /metrics", HERE).ends_with("a 1\n"));
 }

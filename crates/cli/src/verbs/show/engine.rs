@@ -87,7 +87,7 @@ fn the_only_host(target: &PushTarget) -> anyhow::Result<String> {
 /// A name for the page, which is a file too: a host names what it likes.
 fn file_name(at: usize, host: &str) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let plain: String = host.trim_start_matches('.').chars().filter(is_plain).take(100).collect();
+    let plain: String = host.chars().filter(is_plain).skip_while(|c| *c == '.').take(100).collect();
     match at {
         0 => format!("{plain}.arrows"),
         _ => format!("{plain}-{}.arrows", at + 1),
