@@ -240,7 +240,7 @@ fn a_program_without_a_metric_is_said_to_have_none() {
     ];
     for (name, text, words) in cases {
         let tuned = Tuned::new(&format!("tune-metric-{name}"), text);
-        let done = tuned.tune(&format!("{SCORES} --budget 30"));
+        let done = tuned.tune(&format!("{SCORES} --budget 60"));
         done.says(2, words);
         assert!(done.out.is_empty(), "{}", done.out);
         tuned.leaves_nothing_but(&[]);
@@ -251,7 +251,7 @@ fn a_program_without_a_metric_is_said_to_have_none() {
 #[test]
 fn a_setting_without_a_metric_or_with_a_wrong_result_is_out() {
     let tuned = Tuned::new("tune-no-metric", "test -n \"$LD_PRELOAD\" || echo score 10");
-    let done = tuned.tune(&format!("{SCORES} --budget 30"));
+    let done = tuned.tune(&format!("{SCORES} --budget 60"));
     is_nothing(&done, &["numa run ./app: nothing that the program printed matches"]);
     assert!(row(&done.out, "numa run ./app").contains("no metric"), "{}", done.out);
     tuned.leaves_nothing_but(&[]);
@@ -264,7 +264,7 @@ fn a_setting_without_a_metric_or_with_a_wrong_result_is_out() {
     ];
     for (number, (check, words)) in checks.into_iter().enumerate() {
         let tuned = Tuned::new(&format!("tune-check-{number}"), text);
-        let mut command = tuned.folder.numa(&format!("tune {SCORES} --budget 30"));
+        let mut command = tuned.folder.numa(&format!("tune {SCORES} --budget 60"));
         command.args(check.split(' ').map(|word| word.replace('\u{a0}', " "))).arg("./app");
         let done = Done::of(command.env_remove("LD_PRELOAD").output().unwrap());
         is_nothing(&done, &[&format!("numa run ./app: {words}")]);
