@@ -12,6 +12,7 @@ use crate::spool::{MalformedRows, decode_rows, encode_rows};
 use numakit_recording::{Batch, Header};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use thiserror::Error;
@@ -130,7 +131,7 @@ impl EncodedRows {
 /// A message that can be sent and received.
 pub trait DriverMessage: Sized {
     /// Its kind and content.
-    fn content(&self) -> Result<(u8, Vec<u8>), WireError>;
+    fn content(&self) -> Result<(u8, Cow<'_, [u8]>), WireError>;
 
     /// Reads its content.
     fn of(kind: u8, content: Vec<u8>) -> Result<Self, WireError>;
@@ -142,7 +143,7 @@ pub trait DriverMessage: Sized {
         let fits = u32::try_from(length).ok().filter(|_| length <= MAX_MESSAGE);
         let mut bytes = fits.ok_or(WireError::Long(length))?.to_le_bytes().to_vec();
         bytes.push(kind);
-        bytes.extend(content);
+        bytes.extend_from_slice(&content);
         to.write_all(&bytes)?;
         Ok(to.flush()?)
     }
@@ -169,13 +170,13 @@ pub trait DriverMessage: Sized {
 }
 
 impl DriverMessage for DriverRequest {
-    fn content(&self) -> Result<(u8, Vec<u8>), WireError> {
+    fn content(&self) -> Result<(u8, Cow<'_, [u8]>), WireError> {
         Ok(match self {
-            Self::Open(open) => (1, json(open)?),
-            Self::Describe(header) => (2, header.packed()?),
-            Self::Rows(rows) => (3, rows.0.clone()),
-            Self::Latest { host, before } => (4, json(&(host, before))?),
-            Self::Range { from, to } => (5, json(&(from, to))?),
+            Self::Open(open) => (1, json(open)?.into()),
+            Self::Describe(header) => (2, header.packed()?.into()),
+            Self::Rows(rows) => (3, rows.0.as_slice().into()),
+            Self::Latest { host, before } => (4, json(&(host, before))?.into()),
+            Self::Range { from, to } => (5, json(&(from, to))?.into()),
         })
     }
 
@@ -198,12 +199,12 @@ impl DriverMessage for DriverRequest {
 }
 
 impl DriverMessage for DriverAnswer {
-    fn content(&self) -> Result<(u8, Vec<u8>), WireError> {
+    fn content(&self) -> Result<(u8, Cow<'_, [u8]>), WireError> {
         Ok(match self {
-            Self::Delivery(delivery) => (1, json(delivery)?),
-            Self::Header(header) => (2, header.packed()?),
-            Self::Rows(rows) => (3, rows.0.clone()),
-            Self::Nothing(why) => (4, json(why)?),
+            Self::Delivery(delivery) => (1, json(delivery)?.into()),
+            Self::Header(header) => (2, header.packed()?.into()),
+            Self::Rows(rows) => (3, rows.0.as_slice().into()),
+            Self::Nothing(why) => (4, json(why)?.into()),
         })
     }
 
