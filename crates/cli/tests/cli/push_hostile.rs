@@ -25,6 +25,17 @@ fn recorded(rows: &Rows) -> BTreeSet<u64> {
     rows.batches.iter().flat_map(samples).collect()
 }
 
+/// An engine that takes nothing until the value is set.
+fn engine_that_is_down() -> (Scripted, Arc<AtomicBool>) {
+    let is_up: Arc<AtomicBool> = Arc::default();
+    let up = Arc::clone(&is_up);
+    let engine = Scripted::start(move |_, _, to| match up.load(Ordering::Relaxed) {
+        true => answer(to, "204 No Content", b""),
+        false => answer(to, "503 Unavailable", b""),
+    });
+    (engine, is_up)
+}
+
 /// Writes an odd answer.
 type Odd = dyn Fn(&mut dyn Write) -> std::io::Result<()> + Send + Sync;
 
@@ -182,12 +193,7 @@ fn a_small_engine_gets_small_requests_and_one_bad_row_costs_one_row() {
 #[test]
 fn a_killed_record_loses_only_what_was_not_yet_in_the_spool() {
     let folder = Folder::new("push-killed");
-    let is_up: Arc<AtomicBool> = Arc::default();
-    let up = Arc::clone(&is_up);
-    let engine = Scripted::start(move |_, _, to| match up.load(Ordering::Relaxed) {
-        true => answer(to, "204 No Content", b""),
-        false => answer(to, "503 Unavailable", b""),
-    });
+    let (engine, is_up) = engine_that_is_down();
     let url = format!("influxdb1+http://{}?db=d", engine.address);
     let line = format!("record -i 10ms -e vmstat --spool spool --to {url} -o a.arrows -- sleep 6");
     let mut recording = folder.spawn(&line);
@@ -211,12 +217,7 @@ fn a_killed_record_loses_only_what_was_not_yet_in_the_spool() {
 fn on_a_full_disk_the_newest_rows_wait() {
     let folder = Folder::new("push-full");
     let Some(_mounted) = Mounted::at(&folder, "small", "size=100k") else { return };
-    let is_up: Arc<AtomicBool> = Arc::default();
-    let up = Arc::clone(&is_up);
-    let engine = Scripted::start(move |_, _, to| match up.load(Ordering::Relaxed) {
-        true => answer(to, "204 No Content", b""),
-        false => answer(to, "503 Unavailable", b""),
-    });
+    let (engine, is_up) = engine_that_is_down();
     let url = format!("influxdb1+http://{}?db=d", engine.address);
     let line = format!("record -i 1ms --spool small/spool --to {url} -o a.arrows -- sleep 6");
     let done = folder.run(&line);
