@@ -61,7 +61,7 @@ fn a_command_needs_no_dashes_before_it() {
     let folder = Folder::new("no-dashes");
     folder.script("app", "#!/bin/sh\necho \"got $*\"\n");
     for (line, expected) in [
-        ("stat -n 2 -i 10ms ./app -n 9 -- --json", "got -n 9 -- --json\n"),
+        ("stat -n 1000 -i 10ms ./app -n 9 -- --json", "got -n 9 -- --json\n"),
         ("record -o a.arrows ./app --force", "got --force\n"),
         ("explain ./app --all -x", "got --all -x\n"),
         ("./app -F 1 stat", "got -F 1 stat\n"),
@@ -85,7 +85,7 @@ fn a_program_that_fails_with_an_option_of_numa_gets_the_right_order() {
     folder.script("app", "#!/bin/sh\nexit 3\n");
     let order = "numa: ./app got the option -o a.arrows, which stands after it";
     folder.run("record -o b.arrows ./app --output a.arrows").says(3, &order.replace("-o a", "--output a"));
-    folder.run("stat -n 1 -i 10ms ./app 7 --csv").says(3, "come first: numa stat --csv ./app 7");
+    folder.run("stat -n 1000 -i 10ms ./app 7 --csv").says(3, "come first: numa stat --csv ./app 7");
     let done = folder.run("record -o c.arrows ./app --of-its-own");
     assert!(done.code == 3 && !done.err.contains("stands after"), "{}", done.err);
 }
