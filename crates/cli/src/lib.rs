@@ -38,6 +38,7 @@ pub use global::GlobalArgs;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use numakit_sys::clock;
 use numakit_sys::stdio::{self, OutputError};
 use originals::ORIGINALS;
 use std::ffi::OsString;
@@ -199,7 +200,8 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     };
     let code = (verb.run)(matches, &global)?;
     if code != ExitCode::SUCCESS
-        && start.elapsed() < AT_ONCE
+        && start.elapsed() < SOON
+        && clock::ended_children().cpu() < LITTLE_CPU
         && let Some(mistake) = mistakes::option_of_program(verb, matches)
     {
         stdio::note(mistake);
@@ -207,8 +209,9 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// A program that fails sooner does not like how it was started.
-const AT_ONCE: Duration = Duration::from_secs(2);
+/// A program that fails sooner, and after less CPU time in ns, does not like how it was started. On a busy machine it is slow to fail.
+const SOON: Duration = Duration::from_secs(60);
+const LITTLE_CPU: u64 = 2_000_000_000;
 
 /// How much of a wrong value is printed.
 const SHOWN_VALUE: usize = 80;

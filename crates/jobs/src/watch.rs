@@ -54,10 +54,19 @@ pub struct JobsNow {
     pub hidden: usize,
     /// Time since the round before, in ns.
     pub span: u64,
+    /// When the round ended, in ns of the monotonic clock; 0 before the first one.
+    pub ended: u64,
     /// Samples that were lost since the begin, for which the others stand; `None` without samples.
     pub samples_lost: Option<u64>,
     /// What cannot be told of jobs.
     pub absent: Vec<Unavailable>,
+}
+
+impl JobsNow {
+    /// How old the round is, in ns; `None` before the first one.
+    pub fn age(&self) -> Option<u64> {
+        (self.ended > 0).then(|| clock::monotonic().saturating_sub(self.ended))
+    }
 }
 
 /// A job that is followed.
@@ -298,6 +307,7 @@ impl JobWatch {
             jobs,
             other: self.other.clone(),
             span,
+            ended: now,
             samples_lost: self.samples.is_some().then_some(self.lost),
             absent: self.absent.clone(),
         }

@@ -23,9 +23,14 @@ pub struct ExposedJobs<'a> {
     other: &'a Job,
     hidden: usize,
     samples_lost: Option<u64>,
+    age: Option<u64>,
     /// The place of each node.
     places: Vec<Option<usize>>,
     known: &'a ExposedPlaces,
+}
+
+fn seconds(ns: u64) -> Number {
+    Number::Float(ns as f64 / 1e9)
 }
 
 /// The number of jobs whose series fit, whatever is found of them. The watch adds all others up: were they left out of a scrape, what
@@ -33,8 +38,8 @@ pub struct ExposedJobs<'a> {
 pub fn fitting(places: &ExposedPlaces, has_samples: bool) -> usize {
     let of_samples = if has_samples { OF_SAMPLES } else { 0 };
     let by_place = DETAILED * 2 * places.list.len();
-    // The job of all others has one without findings, and there are the number of them and of lost samples.
-    let left = MAX_SERIES.saturating_sub(by_place + 2);
+    // The job of all others has one without findings; and there are the number of them and of lost samples, and the age of all.
+    let left = MAX_SERIES.saturating_sub(by_place + 3);
     (left / (OF_ALL + of_samples + MAX_FINDINGS)).saturating_sub(1)
 }
 
@@ -44,25 +49,25 @@ impl<'a> ExposedJobs<'a> {
         let places = now.nodes.iter().map(|&node| known.of_instance(Instance::Node(node))).collect();
         let mut jobs: Vec<&Job> = now.jobs.iter().collect();
         jobs.sort_by(|a, b| b.memory_on.is_some().cmp(&a.memory_on.is_some()).then(b.cpu.cmp(&a.cpu)));
-        let (other, hidden, samples_lost) = (&now.other, now.hidden, now.samples_lost);
-        Self { jobs, other, hidden, samples_lost, places, known }
+        let (other, hidden, samples_lost, age) = (&now.other, now.hidden, now.samples_lost, now.age());
+        Self { jobs, other, hidden, samples_lost, age, places, known }
     }
 
     /// The lines of a metric.
     pub fn lines(&self, value: JobValue) -> Vec<OwnLine> {
-        if value == JobValue::Hidden {
-            return vec![(String::new(), Number::Unsigned(self.hidden as u64))];
+        let of_all = |number: Option<Number>| number.map(|n| (String::new(), n)).into_iter().collect();
+        match value {
+            JobValue::Hidden => of_all(Some(Number::Unsigned(self.hidden as u64))),
+            JobValue::Age => of_all(self.age.map(seconds)),
+            JobValue::SamplesLost => of_all(self.samples_lost.map(Number::Unsigned)),
+            _ => {
+                let has_other = (self.hidden > 0 || self.other.cpu > 0).then_some(self.other);
+                self.jobs.iter().copied().chain(has_other).flat_map(|job| self.of_job(job, value)).collect()
+            }
         }
-        if value == JobValue::SamplesLost {
-            let lost = |lost| vec![(String::new(), Number::Unsigned(lost))];
-            return self.samples_lost.map(lost).unwrap_or_default();
-        }
-        let has_other = (self.hidden > 0 || self.other.cpu > 0).then_some(self.other);
-        self.jobs.iter().copied().chain(has_other).flat_map(|job| self.of_job(job, value)).collect()
     }
 
     fn of_job(&self, job: &Job, value: JobValue) -> Vec<OwnLine> {
-        let seconds = |ns: u64| Number::Float(ns as f64 / 1e9);
         let one = |number: Number| vec![(labels(&[("job", &job.name)]), number)];
         let is_detailed = job.memory_on.is_some();
         let findings = job.findings.iter().take(MAX_FINDINGS);
@@ -89,7 +94,7 @@ impl<'a> ExposedJobs<'a> {
                 .filter(|found| found.cost.is_none())
                 .map(|found| (rule(found.rule), Number::Unsigned(1)))
                 .collect(),
-            JobValue::CpuOn | JobValue::Hidden | JobValue::SamplesLost => Vec::new(),
+            JobValue::CpuOn | JobValue::Hidden | JobValue::Age | JobValue::SamplesLost => Vec::new(),
         }
     }
 
@@ -113,6 +118,7 @@ const _: () = assert!(DETAILED * 42 < MAX_SERIES, "those by node fit on 16 place
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::{EXPOSED, ExposedSource};
     use numakit_jobs::{JobFinding, JobTime};
     use numakit_topology::synthetic;
 
@@ -130,20 +136,12 @@ mod tests {
         }
     }
 
-    const ALL: [JobValue; 12] = [
-        JobValue::Cpu,
-        JobValue::CpuOn,
-        JobValue::Memory,
-        JobValue::MemoryOn,
-        JobValue::Processes,
-        JobValue::MaskNodes,
-        JobValue::Waited,
-        JobValue::MemoryTime,
-        JobValue::Contended,
-        JobValue::Finding,
-        JobValue::Untold,
-        JobValue::Hidden,
-    ];
+    fn all() -> impl Iterator<Item = JobValue> {
+        EXPOSED.iter().filter_map(|metric| match metric.source {
+            ExposedSource::Jobs(value) => Some(value),
+            _ => None,
+        })
+    }
 
     /// The lines of this number of jobs, or of as many as fit, and how many these are.
     fn exposed(description: &str, jobs: Option<usize>) -> (usize, Vec<OwnLine>) {
@@ -152,10 +150,12 @@ mod tests {
         let nodes: Vec<u32> = topology.nodes.iter().map(|node| node.os_index).collect();
         let jobs = jobs.unwrap_or_else(|| fitting(&places, true));
         let other = Job { name: "other".to_owned(), findings: Vec::new(), ..job(1, false, nodes.len()) };
-        let all = (0..jobs).map(|at| job(at, at < DETAILED, nodes.len())).collect();
-        let now = JobsNow { jobs: all, nodes, hidden: 7, other, ..JobsNow::default() };
+        let shown = jobs;
+        let jobs = (0..shown).map(|at| job(at, at < DETAILED, nodes.len())).collect();
+        let now =
+            JobsNow { jobs, nodes, hidden: 7, other, ended: 1, samples_lost: Some(3), ..JobsNow::default() };
         let exposed = ExposedJobs::of(&now, &places);
-        (jobs, ALL.iter().flat_map(|&value| exposed.lines(value)).collect())
+        (shown, all().flat_map(|value| exposed.lines(value)).collect())
     }
 
     #[test]

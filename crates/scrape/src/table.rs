@@ -61,6 +61,7 @@ pub enum JobValue {
     Finding,
     Untold,
     Hidden,
+    Age,
     SamplesLost,
 }
 
@@ -105,7 +106,7 @@ impl ExposedMetric {
             Jobs(JobValue::CpuOn | JobValue::MemoryOn) => ["job", "node"],
             Jobs(JobValue::MemoryTime) => ["job", "memory"],
             Jobs(JobValue::Finding | JobValue::Untold) => ["job", "rule"],
-            Jobs(JobValue::Hidden) => ["", ""],
+            Jobs(JobValue::Hidden | JobValue::Age | JobValue::SamplesLost) => ["", ""],
             Jobs(_) => ["job", ""],
             Own(OwnValue::Build) => ["version", ""],
             Own(OwnValue::Cpus) => ["node", ""],
@@ -271,6 +272,8 @@ pub static EXPOSED: &[ExposedMetric] = &[
         "What is wrong with the job, where the cost cannot be told; the value is always 1.", ""),
     row("numakit_jobs_hidden", Gauge, "", Jobs(JobValue::Hidden),
         "Jobs that are shown together as the job other.", ""),
+    row("numakit_jobs_age_seconds", Gauge, "seconds", Jobs(JobValue::Age),
+        "Time since the jobs that this scrape shows were looked at.", ""),
     row("numakit_job_samples_lost", Counter, "", Jobs(JobValue::SamplesLost),
         "Samples of jobs that were lost; the times of jobs stand for them too.", ""),
     row("numakit_build_info", Gauge, "", Own(OwnValue::Build),
