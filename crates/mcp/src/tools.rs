@@ -147,16 +147,7 @@ mod tests {
 
     #[test]
     fn the_guide_has_the_tools() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/mcp.md");
-        let text = std::fs::read_to_string(path).unwrap();
-        let (head, rest) = text.split_once("<!-- tools -->\n").unwrap();
-        let (_, tail) = rest.split_once("<!-- /tools -->").unwrap();
-        let expected = format!("{head}<!-- tools -->\n{}<!-- /tools -->{tail}", guide());
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(path, &expected).unwrap();
-        } else {
-            assert_eq!(text, expected, "mcp.md is stale; run again with UPDATE=1");
-        }
+        numakit_testing::guide::check_part("docs/guide/mcp.md", "tools", &guide());
     }
 
     fn refused(tool: &str, given: Value) -> String {

@@ -130,20 +130,10 @@ fn every_launcher_gets_the_exact_plan() {
 
 #[test]
 fn the_guide_lists_all_launchers() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/plan.md");
-    let page = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = page.split_once("<!-- launchers -->\n").unwrap();
-    let (_, after) = rest.split_once("<!-- /launchers -->").unwrap();
     let row = |launcher: &Launcher| format!("| `{}` | {} |\n", launcher.name, launcher.help);
     let rows: String = LAUNCHERS.iter().map(row).collect();
-    let expected = format!(
-        "{before}<!-- launchers -->\n| `--for` | what it is for |\n|---|---|\n{rows}<!-- /launchers -->{after}"
-    );
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(path, &expected).unwrap();
-    }
-    let page = std::fs::read_to_string(path).unwrap();
-    assert!(page == expected, "docs/guide/plan.md is stale; run again with UPDATE=1");
+    let table = format!("| `--for` | what it is for |\n|---|---|\n{rows}");
+    numakit_testing::guide::check_part("docs/guide/plan.md", "launchers", &table);
 }
 
 /// The machine of the best-practice guide: 8 servers with two packages of 16 cores.

@@ -14,6 +14,7 @@ pub use wire::{
     DriverAnswer, DriverMessage, DriverNothing, DriverOpen, DriverRequest, EncodedRows, WireError,
 };
 
+use crate::rows;
 use crate::sender::Delivery;
 use crate::target::{Credentials, PushTarget};
 use numakit_recording::{Batch, Header};
@@ -113,21 +114,20 @@ impl Driver {
 
     /// Delivers rows once.
     pub(crate) fn deliver(&mut self, header: &Arc<Header>, batch: &Batch) -> Delivery {
-        let Some(rows) = EncodedRows::of(batch) else { return Delivery::Large };
-        self.try_to_deliver(header, rows)
+        let Some(encoded) = EncodedRows::of(batch) else { return Delivery::Large };
+        self.try_to_deliver(header, encoded)
             .unwrap_or_else(|error| Delivery::Down { why: error.to_string(), after: None })
     }
 
-    fn try_to_deliver(&mut self, header: &Arc<Header>, rows: EncodedRows) -> Result<Delivery, DriverError> {
-        let is_described = self.running.is_some()
-            && self.described.as_ref().is_some_and(|last| Arc::ptr_eq(last, header) || last == header);
+    fn try_to_deliver(&mut self, header: &Arc<Header>, encoded: EncodedRows) -> Result<Delivery, DriverError> {
+        let is_described = self.running.is_some() && rows::are_described_by(self.described.as_ref(), header);
         if !is_described {
             match self.delivery(&DriverRequest::Describe(Box::new(Header::clone(header))))? {
                 Delivery::Accepted => self.described = Some(Arc::clone(header)),
                 other => return Ok(other),
             }
         }
-        self.delivery(&DriverRequest::Rows(rows))
+        self.delivery(&DriverRequest::Rows(encoded))
     }
 
     fn delivery(&mut self, request: &DriverRequest) -> Result<Delivery, DriverError> {

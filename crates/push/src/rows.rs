@@ -1,6 +1,12 @@
 //! Parts of a batch.
 
-use numakit_recording::{Batch, Column};
+use numakit_recording::{Batch, Column, Header};
+use std::sync::Arc;
+
+/// Whether the last description that was sent is that of rows with this header.
+pub fn are_described_by(last: Option<&Arc<Header>>, header: &Arc<Header>) -> bool {
+    last.is_some_and(|last| Arc::ptr_eq(last, header) || last == header)
+}
 
 /// Without the values of some columns.
 pub fn without(mut batch: Batch, is_out: impl Fn(usize) -> bool) -> Batch {

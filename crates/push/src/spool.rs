@@ -230,7 +230,7 @@ impl Spool {
         let most = (self.limit / 4).min(segment::MAX_FILE / 2);
         let enough = |description: u64| piece.max((description * DESCRIPTIONS).min(most));
         let is_full = |growing: &Growing| {
-            !Arc::ptr_eq(&growing.header, header) && growing.header != *header
+            !crate::rows::are_described_by(Some(&growing.header), header)
                 || growing.bytes - growing.start >= enough(growing.start)
                     && growing.rows.iter().all(|kept| kept.stored)
         };

@@ -1,23 +1,14 @@
-//! The generated parts of the guide. `UPDATE=1` writes them.
+//! The generated parts of the guide.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use numakit_findings::objects_guide;
 use numakit_formulas::Catalog;
 use numakit_terminal::{formulas, stat};
+use numakit_testing::guide::check_part;
 
-fn check(page: &str, marker: &str, content: &str) {
-    let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (begin, end) = (format!("<!-- {marker} -->\n"), format!("<!-- /{marker} -->"));
-    let (head, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page} has no {begin}"));
-    let (_, tail) = rest.split_once(&end).unwrap_or_else(|| panic!("{page} has no {end}"));
-    let expected = format!("{head}{begin}{content}{end}{tail}");
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &expected).unwrap();
-    } else {
-        assert_eq!(text, expected, "{page} is stale; run again with UPDATE=1");
-    }
+fn check(page: &str, part: &str, content: &str) {
+    check_part(&format!("docs/guide/{page}"), part, content);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use crate::runner::{Done, Folder, numascopes_fifo};
 use numakit_cli::originals::{ORIGINALS, Original};
 use numakit_sys::command::quoted;
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::Command;
 
 /// The examples of the guide.
@@ -34,19 +33,10 @@ fn translated(line: &str) -> (&'static Original, Vec<OsString>) {
 
 #[test]
 fn the_guide_has_the_translations() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/originals.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- translations -->\n", "<!-- /translations -->");
-    let (head, rest) = page.split_once(begin).unwrap();
-    let (_, tail) = rest.split_once(end).unwrap();
     let row = |line: &str| format!("| `{line}` | `{}` |\n", quoted(&translated(line).1));
     let table = LINES.map(row).concat();
-    let expected = format!("{head}{begin}| command line | equivalent |\n|---|---|\n{table}{end}{tail}");
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, expected).unwrap();
-    } else {
-        assert_eq!(page, expected, "the guide 'originals' is stale; run again with UPDATE=1");
-    }
+    let content = format!("| command line | equivalent |\n|---|---|\n{table}");
+    numakit_testing::guide::check_part("docs/guide/originals.md", "translations", &content);
 }
 
 #[test]

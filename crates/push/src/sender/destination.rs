@@ -128,8 +128,7 @@ impl Engine {
                 other => return other,
             }
         }
-        let is_known = self.header.as_ref().is_some_and(|last| Arc::ptr_eq(last, header) || last == header);
-        if !is_known {
+        if !rows::are_described_by(self.header.as_ref(), header) {
             self.header = Some(Arc::clone(header));
             (self.is_described, self.since) = (false, Vec::new());
         }

@@ -220,17 +220,7 @@ mod tests {
     #[test]
     fn the_pages_have_the_kept_results() {
         for (page, table) in PAGES {
-            let path = workspace::root().join(page);
-            let text = fs::read_to_string(&path).unwrap();
-            let (begin, end) = ("<!-- tuned -->\n", "<!-- /tuned -->");
-            let (head, rest) = text.split_once(begin).unwrap();
-            let (_, tail) = rest.split_once(end).unwrap();
-            let expected = format!("{head}{begin}{}{end}{tail}", table(&all().unwrap()).unwrap());
-            if std::env::var_os("UPDATE").is_some() {
-                fs::write(&path, &expected).unwrap();
-            } else {
-                assert_eq!(text, expected, "{page} is stale; run again with UPDATE=1");
-            }
+            numakit_testing::guide::check_part(page, "tuned", &table(&all().unwrap()).unwrap());
         }
     }
 
