@@ -119,7 +119,11 @@ impl Driver {
             .unwrap_or_else(|error| Delivery::Down { why: error.to_string(), after: None })
     }
 
-    fn try_to_deliver(&mut self, header: &Arc<Header>, encoded: EncodedRows) -> Result<Delivery, DriverError> {
+    fn try_to_deliver(
+        &mut self,
+        header: &Arc<Header>,
+        encoded: EncodedRows,
+    ) -> Result<Delivery, DriverError> {
         let is_described = self.running.is_some() && rows::are_described_by(self.described.as_ref(), header);
         if !is_described {
             match self.delivery(&DriverRequest::Describe(Box::new(Header::clone(header))))? {

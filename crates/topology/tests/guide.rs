@@ -22,6 +22,7 @@ fn row(machine: &Preset) -> String {
 #[test]
 fn the_guide_lists_the_machines() {
     let rows: String = presets::all().map(|machine| row(&machine.unwrap())).collect();
-    let title = "| name | year | packages | nodes | cores | CPUs | facts from |\n|---|---|---|---|---|---|---|\n";
+    let title =
+        "| name | year | packages | nodes | cores | CPUs | facts from |\n|---|---|---|---|---|---|---|\n";
     numakit_testing::guide::check_part("docs/guide/topology.md", "machines", &format!("{title}{rows}"));
 }

@@ -119,14 +119,18 @@ fn cassandra_gives_back_what_it_got_although_it_was_killed() {
     folder.run(&format!("push x.arrows --to {url}")).says(2, "add '?replication=3'");
     folder.run(&format!("push x.arrows --to cassandra://{address}/a-b")).says(2, "no name of a keyspace");
     let url = format!("{url}?ttl=30d&replication=1");
-    let line = format!("record -i 20ms -e vmstat,node --spool spool --to {url} -o a.arrows -- sleep 8");
-    let recording = folder.spawn(&line);
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    let recording =
+        folder.spawn(&format!("record -i 20ms -e vmstat,node --spool spool --to {url} -o a.arrows"));
+    let host = folder.read("x.arrows").header.host;
+    until!(folder.run(&format!("fetch {url} --host {host} --from 1h -o x.arrows --force")).code == 0);
     drop(cassandra);
+    // Until the sender has noticed it.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    recording.signal("INT");
     let done = recording.end();
     assert!(done.err.contains("1 outage"), "{}", done.err);
     let _cassandra = Cassandra::start(&folder, &peers, storage, address);
-    // What was acknowledged in the last ten seconds before the kill is lost: its log is written to the disk that often.
+    // What was acknowledged before the kill is lost, also that the tables are ours: the log is written to the disk every ten minutes.
     folder.run(&format!("push --spool spool --to {url}")).says(0, "");
     for _ in 0..2 {
         folder.run(&format!("push a.arrows --to {url}")).says(0, "");

@@ -66,13 +66,15 @@ fn questdb_has_every_row_once_although_it_was_killed() {
     let folder = Folder::new("push-questdb");
     let address = own_address();
     let Some(server) = start_questdb(&folder, address) else { return };
-    let line = format!("record -i 20ms --spool spool --to questdb+http://{address} -o a.arrows -- sleep 10");
+    let line = format!("record -i 20ms --spool spool --to questdb+http://{address} -o a.arrows");
     let recording = folder.spawn(&line);
     // QuestDB 9.1 damages a table for good if it is killed while it makes it.
     until!(has_rows(address));
     drop(server);
     std::thread::sleep(Duration::from_secs(1));
     let _server = start_questdb(&folder, address);
+    until!(has_rows(address));
+    recording.signal("INT");
     let done = recording.end();
     done.says(0, "1 outage");
     assert!(!done.err.contains("not sent"), "{}", done.err);

@@ -49,28 +49,38 @@ pub async fn prepare(
         );
         session.query_unpaged(create, &[]).await?;
     }
-    if content(session, &name).await?.iter().all(|line| !line.starts_with("numa_schema ")) {
-        for table in TABLES {
-            let table = table.replace("TTL", &ttl.to_string());
-            session.query_unpaged(format!("create table if not exists {keyspace}.{table}"), &[]).await?;
-        }
-        let content: Vec<String> = content(session, &name).await?.into_iter().collect();
-        let insert = format!("insert into {keyspace}.numa_schema (version, content) values (?, ?)");
-        session.query_unpaged(insert, (VERSION, content)).await?;
-    }
-    let query = format!("select version, content from {keyspace}.numa_schema");
-    let rows =
-        session.query_unpaged(query, &[]).await?.into_rows_result().map_err(|_| CassandraError::Answer)?;
-    let rows = rows.rows::<(i32, Vec<String>)>().map_err(|_| CassandraError::Answer)?;
-    let latest = rows.filter_map(Result::ok).max().unwrap_or_default();
-    if latest.0 != VERSION {
-        return Err(CassandraError::Version { found: latest.0, known: VERSION });
+    let has_schema = content(session, &name).await?.iter().any(|line| line.starts_with("numa_schema "));
+    let noted = if has_schema { noted(session, keyspace).await? } else { None };
+    let Some((found, content_then)) = noted else { return make(session, keyspace, ttl).await };
+    if found != VERSION {
+        return Err(CassandraError::Version { found, known: VERSION });
     }
     let now = content(session, &name).await?;
-    match latest.1.iter().find(|line| !now.contains(*line)) {
+    match content_then.iter().find(|line| !now.contains(*line)) {
         Some(line) => Err(CassandraError::Changed(format!("'{line}' is missing"))),
         None => Ok(()),
     }
+}
+
+/// Makes the tables, and notes their version last. A server that is killed soon after may have the tables and not the note.
+async fn make(session: &Session, keyspace: &str, ttl: i32) -> Result<(), CassandraError> {
+    for table in TABLES {
+        let table = table.replace("TTL", &ttl.to_string());
+        session.query_unpaged(format!("create table if not exists {keyspace}.{table}"), &[]).await?;
+    }
+    let content = content(session, &keyspace.to_ascii_lowercase()).await?;
+    let insert = format!("insert into {keyspace}.numa_schema (version, content) values (?, ?)");
+    session.query_unpaged(insert, (VERSION, content.into_iter().collect::<Vec<_>>())).await?;
+    Ok(())
+}
+
+/// The latest version that was noted, and the columns that its tables had then.
+async fn noted(session: &Session, keyspace: &str) -> Result<Option<(i32, Vec<String>)>, CassandraError> {
+    let query = format!("select version, content from {keyspace}.numa_schema");
+    let rows = session.query_unpaged(query, &[]).await?.into_rows_result();
+    let rows = rows.map_err(|_| CassandraError::Answer)?;
+    let rows = rows.rows::<(i32, Vec<String>)>().map_err(|_| CassandraError::Answer)?;
+    Ok(rows.filter_map(Result::ok).max())
 }
 
 async fn has_keyspace(session: &Session, name: &str) -> Result<bool, CassandraError> {
