@@ -3,7 +3,8 @@
 
 use numakit_history::{RecordedHistory, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
-use numakit_push::Spool;
+use numakit_push::driver::{DriverAnswer, DriverMessage, DriverNothing, DriverRequest, EncodedRows};
+use numakit_push::{Delivery, Spool};
 use numakit_recording::{Batch, Header, Recorder, tail_of};
 use numakit_registry::record::{self, HolderRecord, LockOwner};
 use numakit_registry::{Holder, ProcessId};
@@ -106,6 +107,25 @@ fn spool(corpus: &Path) -> Result<(), Box<dyn Error>> {
     Ok(fs::remove_dir_all(&folder)?)
 }
 
+/// A description, rows of it, and how they are asked for and answered.
+fn driver_messages(corpus: &Path) -> Result<(), Box<dyn Error>> {
+    let mut batch = Batch::empty(2);
+    batch.push_sample(1_000, 1, &[Some(7), None]);
+    let rows = || EncodedRows::of(&batch).ok_or("too many rows");
+    let mut requests = vec![0];
+    DriverRequest::Describe(Box::new(header())).send(&mut requests)?;
+    DriverRequest::Rows(rows()?).send(&mut requests)?;
+    DriverRequest::Latest { host: "sample".into(), before: 2_000 }.send(&mut requests)?;
+    DriverRequest::Range { from: 0, to: 2_000 }.send(&mut requests)?;
+    fs::write(corpus.join("driver_messages/requests"), requests)?;
+    let mut answers = vec![1];
+    DriverAnswer::Delivery(Delivery::Partly { refused: 1, reason: "a reason".into() }).send(&mut answers)?;
+    DriverAnswer::Header(Box::new(header())).send(&mut answers)?;
+    DriverAnswer::Rows(rows()?).send(&mut answers)?;
+    DriverAnswer::Nothing(DriverNothing::Host(vec!["other".into()])).send(&mut answers)?;
+    Ok(fs::write(corpus.join("driver_messages/answers"), answers)?)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let path = std::env::temp_dir().join(format!("numakit-samples-{}", std::process::id()));
@@ -131,5 +151,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     levels(&corpus)?;
     registry(&corpus)?;
     spool(&corpus)?;
+    driver_messages(&corpus)?;
     Ok(fs::remove_file(&path)?)
 }

@@ -8,6 +8,7 @@ mod allocation_log;
 mod bench;
 mod control;
 mod cure;
+mod driver;
 mod elf;
 mod engine;
 mod files;
@@ -93,6 +94,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tuning", run: tuning::record },
     Target { name: "figures", run: tuning::figures },
     Target { name: "spool", run: spool::file },
+    Target { name: "driver_messages", run: driver::messages },
     Target { name: "engine_answer", run: engine::answer },
     Target { name: "influx_answers", run: engine::influx },
     Target { name: "prometheus_answers", run: engine::prometheus },
