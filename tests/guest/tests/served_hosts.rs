@@ -17,17 +17,21 @@ const SCRAPES: usize = 3;
 
 /// Each host, and the node of its container's memory. The CPUs are those of node 1.
 const HOSTS: [(&str, u32); 2] = [("broken", 0), ("repaired", 1)];
+const CPUS_NODE: u32 = 1;
 
+/// The first scrape of the broken host waits for its finding.
 fn script(node: u32) -> String {
+    let found = if node == CPUS_NODE { "true" } else { "grep -q '^numakit_finding' $1" };
     format!(
         r#". /root/jobs
         name_container web
         job $web 2-3 {node} walks 80
         serve
         used() {{ grep '^numakit_job_node_cpu_seconds_total{{job="container/web",node="1"}} [1-9]' $1; }}
+        found() {{ {found}; }}
         before=
         for at in $(seq {SCRAPES}); do
-            until scrape $at && used $at >now && [ "$(cat now)" != "$before" ]; do sleep 3; done
+            until scrape $at && found $at && used $at >now && [ "$(cat now)" != "$before" ]; do sleep 3; done
             before=$(cat now)
             read up _ </proc/uptime && echo "time $up" >>$at || exit 1
         done
