@@ -73,11 +73,14 @@ static bool begin_ull(struct context *context, bool is_up, ull start, ull end, u
     return next_of_ull(context, from, to);
 }
 
+/* The libgomp of a loop that is left to it; counted once for a team. */
 static const struct runtime *passed(uintptr_t caller)
 {
-    if (RARELY(settings()->has_statistics))
+    const struct runtime *runtime = runtime_at(caller);
+    typedef int number(void);
+    if (RARELY(settings()->has_statistics) && ((number *)runtime_function(runtime, F_omp_get_thread_num))() == 0)
         statistics_passed();
-    return runtime_at(caller);
+    return runtime;
 }
 
 #define DEFINE_CHUNKED(name)                                                                                           \

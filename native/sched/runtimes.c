@@ -93,6 +93,13 @@ static int find_runtime(struct dl_phdr_info *library, size_t size, void *data)
     return 1;
 }
 
+/* A linker that finds all functions of libgomp in this library leaves libgomp out of a program that is linked with both. */
+static bool load_runtime(void)
+{
+    __typeof__(&dlopen) open = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
+    return open && open("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
+}
+
 /* A module that has a libgomp itself uses that one; else the one that it needs; else what the program has for all. */
 static bool search_runtime(struct search *search)
 {
@@ -109,7 +116,7 @@ static bool search_runtime(struct search *search)
             return true;
     }
     search->needed = NULL;
-    return dl_iterate_phdr(find_runtime, search);
+    return dl_iterate_phdr(find_runtime, search) || (load_runtime() && dl_iterate_phdr(find_runtime, search));
 }
 
 static const struct runtime *known_at(uintptr_t base)

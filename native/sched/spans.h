@@ -38,7 +38,7 @@ static inline struct span span_of(uint64_t start, uint64_t end, uint64_t step, b
     return span;
 }
 
-static inline struct span span_of_long(long start, long end, long step, long chunk)
+static inline struct span span_of_long(long long start, long long end, long long step, long long chunk)
 {
     bool is_empty = step > 0 ? start >= end : start <= end;
     return span_of((uint64_t)start, (uint64_t)end, (uint64_t)step, step > 0, is_empty, chunk > 0 ? (uint64_t)chunk : 1);
