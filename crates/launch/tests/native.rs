@@ -8,11 +8,13 @@ use std::process::Command;
 
 /// A part of the tests, as make calls it, and how many of its cases pass at least, usually and with `cargo xtask test
 /// --thorough`. Without sanitizers and such tools there are fewer.
-const PARTS: [(&str, usize, usize); 4] = [
+const PARTS: [(&str, usize, usize); 5] = [
     ("sh test/check", 100, 150),
     ("sh test/explain/check", 100, 130),
     ("sh test/alloc/check", 100, 110),
     ("sh test/count/check", 20, 20),
+    // With each MPI that is installed there are more.
+    ("sh test/mpi/check", 2, 2),
 ];
 /// Within this many minutes all of them have run.
 const MINUTES: (usize, usize) = (20, 90);
@@ -127,7 +129,9 @@ fn names(file: &Path, table: &str, needed: bool) -> BTreeSet<String> {
 
 /// Of the static parts of the compiler and of glibc, which are linked into ours, and of the linker.
 const OF_LINKED: [&str; 5] = ["__udivti3", "pthread_atfork", "__ehdr_start", "_end", "_GLOBAL_OFFSET_TABLE_"];
-const LIBRARIES: [&str; 5] = ["place", "explain", "apply", "count", "alloc"];
+const LIBRARIES: [&str; 6] = ["place", "explain", "apply", "count", "alloc", "mpi"];
+/// Folders of a library beside its own.
+const MORE: [&str; 4] = ["base", "mpi/openmpi", "mpi/mpich", "mpi/standard"];
 
 #[test]
 fn all_libraries_compile_for_aarch64_and_need_only_glibc_2_17() {
@@ -141,8 +145,7 @@ fn all_libraries_compile_for_aarch64_and_need_only_glibc_2_17() {
         let names = files.filter_map(|name| Some(name.to_str()?.strip_suffix(".c")?.to_owned()));
         names.map(|name| out.join(folder).join(name + ".o")).collect::<Vec<PathBuf>>()
     };
-    let objects: Vec<PathBuf> =
-        LIBRARIES.iter().chain(&["base"]).flat_map(|folder| objects_of(folder)).collect();
+    let objects: Vec<PathBuf> = LIBRARIES.iter().chain(&MORE).flat_map(|folder| objects_of(folder)).collect();
     let mut words: Vec<String> = objects.iter().map(|path| path.display().to_string()).collect();
     // With the headers of 2.28, the first that declare C11's threads, which a library defines.
     words.push(format!("CC={zig} cc -target aarch64-linux-gnu.2.28"));

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The functions of this library for one ABI of MPI, which calls.c is compiled to for each. The MPI in the process decides which
+ * is used. */
+#ifndef MPI_TABLE_H
+#define MPI_TABLE_H
+
+#include "functions.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A function of any type. */
+typedef void any_function(void);
+
+#define AS_FIELD(name, lower, count) any_function *name;
+#define AS_FORTRAN_FIELD(name, lower, count) any_function *f_##lower;
+
+struct described {
+    int rank, size;
+    bool is_inter;
+    int others;             /* the size of the group that messages go to */
+    int *world;             /* the ranks in MPI_COMM_WORLD of that group; -1: not in it. Of os_allocate */
+    char name[80];
+};
+
+struct mpi_table {
+    FUNCTIONS(AS_FIELD)
+    FUNCTIONS(AS_FORTRAN_FIELD)
+    int number;
+    /* Looks up the functions of this MPI, by their names. */
+    void (*begin)(void *(*find)(const char *name));
+    /* Describes a communicator, by local calls only. False if the MPI refuses. */
+    bool (*describe)(uintptr_t handle, struct described *described);
+    void (*version)(char *text, int bytes);
+    int (*thread_level)(void);
+    uintptr_t (*world)(void);
+};
+
+extern const struct mpi_table table_openmpi, table_mpich, table_standard;
+
+/* The one for the MPI in this process; NULL if there is none. */
+const struct mpi_table *table_here(void);
+
+#endif
