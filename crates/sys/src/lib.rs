@@ -29,6 +29,7 @@ pub mod loops;
 pub mod mark;
 pub mod memory;
 pub mod migrate;
+pub mod mpi_calls;
 pub mod output;
 pub mod pages;
 pub mod perf;

@@ -40,6 +40,12 @@ impl SharedWords {
         Self::map(len, libc::MAP_SHARED, file.as_raw_fd())
     }
 
+    /// The content of a file of which no memory is allocated: whoever writes to a part takes memory for it before.
+    pub fn with_holes(file: &File, len: usize) -> io::Result<Self> {
+        file.set_len((len * 8) as u64)?;
+        Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd())
+    }
+
     fn map(len: usize, flags: i32, fd: i32) -> io::Result<Self> {
         let len = len.max(1);
         // SAFETY: a new mapping at an address of the kernel's choice.

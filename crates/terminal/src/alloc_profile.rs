@@ -6,9 +6,8 @@ mod plot;
 
 pub use page::html;
 
-use crate::alloc_profile::conclusion::{
-    bytes, cells, chain, counted, lives, nanoseconds, percent, sentences, size_cells,
-};
+pub(crate) use crate::alloc_profile::conclusion::{bytes, percent};
+use crate::alloc_profile::conclusion::{cells, chain, counted, lives, nanoseconds, sentences, size_cells};
 use crate::table::page_table;
 use numakit_bench::allocations::{AllocationReport, AllocationRun, LifeRow, MemoryMoment};
 use numakit_model::numbers::{duration, grouped};

@@ -17,6 +17,7 @@ mod html;
 pub mod jobs;
 pub mod list;
 pub mod moves;
+pub mod mpi;
 pub mod overview;
 pub mod permissions;
 pub mod plan;
