@@ -83,6 +83,7 @@ impl ExplainedCommand {
         let obstacle = request.program.obstacle.as_ref();
         let allocator = request.allocator(obstacle, &mut environment);
         let (cure, refused_cure) = request.cure(obstacle, &mut environment)?;
+        let loops = request.loops(&mut environment);
         if obstacle.is_none_or(Obstacle::allows_children) {
             request.library(&wanted, &mut environment);
         } else {
@@ -119,7 +120,12 @@ impl ExplainedCommand {
         };
         let changes = environment.changes().to_vec();
         let note = obstacle.map(|obstacle| request.note(obstacle, &wanted));
-        let notes = note.into_iter().chain(request.allocator_note(&wanted)).chain(refused_cure).collect();
+        let notes = note
+            .into_iter()
+            .chain(request.allocator_note(&wanted))
+            .chain(refused_cure)
+            .chain(loops)
+            .collect();
         let prepared = PreparedCommand { environment: environment.into_variables(), ..prepared };
         Ok(Self { prepared, changes, notes, messages, cure })
     }

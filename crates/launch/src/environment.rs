@@ -35,6 +35,8 @@ const OURS: [&str; 11] = [
 const LIBRARY: &[u8] = b"libnumaplace.so";
 const ALLOCATOR: &[u8] = b"libnumalloc.so";
 const CURE: &[u8] = b"libnumaapply.so";
+/// The library of loops.
+const LOOPS: &[u8] = b"libnumasched.so";
 /// Those of our libraries that observe the program: blocks are theirs to see before a cure gives them memory.
 const OBSERVERS: [&[u8]; 2] = [b"libnumaexplain.so", b"libnumacount.so"];
 
@@ -160,6 +162,11 @@ impl Environment {
         let behind = list.iter().rposition(is_observer).map_or(0, |last| last + 1);
         list.insert(behind, library.as_os_str().as_bytes().to_vec());
         self.set(PRELOAD, OsString::from_vec(list.join(&b':')));
+    }
+
+    /// Puts the library of loops first in the list of preloaded ones.
+    pub fn preload_loops(&mut self, library: &Path) {
+        self.preload_first(library, LOOPS);
     }
 
     fn preload_first(&mut self, library: &Path, name: &[u8]) {

@@ -32,6 +32,8 @@ pub struct Elf {
     pub go: bool,
     /// The sanitizer that it is built with.
     pub sanitizer: Option<Sanitizer>,
+    /// Whether it needs LLVM's or Intel's OpenMP.
+    pub libomp: bool,
     /// Its build ID in hexadecimal digits, if it has one.
     pub build_id: Option<String>,
 }
@@ -103,6 +105,8 @@ const NOTE: u32 = 4;
 const NEEDED: u64 = 1;
 const STRINGS: u64 = 5;
 const STRINGS_BYTES: u64 = 10;
+/// The beginnings of the names of LLVM's and Intel's OpenMP.
+const LIBOMP: [&[u8]; 2] = [b"libomp.so", b"libiomp5.so"];
 /// Enough bytes for a sanitizer's name and version.
 const NAME: usize = 24;
 /// The first version of libasan that can turn the check off: that of GCC 8.
@@ -186,33 +190,50 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
             _ => {}
         }
     }
-    elf.sanitizer = sanitizer(&dynamic, &loaded, layout, read);
+    let needed = needed(&dynamic, &loaded, layout, read);
+    elf.libomp = needed.iter().any(|name| LIBOMP.iter().any(|start| name.starts_with(start)));
+    elf.sanitizer = sanitizer(&needed, &dynamic, &loaded, layout, read);
     Ok(elf)
 }
 
-/// The sanitizer among the needed libraries or in the program. `loaded` are addresses, lengths and file offsets.
+/// The tags of the dynamic section with their values.
+fn entries(dynamic: &[u8], layout: Layout) -> impl Iterator<Item = (u64, u64)> {
+    let words = dynamic.chunks_exact(if layout.wide { 16 } else { 8 });
+    words.filter_map(move |entry| Some((layout.word(entry, [0, 0])?, layout.word(entry, [4, 8])?)))
+}
+
+/// Where the table of names is in the file. `loaded` are addresses, lengths and file offsets.
+fn strings(dynamic: &[u8], loaded: &[(u64, u64, u64)], layout: Layout) -> Option<u64> {
+    let address = entries(dynamic, layout).find(|(tag, _)| *tag == STRINGS)?.1;
+    loaded.iter().find_map(|(from, length, offset)| {
+        let inside = address.checked_sub(*from).filter(|inside| inside < length)?;
+        offset.checked_add(inside)
+    })
+}
+
+/// The beginnings of the names of the libraries that a program needs.
+fn needed(
+    dynamic: &[u8],
+    loaded: &[(u64, u64, u64)],
+    layout: Layout,
+    read: &mut dyn FnMut(u64, usize) -> Vec<u8>,
+) -> Vec<Vec<u8>> {
+    let Some(strings) = strings(dynamic, loaded, layout) else { return Vec::new() };
+    let needed = entries(dynamic, layout).filter(|(tag, _)| *tag == NEEDED);
+    needed.filter_map(|(_, at)| strings.checked_add(at)).map(|at| read(at, NAME)).collect()
+}
+
+/// The sanitizer among the needed libraries or in the program.
 fn sanitizer(
+    needed: &[Vec<u8>],
     dynamic: &[u8],
     loaded: &[(u64, u64, u64)],
     layout: Layout,
     read: &mut dyn FnMut(u64, usize) -> Vec<u8>,
 ) -> Option<Sanitizer> {
-    let width = if layout.wide { 8 } else { 4 };
-    let entries = || {
-        let words = dynamic.chunks_exact(2 * width);
-        words.filter_map(|entry| Some((layout.word(entry, [0, 0])?, layout.word(entry, [4, 8])?)))
-    };
-    let address = entries().find(|(tag, _)| *tag == STRINGS)?.1;
-    let strings = loaded.iter().find_map(|(from, length, offset)| {
-        let inside = address.checked_sub(*from).filter(|inside| inside < length)?;
-        offset.checked_add(inside)
-    })?;
-    let needed = entries().filter(|(tag, _)| *tag == NEEDED);
-    let library =
-        needed.filter_map(|(_, at)| strings.checked_add(at)).find_map(|at| sanitizer_named(&read(at, NAME)));
-    library.or_else(|| {
-        let length = entries().find(|(tag, _)| *tag == STRINGS_BYTES)?.1.min(MAX_NAMES);
-        let names = read(strings, length as usize);
+    needed.iter().find_map(|name| sanitizer_named(name)).or_else(|| {
+        let length = entries(dynamic, layout).find(|(tag, _)| *tag == STRINGS_BYTES)?.1.min(MAX_NAMES);
+        let names = read(strings(dynamic, loaded, layout)?, length as usize);
         let built_in = |text: &str| names.split(|&byte| byte == 0).any(|name| name == text.as_bytes());
         let (_, name) = SANITIZERS.iter().find(|(short, _)| built_in(&format!("__{short}_init")))?;
         Some(Sanitizer::Other(name))

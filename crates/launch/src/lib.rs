@@ -14,6 +14,7 @@ mod error;
 pub mod file_kind;
 pub mod isolate;
 pub mod limits;
+pub mod loops;
 pub mod options;
 pub mod preload;
 mod prepare;

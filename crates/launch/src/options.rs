@@ -2,6 +2,7 @@
 
 use crate::LaunchError;
 use crate::apply::RunCure;
+use crate::loops::AdaptiveLoops;
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::{HugePages, SETTING, Setting};
 use numakit_sys::start::{Scheduler, max_stack};
@@ -33,6 +34,8 @@ pub struct RunOptions {
     pub allocator: Option<Allocator>,
     /// What its objects get.
     pub cure: Option<RunCure>,
+    /// How its OpenMP loops run; `None` as the program says.
+    pub loops: Option<AdaptiveLoops>,
 }
 
 /// An allocator that a program preloads.

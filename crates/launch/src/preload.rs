@@ -37,11 +37,14 @@ pub enum Library {
     Count,
     /// Gives objects their policies.
     Apply,
+    /// Runs OpenMP loops with shares.
+    Sched,
 }
 
 impl Library {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Place, Self::Explain, Self::Alloc, Self::Count, Self::Apply];
+    pub const ALL: [Self; 6] =
+        [Self::Place, Self::Explain, Self::Alloc, Self::Count, Self::Apply, Self::Sched];
 
     fn embedded(self) -> &'static Embedded {
         match self {
@@ -50,6 +53,7 @@ impl Library {
             Self::Alloc => &ALLOC,
             Self::Count => &COUNT,
             Self::Apply => &APPLY,
+            Self::Sched => &SCHED,
         }
     }
 
@@ -66,6 +70,7 @@ impl Library {
             Self::Alloc => "NUMAKIT_PRELOAD_ALLOC",
             Self::Count => "NUMAKIT_PRELOAD_COUNT",
             Self::Apply => "NUMAKIT_PRELOAD_APPLY",
+            Self::Sched => "NUMAKIT_PRELOAD_SCHED",
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Program {
     pub obstacle: Option<Obstacle>,
     /// The sanitizer that it is built with.
     pub sanitizer: Option<Sanitizer>,
+    /// Whether it needs LLVM's or Intel's OpenMP.
+    pub libomp: bool,
     /// The build ID of the machine code, if it has one.
     pub build_id: Option<String>,
 }
@@ -84,13 +86,20 @@ impl Program {
     /// Finds a program as the kernel and shells do; returns the error that starting it would give.
     pub fn find(name: &OsStr, path: &OsStr) -> io::Result<Self> {
         let file = executable::find(name, path)?;
-        let Code { code, obstacle, sanitizer, build_id } = resolve(&file, path, MAX_DEPTH)?;
-        Ok(Self { file, code, obstacle, sanitizer, build_id })
+        let Code { code, obstacle, sanitizer, libomp, build_id } = resolve(&file, path, MAX_DEPTH)?;
+        Ok(Self { file, code, obstacle, sanitizer, libomp, build_id })
     }
 
     /// A program of another machine, of which nothing but the name is known.
     pub fn elsewhere(name: &OsStr) -> Self {
-        Self { file: name.into(), code: name.into(), obstacle: None, sanitizer: None, build_id: None }
+        Self {
+            file: name.into(),
+            code: name.into(),
+            obstacle: None,
+            sanitizer: None,
+            libomp: false,
+            build_id: None,
+        }
     }
 
     /// Extracts the library, if the program can load it. If that is possible in no directory, the program runs
@@ -132,11 +141,14 @@ struct Code {
     code: PathBuf,
     obstacle: Option<Obstacle>,
     sanitizer: Option<Sanitizer>,
+    libomp: bool,
     build_id: Option<String>,
 }
 
 fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
-    let found = |obstacle| Ok(Code { code: file.to_owned(), obstacle, sanitizer: None, build_id: None });
+    let found = |obstacle| {
+        Ok(Code { code: file.to_owned(), obstacle, sanitizer: None, libomp: false, build_id: None })
+    };
     let open = match open_to_read(file) {
         Ok(open) => open,
         // An executable file need not be readable.
@@ -151,8 +163,8 @@ fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
     match file_kind::inspect(&mut read) {
         Err(damage) => found(Some(Obstacle::Unreadable(damage.to_string()))),
         Ok(FileKind::Elf(elf)) => {
-            let (sanitizer, build_id) = (elf.sanitizer, elf.build_id.clone());
-            Ok(Code { sanitizer, build_id, ..found(obstacle_of(file, elf)?)? })
+            let (sanitizer, libomp, build_id) = (elf.sanitizer, elf.libomp, elf.build_id.clone());
+            Ok(Code { sanitizer, libomp, build_id, ..found(obstacle_of(file, elf)?)? })
         }
         Ok(_) if depth == 0 => found(Some(Obstacle::Unreadable(
             "its interpreter is a script, whose interpreter is one, and so on".to_owned(),
@@ -254,6 +266,7 @@ mod tests {
             code: "/bin/x".into(),
             obstacle,
             sanitizer: None,
+            libomp: false,
             build_id: None,
         };
         let there = || Ok(PathBuf::from("/lib/a.so"));

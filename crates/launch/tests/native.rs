@@ -8,13 +8,14 @@ use std::process::Command;
 
 /// A part of the tests, as make calls it, and how many of its cases pass at least, usually and with `cargo xtask test
 /// --thorough`. Without sanitizers and such tools there are fewer.
-const PARTS: [(&str, usize, usize); 5] = [
+const PARTS: [(&str, usize, usize); 6] = [
     ("sh test/check", 100, 150),
     ("sh test/explain/check", 100, 130),
     ("sh test/alloc/check", 100, 110),
     ("sh test/count/check", 20, 20),
     // With each MPI that is installed there are more.
     ("sh test/mpi/check", 2, 2),
+    ("sh test/sched/check", 40, 40),
 ];
 /// Within this many minutes all of them have run.
 const MINUTES: (usize, usize) = (20, 90);

@@ -192,6 +192,11 @@ pub fn libnumalloc() -> Result<PathBuf, Failure> {
     library("libnumalloc.so")
 }
 
+/// The library that runs OpenMP loops with shares, built from this tree.
+pub fn libnumasched() -> Result<PathBuf, Failure> {
+    library("libnumasched.so")
+}
+
 fn library(name: &str) -> Result<PathBuf, Failure> {
     let _lock = place::locked("native")?;
     let out = place::folder("native")?;

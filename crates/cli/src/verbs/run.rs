@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_launch::apply::RunCure;
 use numakit_launch::blacklist::Blacklists;
+use numakit_launch::loops::{self, LoopsOption};
 use numakit_launch::options::{self, Allocator, few_huge_pages};
 use numakit_launch::preload::Library;
 use numakit_launch::{
@@ -115,6 +116,12 @@ struct With {
     /// After the run a line on standard error says for each object what was done.
     #[arg(long, value_name = "FILE|last", conflicts_with = "pid")]
     apply: Option<PathBuf>,
+    /// Loops of gcc's OpenMP: shares as of schedule(static) first, then members without work steal; chunks of at least CHUNK iterations
+    ///
+    /// This concerns schedule(dynamic), schedule(guided) and schedule(runtime), unless OMP_SCHEDULE says static. The library
+    /// libnumasched.so is preloaded. With NUMASCHED_STATS=1 it prints at the end what loops did.
+    #[arg(long, value_name = "adaptive[,CHUNK]", value_parser = loops::loops, conflicts_with = "pid")]
+    loops: Option<LoopsOption>,
     /// Read files into the page cache before the start, page by page on the nodes of the program; GLOB is a quoted
     /// pattern such as '/models/*.gguf'
     #[arg(long, value_name = "GLOB", conflicts_with_all = ["pid", "dry_run"])]
@@ -330,6 +337,7 @@ impl RunArgs {
             no_bind_main: self.with.no_bind_main,
             verbose: self.verbose,
             allocator: self.with.alloc.allocator()?,
+            loops: self.with.loops.map(LoopsOption::with_library).transpose()?,
             cure: self.with.apply.as_deref().map(|name| self.cure(name, program)).transpose()?,
         })
     }

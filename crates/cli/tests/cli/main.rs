@@ -43,6 +43,7 @@ mod kept_hosts;
 mod live;
 mod live_files;
 mod locale;
+mod loops;
 mod machines;
 mod man;
 mod mark;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::loops::AdaptiveLoops;
 use crate::options::Allocator;
 use numakit_model::Fix;
 use numakit_model::plan::Step;
@@ -30,7 +31,14 @@ fn topology() -> Topology {
 }
 
 fn program(obstacle: Option<Obstacle>) -> Program {
-    Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle, sanitizer: None, build_id: None }
+    Program {
+        file: "/x/solver".into(),
+        code: "/x/solver".into(),
+        obstacle,
+        sanitizer: None,
+        libomp: false,
+        build_id: None,
+    }
 }
 
 fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str, &str)]) -> ExplainedCommand {
@@ -247,6 +255,37 @@ fn it_is_said_where_a_policy_comes_before_the_allocator() {
     let note = "the memory policy interleave:0 decides where blocks lie, and not --alloc numa";
     assert_eq!(of(Mode::Interleave, "numa"), [note]);
     assert_eq!((of(Mode::Interleave, "uma").len(), of(Mode::Local, "numa").len()), (0, 0));
+}
+
+#[test]
+fn loops_are_adaptive_where_the_program_can_load_the_library() {
+    let loops = Some(AdaptiveLoops { library: "/c/libnumasched.so".into(), chunk: Some(64) });
+    let options = RunOptions { loops, ..RunOptions::default() };
+    let plan = plan(&[(0, 0)], Memory::default());
+    let plain = launch(&program(None), &plan, &options, &[]);
+    assert_eq!(value(&plain, "LD_PRELOAD"), Some("/c/libnumaplace.so:/c/libnumasched.so"));
+    assert_eq!((value(&plain, "NUMASCHED_CHUNK"), value(&plain, "OMP_SCHEDULE")), (Some("64"), None));
+    assert_eq!(plain.notes.len(), 0);
+    let fixed = launch(&program(None), &plan, &options, &[("OMP_SCHEDULE", "static,4")]);
+    assert!(fixed.notes[0].starts_with("OMP_SCHEDULE is 'static,4', so loops"), "{:?}", fixed.notes);
+    let llvm = Program { libomp: true, ..program(None) };
+    let llvm = launch(&llvm, &plan, &options, &[]);
+    assert_eq!(value(&llvm, "OMP_SCHEDULE"), Some("static_steal"));
+    assert!(llvm.notes[0].contains("schedule(guided) stay as they are"), "{:?}", llvm.notes);
+    for (obstacle, preloads, note) in [
+        (Obstacle::Static, true, "only loops of programs that it starts are adaptive"),
+        (Obstacle::Go, false, "is a Go program: its loops stay as they are"),
+        (Obstacle::Declined, true, "is started with --no-library: its threads are not bound"),
+    ] {
+        let launch = launch(&program(Some(obstacle)), &plan, &options, &[]);
+        let list = value(&launch, "LD_PRELOAD").unwrap_or_default();
+        assert_eq!(list.contains("libnumasched.so"), preloads, "{list}");
+        assert!(launch.notes.iter().any(|line| line.contains(note)), "{:?}", launch.notes);
+    }
+    let checked = Program { sanitizer: Some(Sanitizer::Other("ThreadSanitizer")), ..program(None) };
+    let checked = launch(&checked, &plan, &options, &[]);
+    assert_eq!(value(&checked, "LD_PRELOAD"), Some("/c/libnumaplace.so"));
+    assert!(checked.notes[0].ends_with("--loops is left out"), "{:?}", checked.notes);
 }
 
 #[test]
