@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What programs call. The arguments are passed on as they came: integers and pointers take a register or eight bytes of the
- * stack each on all processors that this library is built for, so one function stands for those of all ABIs. */
+ * stack each on all processors that this library is built for, so one function does for all ABIs. */
 #define _GNU_SOURCE
 #include "base/next.h"
 #include "os.h"

@@ -14,8 +14,8 @@
 enum {
     MPI_FILE_VERSION = 1,
     RANKS = 1024,           /* processes; later ones are counted, and write nothing */
-    COMMUNICATORS = 128,    /* of a process; the last one stands for all that have no room, and for calls without any */
-    CELLS = 1024,           /* of a process; the last one stands for all that have no room */
+    COMMUNICATORS = 128,    /* of a process; the last one is for all that have no room, and for calls without any */
+    CELLS = 1024,           /* of a process; the last one is for all that have no room */
     MASK_WORDS = 128,
     TEXT_BYTES = 80,
     SEGMENTS = 1024,        /* communicators whose ranks tell each other when they arrive */
@@ -53,7 +53,7 @@ struct mpi_cell {
     word judged_calls, judged_ticks, waited_ticks; /* of calls of which is known how long they waited for other ranks */
 };
 
-/* Of a rank of MPI_COMM_WORLD, that at its place; the last one also stands for all later ones. */
+/* Of a rank of MPI_COMM_WORLD, that at its place; the last one is also that of all later ones. */
 struct mpi_pair {
     word messages, bytes;   /* sent to it */
     word waited_ticks;      /* it was waited for in a collective, since it came last */

@@ -26,7 +26,7 @@ bool tally_reserve(const void *part, size_t bytes);
 /* A communicator is freed; its handle may be another one's then. */
 void tally_forget(uintptr_t communicator);
 
-/* Stands for no communicator. */
+/* Is no communicator. */
 enum { NO_COMMUNICATOR = 0 };
 
 static inline void add_to(word *count, uint64_t more)

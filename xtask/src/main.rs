@@ -9,6 +9,7 @@ mod engines;
 mod fuzz;
 mod guest;
 mod install;
+mod mpis;
 mod package;
 mod peers;
 mod process;

@@ -17,7 +17,7 @@ mod speed;
 mod tally;
 mod tracefs;
 
-use crate::{bench, engines, install, peers, process, python, web, workspace};
+use crate::{bench, engines, install, mpis, peers, process, python, web, workspace};
 use anyhow::{Result, bail};
 use console::{Console, Output};
 use options::{Measuring, Options};
@@ -27,7 +27,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// Programs that tests use, and their Debian packages.
-const TOOLS: [install::Tool; 17] = [
+const TOOLS: [install::Tool; 19] = [
     (&["numactl", "--hardware"], "numactl"),
     (&["hwloc-calc", "--version"], "hwloc"),
     (&["musl-gcc", "--version"], "musl-tools"),
@@ -45,6 +45,8 @@ const TOOLS: [install::Tool; 17] = [
     (&["valgrind", "--version"], "valgrind"),
     (&["runc", "--version"], "runc golang-github-containers-common"),
     (&["chromium", "--version"], "chromium"),
+    (&["mpicc.openmpi", "--version"], "libopenmpi-dev openmpi-bin"),
+    (&["mpicc.mpich", "--version"], "libmpich-dev mpich"),
 ];
 /// A file of tests in a browser that takes longer hangs, and what prints nothing for twice as long.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -222,6 +224,7 @@ impl Run {
         note("NUMAKIT_PYTHON", "Python packages", self.console.part("packages of Python", python::venv));
         note("NUMAKIT_PEERS", "servers for exports", self.console.part("servers for exports", peers::folder));
         note("NUMAKIT_DATABASES", "databases", self.console.part("databases", peers::databases));
+        note("NUMAKIT_MPIS", "MPI libraries", self.console.part("MPI libraries", mpis::folder));
         if self.options.thorough {
             note("NUMAKIT_ENGINES", "engines for numa push", self.console.part("engines", engines::folder));
         }

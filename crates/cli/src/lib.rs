@@ -15,6 +15,7 @@ pub mod help;
 mod jobs;
 pub mod manual;
 mod mistakes;
+mod mpi;
 mod numaplace;
 mod numascope;
 mod observe;

@@ -84,6 +84,7 @@ impl ExplainedCommand {
         let allocator = request.allocator(obstacle, &mut environment);
         let (cure, refused_cure) = request.cure(obstacle, &mut environment)?;
         let loops = request.loops(&mut environment);
+        let unobserved = request.mpi(obstacle, &mut environment);
         if obstacle.is_none_or(Obstacle::allows_children) {
             request.library(&wanted, &mut environment);
         } else {
@@ -125,6 +126,7 @@ impl ExplainedCommand {
             .chain(request.allocator_note(&wanted))
             .chain(refused_cure)
             .chain(loops)
+            .chain(unobserved)
             .collect();
         let prepared = PreparedCommand { environment: environment.into_variables(), ..prepared };
         Ok(Self { prepared, changes, notes, messages, cure })
@@ -232,6 +234,19 @@ impl CommandRequest<'_> {
         let why =
             alone.then(|| format!("{name} is statically linked: only programs that it starts are cured"));
         Ok((Some(applied), why))
+    }
+
+    /// Preloads what writes down calls of MPI, if the program, or those that it starts, can load it. Else returns why not.
+    fn mpi(&self, obstacle: Option<&Obstacle>, environment: &mut Environment) -> Option<String> {
+        let observer = self.options.mpi.as_ref()?;
+        if let Some(obstacle) = obstacle.filter(|obstacle| !obstacle.allows_allocator()) {
+            let name = self.program.name().display();
+            return Some(format!("{name} {obstacle}: its calls of MPI are not seen"));
+        }
+        let (name, value) = &observer.variable;
+        environment.set(name, value.as_str());
+        environment.preload_mpi(&observer.library);
+        None
     }
 
     /// Sets the variables that the library reads.

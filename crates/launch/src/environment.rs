@@ -19,7 +19,7 @@ const BINDING: [&str; 7] = [
     "SUNW_MP_PROCBIND",
 ];
 /// Variables of numakit; a launch within another one must not inherit some of them.
-const OURS: [&str; 11] = [
+const OURS: [&str; 12] = [
     "NUMA_PLACE",
     "NUMA_MASK",
     "NUMA_NODES",
@@ -31,12 +31,14 @@ const OURS: [&str; 11] = [
     "NUMA_RANKS",
     "NUMA_PROCESS",
     "NUMA_APPLY",
+    "NUMA_MPI",
 ];
 const LIBRARY: &[u8] = b"libnumaplace.so";
 const ALLOCATOR: &[u8] = b"libnumalloc.so";
 const CURE: &[u8] = b"libnumaapply.so";
 /// The library of loops.
 const LOOPS: &[u8] = b"libnumasched.so";
+const MPI: &[u8] = b"libnumampi.so";
 /// Those of our libraries that observe the program: blocks are theirs to see before a cure gives them memory.
 const OBSERVERS: [&[u8]; 2] = [b"libnumaexplain.so", b"libnumacount.so"];
 
@@ -167,6 +169,14 @@ impl Environment {
     /// Puts the library of loops first in the list of preloaded ones.
     pub fn preload_loops(&mut self, library: &Path) {
         self.preload_first(library, LOOPS);
+    }
+
+    /// Puts the library that writes down calls of MPI last: it has no function that another library has, but for tools that
+    /// observe MPI too, which it calls.
+    pub fn preload_mpi(&mut self, library: &Path) {
+        let mut list = self.preloaded_except(MPI);
+        list.push(library.as_os_str().as_bytes().to_vec());
+        self.set(PRELOAD, OsString::from_vec(list.join(&b':')));
     }
 
     fn preload_first(&mut self, library: &Path, name: &[u8]) {

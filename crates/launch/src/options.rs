@@ -36,6 +36,8 @@ pub struct RunOptions {
     pub cure: Option<RunCure>,
     /// How its OpenMP loops run; `None` as the program says.
     pub loops: Option<AdaptiveLoops>,
+    /// What writes down its calls of MPI.
+    pub mpi: Option<MpiObserver>,
 }
 
 /// An allocator that a program preloads.
@@ -45,6 +47,15 @@ pub struct Allocator {
     pub library: PathBuf,
     /// Its profile.
     pub profile: &'static str,
+}
+
+/// The library that writes down calls of MPI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MpiObserver {
+    /// The library.
+    pub library: PathBuf,
+    /// The variable that names the file to it, and its value.
+    pub variable: (&'static str, String),
 }
 
 impl RunOptions {

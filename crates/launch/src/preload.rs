@@ -39,12 +39,14 @@ pub enum Library {
     Apply,
     /// Runs OpenMP loops with shares.
     Sched,
+    /// Writes down what calls of MPI cost.
+    Mpi,
 }
 
 impl Library {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Place, Self::Explain, Self::Alloc, Self::Count, Self::Apply, Self::Sched];
+    pub const ALL: [Self; 7] =
+        [Self::Place, Self::Explain, Self::Alloc, Self::Count, Self::Apply, Self::Sched, Self::Mpi];
 
     fn embedded(self) -> &'static Embedded {
         match self {
@@ -54,6 +56,7 @@ impl Library {
             Self::Count => &COUNT,
             Self::Apply => &APPLY,
             Self::Sched => &SCHED,
+            Self::Mpi => &MPI,
         }
     }
 
@@ -71,6 +74,7 @@ impl Library {
             Self::Count => "NUMAKIT_PRELOAD_COUNT",
             Self::Apply => "NUMAKIT_PRELOAD_APPLY",
             Self::Sched => "NUMAKIT_PRELOAD_SCHED",
+            Self::Mpi => "NUMAKIT_PRELOAD_MPI",
         }
     }
 

@@ -122,6 +122,7 @@ pub struct PreparedLaunch {
     pub isolation: Option<Isolation>,
     reservation: Option<Reservation>,
     group: Option<ControlGroup>,
+    is_awaited: bool,
 }
 
 impl LaunchRequest<'_> {
@@ -252,19 +253,21 @@ impl LaunchRequest<'_> {
             }
             Some(Err(error)) => (None, Some(Isolation::Shared(format!("{error}; {}", error.fix())))),
         };
-        Ok(PreparedLaunch { plan, command, isolation, reservation, group })
+        let is_awaited = self.options.mpi.is_some();
+        Ok(PreparedLaunch { plan, command, isolation, reservation, group, is_awaited })
     }
 }
 
 impl PreparedLaunch {
-    /// Runs the program until it ends, and returns its cure with what it did. With neither a reservation nor a cure, whose table is
-    /// this process's, this process becomes the program and this does not return. The caller must have a single thread.
+    /// Runs the program until it ends, and returns its cure with what it did. With neither a reservation nor a cure or a
+    /// report, whose memory is this process's, this process becomes the program and this does not return. The caller must have a single thread.
     pub fn run(self) -> Result<(Ending, Option<AppliedCure>), StartError> {
-        let Self { command: ExplainedCommand { prepared: command, cure, .. }, reservation, group, .. } = self;
+        let Self { command, reservation, group, is_awaited, .. } = self;
+        let ExplainedCommand { prepared: command, cure, .. } = command;
         if let Some(pipe) = std::env::var_os(start_notice::VARIABLE) {
             start_notice::tell(&pipe);
         }
-        if reservation.is_none() && cure.is_none() {
+        if reservation.is_none() && cure.is_none() && !is_awaited {
             let error = command.exec();
             return Err(match error.get_ref() {
                 Some(_) => StartError::Prepare(error.to_string()),

@@ -133,7 +133,7 @@ fn ran(job: &MpiJob, ranks: &[u32]) -> String {
         .filter_map(|rank| rank.cpu_share)
         .collect();
     match shares.iter().copied().reduce(f64::min) {
-        Some(least) if least < 0.95 => format!("; they had a CPU {:.0} % of the time or more", least * 100.0),
+        Some(least) if least < 0.95 => format!("; each ran at least {:.0} % of the time", least * 100.0),
         _ => String::new(),
     }
 }
@@ -155,8 +155,10 @@ fn late(job: &MpiJob) -> Option<MpiFinding> {
         ),
         fix: match last.cpu_share {
             Some(share) if share < 0.9 => format!(
-                "it had a CPU {:.0} % of the time: give it one of its own, numa run -- mpirun ...",
-                share * 100.0
+                "it ran {:.0} % of the time, so it waited for a CPU, or for files or timers: give it a CPU of its own with numa run -- mpirun ..., \
+                 or see for what with numa explain --pid {} while it runs",
+                share * 100.0,
+                last.pid
             ),
             _ => format!(
                 "give it less work, or find what it does meanwhile: numa explain --pid {} while it runs",

@@ -136,7 +136,7 @@ fn row((key, operation, class): RowKey, sums: &RowSums, names: &BTreeMap<u64, St
         waiting,
         moving: waiting.map(|waiting| (seconds - waiting).max(0.0)),
         divided,
-        judged: sums.judged as f64 / sums.calls.max(1) as f64,
+        judged: if sums.ranks == 1 { 1.0 } else { sums.judged as f64 / sums.calls.max(1) as f64 },
     }
 }
 

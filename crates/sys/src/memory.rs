@@ -40,7 +40,7 @@ impl SharedWords {
         Self::map(len, libc::MAP_SHARED, file.as_raw_fd())
     }
 
-    /// The content of a file of which no memory is allocated: whoever writes to a part takes memory for it before.
+    /// The content of a file of which no memory is allocated: a program that writes to a part allocates its memory before.
     pub fn with_holes(file: &File, len: usize) -> io::Result<Self> {
         file.set_len((len * 8) as u64)?;
         Self::map(len, libc::MAP_SHARED | libc::MAP_NORESERVE, file.as_raw_fd())

@@ -51,7 +51,7 @@ fn job(job: &MpiJob) -> String {
     let ranks: Vec<Vec<String>> = late.iter().take(RANKS).map(|one| rank(one)).collect();
     out.push('\n');
     out.push_str(&page_table(
-        &["RANK", "CPUS", "LATE", "OTHERS WAITED", "WAITED", "IN MPI", "HAD A CPU"],
+        &["RANK", "CPUS", "LATE", "OTHERS WAITED", "WAITED", "IN MPI", "RAN"],
         &ranks,
         "",
     ));

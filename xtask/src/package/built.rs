@@ -14,8 +14,8 @@ pub const OLDEST_GLIBC: (u32, u32) = (2, 17);
 /// The libraries for programs that are packaged.
 pub const LIBRARIES: [&str; 2] = ["libnumaplace.so", "libnumalloc.so"];
 /// The libraries that are in the program only.
-pub const EMBEDDED: [&str; 4] =
-    ["libnumaexplain.so", "libnumacount.so", "libnumaapply.so", "libnumasched.so"];
+pub const EMBEDDED: [&str; 5] =
+    ["libnumaexplain.so", "libnumacount.so", "libnumaapply.so", "libnumasched.so", "libnumampi.so"];
 
 /// Linked without shared libraries and without symbols. The crates below are the same as in any
 /// build of this profile.

@@ -1,6 +1,7 @@
 //! `numa plan`.
 
 use super::topo::{described, write_drawing};
+use crate::mpi;
 use crate::peaks;
 use crate::placement::{PlacementArgs, with_another_machine};
 use crate::{Examples, GlobalArgs};
@@ -39,6 +40,10 @@ pub struct PlanArgs {
     command: Vec<String>,
     #[command(flatten)]
     place: PlacementArgs,
+    /// Plan for the ranks of an MPI program, in the order that brings those together that send to each other: a report of
+    /// 'numa run --mpi-report=FILE'
+    #[arg(long, value_name = "FILE", conflicts_with = "check", help_heading = "What to place")]
+    from: Option<PathBuf>,
     /// Plan for this machine description, as in 'package:2 node:2(mem=32G) core:4 pu:2', or for the
     /// machine in a .json file
     #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with_all = ["sysroot", "check"], help_heading = "What to write")]
@@ -91,11 +96,15 @@ impl PlanArgs {
             // Only the comparison of weights needs them.
             let _ = peaks::add(&global.root()?, &mut topology);
         }
-        let request = self.place.request(usual);
+        let mut request = self.place.request(usual);
+        let job = self.from.as_deref().map(mpi::job_of).transpose()?;
+        if let Some(job) = &job {
+            request.processes = mpi::processes(job, request.processes)?;
+        }
         if let Some(pid) = self.check {
             return show_check(&global.root()?, &topology, &request, pid);
         }
-        let (plan, reasons) = match is_described {
+        let (mut plan, reasons) = match is_described {
             true => explained(&topology, &request, &Taken::default())?,
             false => {
                 let command = format!("numa plan{}", self.place.cores_words());
@@ -104,6 +113,9 @@ impl PlanArgs {
                 (now.plan, now.reasons)
             }
         };
+        if let Some(job) = &job {
+            note(mpi::order(job, &mut plan));
+        }
         let idle = idle_nodes(&topology, &request, &plan);
         if let Some(name) = &self.launcher {
             let root = global.root()?;

@@ -3,6 +3,7 @@
 use super::topo::named;
 use crate::cure;
 use crate::files;
+use crate::mpi::MpiReporter;
 use crate::peaks;
 use crate::placement::{PlacementArgs, with_another_machine};
 use crate::registry::RegistryArgs;
@@ -122,6 +123,16 @@ struct With {
     /// libnumasched.so is preloaded. With NUMASCHED_STATS=1 it prints at the end what loops did.
     #[arg(long, value_name = "adaptive[,CHUNK]", value_parser = loops::loops, conflicts_with = "pid")]
     loops: Option<LoopsOption>,
+    /// Print to standard error what the calls of MPI programs cost: by communicator, operation and size; who waits for whom; who
+    /// sends to whom; with =FILE also as JSON into FILE
+    ///
+    /// The library libnumampi.so is preloaded, which sends no messages. Where FILE is '-', JSON goes to standard output, and what CMD
+    /// prints there goes to standard error. 'numa plan --from FILE' orders ranks by who sends to whom.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = ["pid", "dry_run"])]
+    mpi_report: Option<Option<PathBuf>>,
+    /// Same as --mpi-report=-
+    #[arg(long, requires = "mpi_report")]
+    json: bool,
     /// Read files into the page cache before the start, page by page on the nodes of the program; GLOB is a quoted
     /// pattern such as '/models/*.gguf'
     #[arg(long, value_name = "GLOB", conflicts_with_all = ["pid", "dry_run"])]
@@ -238,7 +249,9 @@ impl RunArgs {
         request: &PlacementRequest,
         program: &Program,
     ) -> anyhow::Result<ExitCode> {
-        let options = self.options(program)?;
+        let reporter = self.reporter()?;
+        let mut options = self.options(program)?;
+        options.mpi = reporter.as_ref().map(MpiReporter::observer).transpose()?;
         if let Some(lack) = options.check(root)? {
             note(lack);
         }
@@ -287,6 +300,9 @@ impl RunArgs {
         match launch.run() {
             Ok((ending, cure)) => {
                 cure.iter().flat_map(numakit_terminal::cure::done).for_each(note);
+                if let Some(reporter) = reporter {
+                    reporter.finish(&self.command, root, &topology)?;
+                }
                 Ok(ExitCode::from(ending.mirror()))
             }
             Err(StartError::Program(error)) => Ok(not_started(program.file.as_os_str(), &error)),
@@ -339,7 +355,13 @@ impl RunArgs {
             allocator: self.with.alloc.allocator()?,
             loops: self.with.loops.map(LoopsOption::with_library).transpose()?,
             cure: self.with.apply.as_deref().map(|name| self.cure(name, program)).transpose()?,
+            mpi: None,
         })
+    }
+
+    fn reporter(&self) -> anyhow::Result<Option<MpiReporter>> {
+        let report = self.with.mpi_report.as_ref();
+        report.map(|path| MpiReporter::new(path.as_deref(), self.with.json)).transpose()
     }
 
     fn cure(&self, name: &Path, program: &Program) -> anyhow::Result<RunCure> {

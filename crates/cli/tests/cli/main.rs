@@ -49,6 +49,7 @@ mod man;
 mod mark;
 mod mcp;
 mod moves;
+mod mpi;
 mod numaplace;
 mod numascope;
 mod odd_files;
