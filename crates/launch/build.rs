@@ -11,7 +11,8 @@ use std::process::Command;
 fn main() -> Result<()> {
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("native").canonicalize()?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
-    for part in ["Makefile", "include", "base", "place", "explain", "alloc", "count", "apply", "sched", "mpi"] {
+    for part in ["Makefile", "include", "base", "place", "explain", "alloc", "count", "apply", "sched", "mpi"]
+    {
         println!("cargo::rerun-if-changed={}", native.join(part).display());
     }
     let built = out.join("native");

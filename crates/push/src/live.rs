@@ -166,6 +166,7 @@ fn spool_rows(ring: &Ring, header: &Arc<Header>, to: &Shared) {
 /// Sends the rows of the spool, at most one request in a time while all goes well.
 fn send_rows(mut sender: Sender<PushDestination>, from: &Shared, every: Duration, stop: &AtomicBool) {
     let mut due = Instant::now();
+    let mut denied: Option<Instant> = None;
     while !stop.load(Ordering::Relaxed) {
         let is_closed = from.is_closed.load(Ordering::Acquire);
         let is_denied = lock(&from.unsent).is_some();
@@ -179,6 +180,7 @@ fn send_rows(mut sender: Sender<PushDestination>, from: &Shared, every: Duration
         };
         match sender.send(&next.header, &next.batch) {
             Ok(()) => {
+                denied = None;
                 *lock(&from.unsent) = None;
                 let mut spool = lock(&from.spool);
                 spool.acknowledge(next.end);
@@ -188,6 +190,9 @@ fn send_rows(mut sender: Sender<PushDestination>, from: &Shared, every: Duration
             }
             Err(unsent) => {
                 // Somebody may create the database, or permit this sender.
+                if let Unsent::Denied(why) = &unsent {
+                    sender.note_denied(why, *denied.get_or_insert_with(Instant::now));
+                }
                 *lock(&from.unsent) = Some(unsent);
                 due = Instant::now() + DENIED;
             }

@@ -112,6 +112,16 @@ impl<D: Deliver> Sender<D> {
         Ok(())
     }
 
+    /// Counts that the engine has refused this sender since that time, and says so when it begins: somebody has to repair it.
+    pub(crate) fn note_denied(&self, why: &str, since: Instant) {
+        let down = since.elapsed();
+        let is_new = self.counts.lock().unwrap_or_else(PoisonError::into_inner).down.is_none();
+        self.count(|counts| counts.is_down(why, down));
+        if is_new {
+            (self.patience.notice)(&clean(why));
+        }
+    }
+
     fn deliver(&mut self, header: &Arc<Header>, batch: &Batch) -> Result<(), Unsent> {
         match self.try_until(header, batch)? {
             Delivery::Accepted => {
@@ -181,6 +191,7 @@ impl<D: Deliver> Sender<D> {
                 Delivery::Down { why, after } => (why, after),
                 // What worked before works again when somebody has repaired it.
                 Delivery::Denied(why) if self.has_succeeded => (why, None),
+                Delivery::Denied(why) => return Ok(Delivery::Denied(why)),
                 answer => {
                     self.count(PushCounts::is_up);
                     return Ok(answer);

@@ -174,17 +174,24 @@ impl Spool {
         Ok(spool)
     }
 
-    /// Opens the folder of that name, or one with a number, if another process uses it.
+    /// Opens the folder of that name, or one with a number where another process uses that: the first with rows that wait, else
+    /// the first that is free.
     pub fn open_free(folder: &Path, limit: u64) -> Result<Self, SpoolError> {
         let numbered = (2..100).map(|number| folder.with_extension(number.to_string()));
-        let mut busy = None;
+        let (mut free, mut busy) = (None, None);
         for folder in std::iter::once(folder.to_owned()).chain(numbered) {
+            // Behind the first number that no folder has there is none.
+            let is_new = !folder.exists();
+            if is_new && free.is_some() {
+                break;
+            }
             match Self::open(&folder, limit) {
                 Err(error @ SpoolError::Busy(_)) => busy = busy.or(Some(error)),
+                Ok(spool) if !is_new && spool.counts.found == 0 => free = free.or(Some(spool)),
                 opened => return opened,
             }
         }
-        Err(busy.unwrap_or(SpoolError::Busy(folder.to_owned())))
+        free.ok_or_else(|| busy.unwrap_or(SpoolError::Busy(folder.to_owned())))
     }
 
     /// Finds the number of the next row, and removes files without any.

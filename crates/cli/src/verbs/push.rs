@@ -68,6 +68,9 @@ impl PushArgs {
     /// Sends all; whether nothing was damaged.
     fn send<D: Deliver>(&self, target: &PushTarget, sender: &mut Sender<D>) -> anyhow::Result<bool> {
         if self.recordings.is_empty() {
+            if let Some(folder) = self.spool.spool.as_ref().filter(|folder| !folder.is_dir()) {
+                anyhow::bail!("there is no spool {}; name the folder where rows wait", folder.display());
+            }
             let mut spool = self.spool.open(target)?;
             push_spool(&mut spool, sender)?;
             push_to::dropped(&spool.counts());

@@ -142,5 +142,8 @@ fn an_engine_that_refuses_credentials_is_not_asked_again_and_repeats_no_secret()
     );
     let done = folder.run(&line);
     done.says(0, "rows not sent: status 401; check --password-file");
+    // It is said at once, and once, and counts as an outage.
+    assert_eq!(done.err.matches("; trying again").count(), 1, "{}", done.err);
+    assert!(done.err.contains("1 outage"), "{}", done.err);
     is_silent(&done);
 }

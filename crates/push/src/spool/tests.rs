@@ -184,3 +184,24 @@ proptest! {
         prop_assert!(cut || !is_start || times.len() >= 38, "{:?}", times);
     }
 }
+
+#[test]
+fn a_spool_with_rows_that_wait_is_taken_before_one_that_is_free() {
+    let folder = Temporary::new();
+    let (first, second) = (folder.0.join("url"), folder.0.join("url.2"));
+    let header = header(2);
+    let mut spool = Spool::open(&second, MIN_LIMIT).unwrap();
+    spool.append(&header, &rows(1, 3, 2));
+    drop(spool);
+    drop(Spool::open(&first, MIN_LIMIT).unwrap());
+    let mut left = Spool::open_free(&first, MIN_LIMIT).unwrap();
+    assert_eq!((left.folder(), left.counts().found), (second.as_path(), 3));
+    let other = Spool::open_free(&first, MIN_LIMIT).unwrap();
+    assert_eq!(other.folder(), first);
+    let third = Spool::open_free(&first, MIN_LIMIT).unwrap();
+    assert_eq!(third.folder(), folder.0.join("url.3"));
+    let end = left.peek(100).unwrap().end;
+    left.acknowledge(end);
+    drop((left, other, third));
+    assert_eq!(Spool::open_free(&first, MIN_LIMIT).unwrap().folder(), first);
+}
