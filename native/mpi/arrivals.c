@@ -29,15 +29,18 @@ static word *take_segment(struct communicator *communicator)
         uint64_t owner = 0;
         if (atomic_compare_exchange_strong(&segment->key, &owner, key)) {
             uint64_t at = atomic_fetch_add(&file->header.arena_used, words);
-            bool has_room = at + words <= ARENA_WORDS && tally_reserve(&file->arena[at], words * sizeof(word));
+            bool has_room = at < ARENA_WORDS && words <= ARENA_WORDS - at &&
+                            tally_reserve(&file->arena[at], words * sizeof(word));
             atomic_store_explicit(&segment->place, has_room ? at + 1 : UINT64_MAX, memory_order_release);
             owner = key;
         }
         if (owner == key) {
             uint64_t place = atomic_load_explicit(&segment->place, memory_order_acquire);
-            if (place != 0 && (place > ARENA_WORDS || place - 1 + words > ARENA_WORDS))
-                set(&tally_own->communicators[communicator->place].reason, NO_ROOM);
-            return place == 0 || place - 1 + words > ARENA_WORDS || place > ARENA_WORDS ? NULL : &file->arena[place - 1];
+            if (place == 0)
+                return NULL;
+            if (place - 1 < ARENA_WORDS && words <= ARENA_WORDS - (place - 1))
+                return &file->arena[place - 1];
+            break;
         }
     }
     set(&tally_own->communicators[communicator->place].reason, NO_ROOM);

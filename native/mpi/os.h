@@ -13,6 +13,8 @@ void os_mask_of_process(void *bits, size_t bytes);
 /* Reads a number of another process; 0, or the negative error. */
 long os_read_other(pid_t process, uint64_t address, uint64_t *number);
 pid_t os_parent(void);
+/* The parent of a process, and its name, of 16 bytes; 0 if there is none. */
+pid_t os_parent_of(pid_t process, char name[16]);
 void os_yield(void);
 /* To standard error. */
 void os_print(const char *text);

@@ -3,6 +3,8 @@
 #include "os.h"
 #include "base/call.h"
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -36,6 +38,27 @@ long os_read_other(pid_t process, uint64_t address, uint64_t *number)
 pid_t os_parent(void)
 {
     return (pid_t)CALL(SYS_getppid, 0);
+}
+
+pid_t os_parent_of(pid_t process, char name[16])
+{
+    char path[32], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    long file = CALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    long got = CALL(SYS_read, file, text, sizeof text - 1);
+    CALL(SYS_close, file);
+    text[got > 0 ? got : 0] = 0;
+    /* 1234 (name) S 1230: the name may have parentheses and blanks. */
+    char *begin = strchr(text, '('), *end = strrchr(text, ')');
+    if (!begin || !end || end < begin || strlen(end) < 5)
+        return 0;
+    size_t length = (size_t)(end - begin - 1);
+    length = length < 15 ? length : 15;
+    memcpy(name, begin + 1, length);
+    name[length] = 0;
+    return (pid_t)strtoul(end + 4, NULL, 10);
 }
 
 void os_yield(void)
