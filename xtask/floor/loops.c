@@ -3,6 +3,7 @@
  * chunk: ns of a chunk that a member takes from its own share, while nobody steals. loop: ns of a loop with an iteration for
  * each member, with its barrier. uniform: ns of a loop whose iterations take 100 ns each, by the iteration. fine: the same
  * with iterations of a nanosecond. `static` is compiled with schedule(static), `runtime` with schedule(runtime). */
+#define _GNU_SOURCE
 #include "timed.h"
 #include <omp.h>
 #include <stdbool.h>

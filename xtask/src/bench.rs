@@ -9,6 +9,7 @@ pub mod floor;
 mod guest;
 mod live;
 mod load;
+mod loops;
 mod machine;
 mod measured;
 mod memory;
@@ -52,6 +53,7 @@ struct Benchmark {
 /// Those without numa: a library is measured often while it is changed.
 const ALLOC: &str = "alloc";
 const APPLY: &str = "apply";
+const LOOPS: &str = "loops";
 /// Not among all: it takes minutes for each program. Words behind it are names of programs.
 const TUNE: &str = "tune";
 
@@ -99,6 +101,7 @@ const BENCHMARKS: &[Benchmark] = &[
         question: "CPU time and memory with our malloc, with glibc's and with others",
         run: alloc::run,
     },
+    Benchmark { name: LOOPS, question: "what adaptive OpenMP loops cost", run: loops::run },
     Benchmark { name: APPLY, question: "what a block costs under a cure", run: apply::run },
     Benchmark {
         name: "faults",
@@ -167,7 +170,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
         bail!("no benchmark '{word}'; there are: {}, and {TUNE}", known.join(", "));
     }
-    if words.iter().any(|word| word != ALLOC && word != APPLY) || words.is_empty() {
+    if words.iter().any(|word| ![ALLOC, APPLY, LOOPS].contains(&word.as_str())) || words.is_empty() {
         build::released()?;
     }
     let mut results = Results::open()?;

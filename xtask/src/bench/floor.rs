@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 15] = [
+const PROGRAMS: [(&str, &[&str]); 16] = [
     ("floor_files", &[]),
     ("floor_perf", &[]),
     ("floor_topology", &[]),
@@ -17,6 +17,7 @@ const PROGRAMS: [(&str, &[&str]); 15] = [
     ("compute", &["-fopenmp", "-lm"]),
     ("cured", &["-pthread"]),
     ("faults", &[]),
+    ("loops", &["-fopenmp"]),
     ("mapping", &[]),
     ("pages", &[]),
     ("passes", &["-march=native"]),
