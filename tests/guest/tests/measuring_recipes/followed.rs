@@ -1,0 +1,130 @@
+//! A page of the guide, followed on this machine in one shell from its first command to its last: all blocks marked `sh`.
+
+use super::text_of;
+use numakit_guest::{Failure, programs};
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longer than any recipe takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(1800);
+/// What the shell prints in front of what a block prints.
+const NEXT: char = '\u{1e}';
+
+/// A folder for the files of a recipe, with what its commands need.
+pub struct Place {
+    folder: PathBuf,
+    shell: Command,
+    before: String,
+}
+
+/// What a block printed, to standard output and standard error.
+pub struct Block {
+    pub commands: String,
+    pub printed: String,
+}
+
+impl Place {
+    /// With `numa`, which keeps all that it keeps in this folder.
+    pub fn new(name: &str) -> Result<Self, Failure> {
+        let folder = std::env::temp_dir().join(format!("numakit-recipe-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("bin")).unwrap();
+        std::os::unix::fs::symlink(programs::numa()?, folder.join("bin/numa")).unwrap();
+        let mut shell = Command::new("sh");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = [folder.join("bin")].into_iter().chain(std::env::split_paths(&path));
+        shell.env("PATH", std::env::join_paths(path).unwrap()).current_dir(&folder);
+        for (variable, inside) in [
+            ("HOME", ""),
+            ("XDG_STATE_HOME", "state"),
+            ("NUMAKIT_CACHE", "cache"),
+            ("NUMAKIT_REGISTRY", "registry"),
+        ] {
+            shell.env(variable, folder.join(inside));
+        }
+        Ok(Self { folder, shell, before: String::new() })
+    }
+
+    /// A program that the page calls by its name: a script of the shell.
+    pub fn script(&self, name: &str, text: &str) {
+        let path = self.folder.join("bin").join(name);
+        let source = path.with_extension("text");
+        fs::write(&source, text).unwrap();
+        // Another process writes it: the kernel starts no program that a child of this one may have open.
+        assert!(Command::new("install").arg("-m755").args([&source, &path]).status().unwrap().success());
+    }
+
+    /// A copy of an example of the guide.
+    pub fn example(&self, name: &str) {
+        let from = numakit_guest::place::root().join("docs/examples").join(name);
+        fs::copy(from, self.folder.join(name)).unwrap();
+    }
+
+    /// Commands before the first block, such as what ends a server however the recipe ends.
+    pub fn before(&mut self, commands: &str) {
+        self.before = format!("{commands}\n");
+    }
+
+    /// Follows the page. All blocks must succeed.
+    pub fn follow(&mut self, page: &str) -> Vec<Block> {
+        let blocks = blocks(page);
+        assert!(!blocks.is_empty(), "{page} has no block marked sh");
+        let steps = blocks.iter().map(|block| format!("printf '\\036'\n{block}"));
+        let script = format!("set -e\n{}{}", self.before, steps.collect::<String>());
+        let output = self.folder.join("printed");
+        let file = File::create(&output).unwrap();
+        self.shell.arg("-c").arg(script).stdin(Stdio::null()).stderr(file.try_clone().unwrap()).stdout(file);
+        let child = self.shell.process_group(0).spawn().unwrap();
+        let status = Group(child).ended(page, &output);
+        let printed = String::from_utf8_lossy(&fs::read(&output).unwrap()).into_owned();
+        let each: Vec<&str> = printed.split(NEXT).skip(1).collect();
+        let failed = blocks.get(each.len().saturating_sub(1)).map_or("", String::as_str);
+        assert!(status && each.len() == blocks.len(), "{page}:\n{failed}\n{printed}");
+        println!("{}", printed.replace(NEXT, "----\n"));
+        let results = blocks.into_iter().zip(each);
+        results.map(|(commands, printed)| Block { commands, printed: printed.to_owned() }).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The shell with all that it started in the background and that is in its group.
+struct Group(Child);
+
+impl Group {
+    /// Whether it succeeded.
+    fn ended(&mut self, page: &str, output: &Path) -> bool {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.success();
+            }
+            let printed = || String::from_utf8_lossy(&fs::read(output).unwrap_or_default()).into_owned();
+            assert!(began.elapsed() < LIMIT, "{page} does not end:\n{}", printed());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // What the page has started in the background, also where a command of it failed. Mostly none is left, and kill says so.
+        let group = format!("-{}", self.0.id());
+        let _ = Command::new("kill").args(["-s", "TERM", "--", &group]).stderr(Stdio::null()).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// The commands of each block that is marked `sh`.
+fn blocks(page: &str) -> Vec<String> {
+    let text = text_of(page);
+    let rest = text.split("```sh\n").skip(1);
+    rest.map(|rest| rest.split_once("```").unwrap().0.to_owned()).collect()
+}
