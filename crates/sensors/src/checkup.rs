@@ -1,6 +1,7 @@
 //! What can be measured here, what cannot, and the fix.
 
 mod machine;
+mod operations;
 mod pod;
 
 use crate::switches::BALANCE;
@@ -9,6 +10,7 @@ pub use machine::check as check_machine;
 use numakit_model::{Fix, Topology, Unavailable};
 pub use numakit_sys::permissions;
 use numakit_sys::permissions::{Permission, Permissions, Runtime};
+pub use operations::check as check_operations;
 use std::io;
 use std::path::PathBuf;
 

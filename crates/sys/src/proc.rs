@@ -15,7 +15,7 @@ pub mod syscall;
 pub mod tree;
 
 pub use environment::{RANKS, Variables};
-pub use machine::{LoadAverage, digits};
+pub use machine::{LoadAverage, digits, timer_slack};
 pub use processor::Processor;
 pub use stat::{Counts, TaskStat};
 pub use status::TaskStatus;

@@ -26,7 +26,8 @@ use std::process::ExitCode;
 ///
 /// The machine itself is checked too: nodes without memory, full nodes, packages and nodes that cross, huge pages that are
 /// reserved on other nodes, programs that run on other nodes than their cards, programs that get memory of some nodes only and run on
-/// others. Each is a note that says what it costs.
+/// others; scheduler domains, isolated CPUs, slack of timers, transparent huge pages, reclaim, kernel parameters and the console of
+/// IPMI. Each is a note that says what it costs. 'numa help guide operations' has what they are worth.
 ///
 /// 'numa explain' has to know where samples land, which is measured once for a processor and a kernel,
 /// and kept. Kept calibrations are shown with their age and how busy the machine was.
@@ -60,6 +61,7 @@ impl DoctorArgs {
         let mut findings =
             checkup::check(&Probe::new(&Scene::new(&root, &topology)), &topology, process.as_ref());
         findings.extend(checkup::check_machine(&root, &topology));
+        findings.extend(checkup::check_operations(&root, &topology));
         findings.push(web_page());
         if root.is_host() {
             findings.extend(placement());

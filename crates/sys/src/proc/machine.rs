@@ -70,6 +70,11 @@ impl LoadAverage {
     }
 }
 
+/// The slack of timers of this process, in ns, which it has from the one that started it; `None` where the kernel does not tell it.
+pub fn timer_slack(root: &SysRoot) -> Option<u64> {
+    root.text("/proc/self/timerslack_ns").ok()?.trim().parse().ok()
+}
+
 /// The part of the last minute, in percent, in which at least one thread waited for `cpu`, `memory` or `io`; `None` where the kernel
 /// does not count it.
 pub fn waited_minute(root: &SysRoot, resource: &str) -> Option<f64> {
