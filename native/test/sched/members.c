@@ -28,7 +28,7 @@ static long failures;
 static unsigned char seen[MOST];
 static pthread_barrier_t barrier;
 static numasched_team *team;
-/* Written by whoever runs the iteration, read by whoever runs it in the next loop: nothing but the shares orders that within
+/* Written by the member that runs the iteration, read by the one that runs it in the next loop: nothing but the shares orders that within
  * a loop, and a barrier between loops. */
 static long values[MOST];
 
