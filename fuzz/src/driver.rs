@@ -9,7 +9,7 @@ pub fn messages(input: &[u8]) -> bool {
     let mut take = |rows: &EncodedRows, columns: usize| match rows.batch(columns) {
         Ok(batch) => {
             assert_eq!(batch.columns.len(), columns);
-            has_rows |= batch.len() > 0;
+            has_rows |= !batch.is_empty();
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     };

@@ -31,6 +31,7 @@ fn script(programs: &Path, name: &str) -> String {
 }
 
 #[test]
+#[ignore = "thorough: a page followed from its first command to its last, 4 minutes"]
 fn the_recipe_for_a_database_is_followed() {
     let Some(programs) = programs() else {
         return numakit_skips::SERVERS.skip("there is no postgres; 'cargo xtask test' fetches it");
