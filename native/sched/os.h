@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The system calls that only this library makes, and its clock. */
+/* The system calls that only this library makes. */
 #ifndef SCHED_OS_H
 #define SCHED_OS_H
 
 #include "base/os.h"
+#include "base/ticks.h"
 #include <stdint.h>
 
 /* The CPU on which the calling thread runs; -1 if that is unknown. */
@@ -29,20 +30,6 @@ static inline void os_pause(void)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
-#endif
-}
-
-/* A clock that costs some nanoseconds on most processors. */
-static inline uint64_t ticks(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t now;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
-    return now;
-#else
-    return os_time(CLOCK_MONOTONIC);
 #endif
 }
 
