@@ -10,8 +10,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Two threads use a line at the same time if their samples of it are less than this time apart, in ns.
 const WINDOW: u64 = 100_000_000;
+/// Where few samples come, windows are as long as two samples of a thread are apart, up to this time.
+const MAX_WINDOW: u64 = 1_000_000_000;
 /// A line is contended if several threads use it in at least this many windows.
 const MIN_WINDOWS: usize = 3;
+/// Of windows that are longer than the shortest, threads that only hand a line over share fewer than one in this many.
+const MIN_SHARED: usize = 4;
 /// A thread counts with at least this many samples.
 const MIN_SAMPLES: u64 = 3;
 /// Lines with less of the memory time than this are not worth a word.
@@ -201,13 +205,23 @@ pub struct ContendedLine {
     pub instructions: Vec<(u64, u64)>,
 }
 
+/// How many samples of a line there are for a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleRate {
+    /// Those of an observation of one program: a hundred or more a second of each thread.
+    Dense,
+    /// Those of all programs of a machine, of which few are looked at. A line matters that matters to the programs that use it.
+    Sparse,
+}
+
 #[derive(Debug, Default)]
 struct Line {
     object: u32,
     home: Option<u32>,
     weight: u64,
     users: BTreeMap<u32, LineUser>,
-    windows: HashMap<u64, HashSet<u32>>,
+    /// The time and the thread of each sample.
+    samples: Vec<(u64, u32)>,
     instructions: BTreeMap<u64, u64>,
 }
 
@@ -217,17 +231,34 @@ impl Line {
         self.home = access.home.or(self.home);
         self.weight += at.weight;
         *self.instructions.entry(at.instruction).or_default() += at.weight;
-        self.windows.entry(at.time / WINDOW).or_default().insert(at.thread);
+        self.samples.push((at.time, at.thread));
         let new = || LineUser::new(at.thread, at.process, access.address / LINE * LINE);
         self.users.entry(at.thread).or_insert_with(new).add(at.cpu_node, access);
     }
 
+    /// Whether several threads use it at the same time, again and again.
+    fn is_used_together(&self, rate: SampleRate) -> bool {
+        let times = || self.samples.iter().map(|(time, _)| *time);
+        let span = times().max().unwrap_or_default() - times().min().unwrap_or_default();
+        // Two samples of each of its threads, on average.
+        let apart = 2 * span * self.users.len() as u64 / self.samples.len().max(1) as u64;
+        let window = match rate {
+            SampleRate::Dense => WINDOW,
+            SampleRate::Sparse => apart.clamp(WINDOW, MAX_WINDOW),
+        };
+        let mut windows: HashMap<u64, HashSet<u32>> = HashMap::new();
+        for (time, thread) in &self.samples {
+            windows.entry(time / window).or_default().insert(*thread);
+        }
+        let shared = windows.values().filter(|threads| threads.len() > 1).count();
+        shared >= MIN_WINDOWS && (window == WINDOW || shared * MIN_SHARED >= windows.len())
+    }
+
     /// The line with its users; `None` if threads do not contend for it.
-    fn finish(mut self, key: LineKey) -> Option<ContendedLine> {
-        let shared = self.windows.values().filter(|threads| threads.len() > 1).count();
+    fn finish(mut self, key: LineKey, rate: SampleRate) -> Option<ContendedLine> {
         self.users.retain(|_, user| user.samples() >= MIN_SAMPLES);
         let writes = self.users.values().any(|user| user.stores > 0);
-        if shared < MIN_WINDOWS || self.users.len() < 2 || !writes {
+        if self.users.len() < 2 || !writes || !self.is_used_together(rate) {
             return None;
         }
         let mut users: Vec<LineUser> = self.users.into_values().collect();
@@ -266,7 +297,7 @@ fn sharing(users: &[LineUser]) -> Sharing {
 }
 
 /// The contended lines, that with most time first.
-pub fn find(observations: &[Observation]) -> Vec<ContendedLine> {
+pub fn find(observations: &[Observation], rate: SampleRate) -> Vec<ContendedLine> {
     // Most lines have samples of one thread only, and cannot be contended: only lines of several threads are looked at in
     // detail.
     let mut first: HashMap<LineKey, Option<u32>> = HashMap::new();
@@ -280,17 +311,24 @@ pub fn find(observations: &[Observation]) -> Vec<ContendedLine> {
     for (at, access, key) in lines(observations).filter(|(_, _, key)| first.get(key) == Some(&None)) {
         shared.entry(key).or_default().add(at, access);
     }
-    let mut found: Vec<_> = shared.into_iter().filter_map(|(key, line)| line.finish(key)).collect();
+    let mut found: Vec<_> = shared.into_iter().filter_map(|(key, line)| line.finish(key, rate)).collect();
     found.sort_by_key(|line| (std::cmp::Reverse(line.weight), line.process, line.address));
     found
 }
 
 /// The contended lines for which threads wait so long that they matter.
-pub fn costly(observations: &[Observation]) -> Vec<ContendedLine> {
-    let is_memory = |at: &&Observation| at.waited != Waited::Computing;
-    let memory: u64 = observations.iter().filter(is_memory).map(|at| at.weight).sum();
-    let mut found = find(observations);
-    found.retain(|line| line.weight as f64 >= MIN_SHARE * memory as f64);
+pub fn costly(observations: &[Observation], rate: SampleRate) -> Vec<ContendedLine> {
+    let mut memory: BTreeMap<u32, u64> = BTreeMap::new();
+    for at in observations.iter().filter(|at| at.waited != Waited::Computing) {
+        *memory.entry(at.process).or_default() += at.weight;
+    }
+    let of_all: u64 = memory.values().sum();
+    let of_users = |line: &ContendedLine| line.processes.iter().filter_map(|user| memory.get(user)).sum();
+    let mut found = find(observations, rate);
+    found.retain(|line| {
+        let memory: u64 = if rate == SampleRate::Sparse { of_users(line) } else { of_all };
+        line.weight as f64 >= MIN_SHARE * memory as f64
+    });
     found
 }
 
@@ -336,7 +374,7 @@ mod tests {
     }
 
     fn sharing_of(samples: [Vec<Observation>; 2]) -> Option<Sharing> {
-        find(&samples.concat()).first().map(|line| line.sharing)
+        find(&samples.concat(), SampleRate::Dense).first().map(|line| line.sharing)
     }
 
     #[test]
@@ -382,27 +420,27 @@ mod tests {
             all
         };
         let all = [of_process(0, 5, 0, Some(1)), of_process(1, 5, 8, Some(1))].concat();
-        let found = find(&all);
+        let found = find(&all, SampleRate::Dense);
         assert_eq!((found.len(), found[0].sharing), (1, Sharing::False));
         assert_eq!(found[0].processes, BTreeSet::from([0, 1]));
         let addresses = found[0].users.iter().map(|user| (user.process, user.address));
         assert_eq!(addresses.collect::<Vec<_>>(), [(0, 100 * LINE), (1, 100 * LINE + (1 << 30))]);
         // The next line but one, another file, and memory of their own.
         for other in [of_process(1, 7, 8, Some(1)), of_process(1, 5, 8, Some(2)), of_process(1, 5, 8, None)] {
-            assert_eq!(find(&[of_process(0, 5, 0, Some(1)), other].concat()), []);
+            assert_eq!(find(&[of_process(0, 5, 0, Some(1)), other].concat(), SampleRate::Dense), []);
         }
         let mut own = [of_process(0, 5, 0, None), of_process(1, 5, 8, None)].concat();
         own.iter_mut().for_each(|at| match &mut at.waited {
             Waited::Memory(access) => access.address = 100 * LINE + access.address % LINE,
             Waited::Computing | Waited::Unknown => {}
         });
-        assert_eq!(find(&own), []);
+        assert_eq!(find(&own, SampleRate::Dense), []);
     }
 
     #[test]
     fn threads_offsets_and_nodes_are_kept() {
         let all = [used(0, 200, 0, AccessKind::Update), used(1, 100, 8, AccessKind::Load)].concat();
-        let line = &find(&all)[0];
+        let line = &find(&all, SampleRate::Dense)[0];
         assert_eq!((line.address, line.object, line.across_nodes), (100 * LINE, 7, true));
         assert_eq!(line.weight, 300 * 5 * MS);
         assert_eq!(line.users.iter().map(|user| user.thread).collect::<Vec<_>>(), [0, 1]);
@@ -427,6 +465,6 @@ mod tests {
                 access.rule = RecoveryRule::Next;
             }
         }
-        assert_eq!(find(&all), []);
+        assert_eq!(find(&all, SampleRate::Dense), []);
     }
 }

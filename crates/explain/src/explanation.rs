@@ -3,7 +3,7 @@
 use crate::account::ThreadTimes;
 use crate::caches::CacheSizes;
 use crate::code::{self, CodeNames, CodeTime, PlaceTimes};
-use crate::contended::{self, ContendedLine};
+use crate::contended::{self, ContendedLine, SampleRate};
 use crate::explained::CodeShare;
 use crate::flame::{self, ChainValues};
 use crate::object_use::{self, ObjectUse};
@@ -150,7 +150,8 @@ pub struct Explanation {
 impl Explanation {
     /// Computes the explanation from all samples.
     pub fn new(observations: &[Observation], known: Surveyed, names: &mut dyn CodeNames) -> Self {
-        let lines = if known.is_precise { contended::costly(observations) } else { Vec::new() };
+        let lines =
+            if known.is_precise { contended::costly(observations, SampleRate::Dense) } else { Vec::new() };
         let places = Places::new(observations, &lines, known.caches, &known.sizes);
         let placed: Vec<(&Observation, TimePlace)> =
             observations.iter().map(|at| (at, places.of(at))).collect();

@@ -38,7 +38,7 @@ impl SamplePace {
 
     /// A pace that begins at this time, of an observer of few samples that may use this many ten-thousandths of the time of one CPU.
     pub fn of_few(now: u64, limit: u64) -> Self {
-        Self { period: CHECKED_OF_FEW, ..Self::of_share(now, limit) }
+        Self { period: CHECKED_OF_FEW, ..Self::of_share(now, limit.min(WHOLE_CPU)) }
     }
 
     fn of_share(now: u64, limit: u64) -> Self {
@@ -90,6 +90,11 @@ mod tests {
         assert_eq!(
             (SamplePace::new(0, 0).limit, SamplePace::new(0, 8).limit, SamplePace::new(0, 4096).limit),
             (500, 4000, 5000)
+        );
+        assert_eq!(
+            (SamplePace::of_few(0, 20).limit, SamplePace::of_few(0, 90_000).limit),
+            (20, WHOLE_CPU),
+            "one thread looks at samples"
         );
     }
 }

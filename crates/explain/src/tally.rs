@@ -1,15 +1,16 @@
 //! Growing sums of observations, for series: where time went, by the node of the CPU and of the memory.
 
 use crate::caches::CacheSizes;
-use crate::contended;
+use crate::contended::{self, SampleRate};
 use crate::observation::{MemoryPart, Observation};
 use crate::place::{Places, TimePlace};
 use crate::share::{CLUSTER, Clusters};
 use std::collections::{BTreeMap, HashSet};
 
 /// Whether an object fits a cache, and who shares a line, is judged from the observations of a window of this time, in ns,
-/// and of at most this number.
+/// and of at most this number. Where sums of each process are asked for, few observations of each come.
 const WINDOW: u64 = 10_000_000_000;
+const WINDOW_OF_PROCESSES: u64 = 30_000_000_000;
 const MAX_KEPT: usize = 40_000;
 /// Samples are delivered within this time, in ns.
 const LATEST: u64 = 2_000_000_000;
@@ -34,6 +35,12 @@ pub struct NodeTotals {
 }
 
 impl NodeTotals {
+    /// All of it, in ns.
+    pub fn all(&self) -> u64 {
+        let parts = [self.computing, self.cached, self.local, self.remote, self.unknown, self.contended];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
     fn count(&mut self, place: TimePlace, weight: u64) {
         self.samples += 1;
         *match place {
@@ -122,13 +129,17 @@ impl Tally {
     /// Adds observations, whose nodes are known.
     pub fn add(&mut self, new: Vec<Observation>, caches: CacheSizes) {
         let Some(latest) = new.iter().map(|at| at.time).max() else { return };
-        self.kept.retain(|at| at.time + WINDOW >= latest);
+        let (window, rate) = match self.of_processes {
+            Some(_) => (WINDOW_OF_PROCESSES, SampleRate::Sparse),
+            None => (WINDOW, SampleRate::Dense),
+        };
+        self.kept.retain(|at| at.time + window >= latest);
         let room = MAX_KEPT.saturating_sub(new.len());
         self.kept.drain(..self.kept.len().saturating_sub(room));
         let known = self.kept.len();
         self.kept.extend(new);
         let kept = std::mem::take(&mut self.kept);
-        let lines = contended::costly(&kept);
+        let lines = contended::costly(&kept, rate);
         let places = Places::new(&kept, &lines, caches, &std::collections::HashMap::new());
         for at in &kept[known..] {
             self.count(at, places.of(at));
@@ -241,6 +252,33 @@ mod tests {
         // 40 samples in 200 ms.
         assert_eq!((taken[&7].clusters, taken[&8].time.local), (2, STEP));
         assert!(tally.take_processes().is_empty() && Tally::new(&[0]).take_processes().is_empty());
+    }
+
+    #[test]
+    fn a_line_that_few_samples_hit_is_contended_if_threads_use_it_again_and_again() {
+        // Two threads of one process in turn, a sample each 200 ms, of 256 processes that compute nothing else.
+        let use_of = |n: u64, thread: u32, process: u32, line: u64| {
+            let mut at =
+                Observation { thread, process, time: n * 40 * STEP, ..at(n, 0, 0, MemoryPart::Heap) };
+            if let Waited::Memory(access) = &mut at.waited {
+                (access.address, access.kind) = (line * LINE, AccessKind::Atomic);
+            }
+            at
+        };
+        let others = |n: u64| {
+            (0..256).map(move |other| use_of(n, 100 + other, 10 + other, 1_000 * n + u64::from(other)))
+        };
+        let contended = |turn: u64| {
+            let mut tally = Tally::new(&[0]).by_process();
+            let all = |n: u64| others(n).chain([use_of(n, (n / turn % 2) as u32, 7, 5)]);
+            // One second after the other.
+            (0..30)
+                .for_each(|second| tally.add((5 * second..5 * second + 5).flat_map(all).collect(), CACHES));
+            let of_process = tally.take_processes()[&7].time;
+            of_process.contended as f64 / of_process.all() as f64
+        };
+        assert!(contended(1) > 0.8, "{}", contended(1));
+        assert_eq!(contended(25), 0.0, "a line that is handed over each five seconds");
     }
 
     #[test]

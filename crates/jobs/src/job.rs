@@ -1,6 +1,7 @@
 //! A job.
 
 use numakit_explain::tally::{NodeTotals, ProcessTotals};
+use numakit_model::thresholds::MIN_SAMPLES;
 
 /// Where the sampled time of a job went, in ns since it was first seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,6 +70,31 @@ pub struct JobFinding {
     pub cost_words: String,
 }
 
+/// Why nothing is said of what is wrong with a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unjudged {
+    /// It was seen once.
+    New,
+    /// Fewer samples of it were looked at than a verdict needs.
+    FewSamples,
+    /// No samples are taken, and its memory by node does not tell enough.
+    NoSamples,
+    /// It hardly used a CPU.
+    Idle,
+}
+
+impl Unjudged {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::FewSamples => "few-samples",
+            Self::NoSamples => "no-samples",
+            Self::Idle => "idle",
+        }
+    }
+}
+
 /// A job as the last round saw it. Counters begin when it was first seen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Job {
@@ -94,6 +120,8 @@ pub struct Job {
     pub time: Option<JobTime>,
     /// What is wrong with it, the worst first.
     pub findings: Vec<JobFinding>,
+    /// Why that cannot be told. `None` with findings, and where enough was seen to say that there are none.
+    pub unjudged: Option<Unjudged>,
 }
 
 impl Job {
@@ -110,6 +138,11 @@ impl Job {
         Some(100.0 * (1.0 - near))
     }
 
+    /// Where its sampled time went, if there are enough samples to say that.
+    pub fn known_time(&self) -> Option<JobTime> {
+        self.time.filter(|time| time.samples >= MIN_SAMPLES)
+    }
+
     /// The cost of its worst finding.
     pub fn cost(&self) -> Option<f64> {
         self.findings.iter().filter_map(|finding| finding.cost).reduce(f64::max)
@@ -119,7 +152,8 @@ impl Job {
 /// Who is guilty first: by cost, then with a finding, then by remote use, then by CPU time.
 pub fn guilty_first(a: &Job, b: &Job) -> std::cmp::Ordering {
     let key = |job: &Job| {
-        let remote = job.time.and_then(|t| t.remote_percent()).or(job.remote_memory_percent()).unwrap_or(0.0);
+        let remote =
+            job.known_time().and_then(|t| t.remote_percent()).or(job.remote_memory_percent()).unwrap_or(0.0);
         (job.cost().unwrap_or(0.0), f64::from(u8::from(!job.findings.is_empty())), remote * job.ran as f64)
     };
     let (one, other) = (key(a), key(b));

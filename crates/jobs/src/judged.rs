@@ -1,7 +1,8 @@
 //! The rows of a job, as a recording of it would have them, for the judge of recordings.
 
-use crate::job::{Job, JobFinding};
+use crate::job::{Job, JobFinding, Unjudged};
 use numakit_formulas::Catalog;
+use numakit_model::thresholds::MIN_SAMPLES;
 use numakit_model::{Instance, Metric, Scope, Series, Topology};
 use numakit_recording::{Batch, Header};
 use numakit_sensors::known::{ACCESS, NameTable, TASK};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 const KEPT: usize = 12;
 /// Findings of a job that are kept.
 const MAX_FINDINGS: usize = 4;
+/// A job that uses a smaller part of one CPU is idle: whatever is wrong with it costs nothing.
+const IDLE: f64 = 0.01;
 
 /// Series of samples, in the order of the columns.
 const SAMPLED: [&str; 8] =
@@ -20,8 +23,14 @@ const SAMPLED: [&str; 8] =
 /// caches, and near memory is nothing that NUMA is guilty of.
 const NOT_OF_JOBS: [&str; 2] = ["lost-samples", "waits-for-memory"];
 
-/// A row's time and values.
-type JobRow = (u64, Vec<Option<u64>>);
+/// A row of a job.
+#[derive(Debug)]
+struct JobRow {
+    time: u64,
+    values: Vec<Option<u64>>,
+    cpu: u64,
+    samples: u64,
+}
 
 /// Judges jobs.
 #[derive(Debug)]
@@ -68,18 +77,39 @@ impl JobJudge {
     }
 
     /// Adds a row of a job at this time, in ns, and judges all that are kept of it.
-    pub fn judge(&mut self, job: &Job, time: u64) -> Vec<JobFinding> {
-        let row = self.row(job);
+    pub fn judge(&mut self, job: &mut Job, time: u64) {
+        let samples = job.time.map_or(0, |time| time.samples);
+        let row = JobRow { time, values: self.row(job), cpu: job.cpu, samples };
         let rows = self.rows.entry(job.name.clone()).or_default();
-        rows.push_back((time, row));
+        rows.push_back(row);
         rows.drain(..rows.len().saturating_sub(KEPT));
+        job.findings = self.findings(&job.name);
+        job.unjudged = if job.findings.is_empty() { self.unjudged(&job.name) } else { None };
+    }
+
+    /// Why no finding says nothing.
+    fn unjudged(&self, name: &str) -> Option<Unjudged> {
+        let rows = self.rows.get(name)?;
+        let (first, last) = (rows.front()?, rows.back()?);
+        let ran = last.cpu.saturating_sub(first.cpu) as f64;
         if rows.len() < 2 {
-            return Vec::new();
+            Some(Unjudged::New)
+        } else if ran < IDLE * last.time.saturating_sub(first.time) as f64 {
+            Some(Unjudged::Idle)
+        } else if !self.has_samples {
+            Some(Unjudged::NoSamples)
+        } else {
+            let samples = last.samples.saturating_sub(first.samples);
+            (samples < MIN_SAMPLES).then_some(Unjudged::FewSamples)
         }
+    }
+
+    fn findings(&self, name: &str) -> Vec<JobFinding> {
+        let Some(rows) = self.rows.get(name).filter(|rows| rows.len() > 1) else { return Vec::new() };
         let mut batch = Batch::empty(self.header.series.len());
-        rows.iter().for_each(|(time, values)| batch.push_sample(*time, 0, values));
-        let interval = rows.iter().zip(rows.iter().skip(1)).map(|(a, b)| b.0.saturating_sub(a.0)).min();
-        let header = Header { interval: interval.unwrap_or(0), started: rows[0].0, ..self.header.clone() };
+        rows.iter().for_each(|row| batch.push_sample(row.time, 0, &row.values));
+        let interval = rows.iter().zip(rows.iter().skip(1)).map(|(a, b)| b.time.saturating_sub(a.time)).min();
+        let header = Header { interval: interval.unwrap_or(0), started: rows[0].time, ..self.header.clone() };
         let Ok(report) = numakit_findings::analyse(&header, [batch], None, Catalog::built_in()) else {
             return Vec::new();
         };
@@ -116,10 +146,19 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn judged(has_samples: bool, job: impl Fn(u64) -> Job) -> Vec<JobFinding> {
+    fn last_of(has_samples: bool, rounds: u64, job: impl Fn(u64) -> Job) -> Job {
         let topology = synthetic::parse("package:2 node:1 core:4").unwrap();
         let mut judge = JobJudge::new(&topology, has_samples);
-        (1..=8).map(|round| judge.judge(&job(round), round * 10 * SECOND)).last().unwrap()
+        let judged = (1..=rounds).map(|round| {
+            let mut job = job(round);
+            judge.judge(&mut job, round * 10 * SECOND);
+            job
+        });
+        judged.last().unwrap()
+    }
+
+    fn judged(has_samples: bool, job: impl Fn(u64) -> Job) -> Vec<JobFinding> {
+        last_of(has_samples, 8, job).findings
     }
 
     fn rules(found: &[JobFinding]) -> Vec<&'static str> {
@@ -149,6 +188,25 @@ mod tests {
         assert!((remote.cost.unwrap() - 0.75).abs() < 0.01, "{remote:?}");
         // It waits for memory most of its time, and all of it is near.
         assert_eq!(rules(&judged(true, |round| job(round, 8, 0))), [""; 0]);
+    }
+
+    #[test]
+    fn no_finding_has_its_reason_unless_enough_was_seen() {
+        let job = |round: u64, cpu: u64, samples: u64| Job {
+            name: "unit/a".to_owned(),
+            cpu: round * cpu,
+            cpu_on: vec![round * cpu, 0],
+            time: Some(JobTime { local: round * cpu, samples: round * samples, ..JobTime::default() }),
+            ..Job::default()
+        };
+        let unjudged = |has_samples, rounds, cpu, samples| {
+            last_of(has_samples, rounds, |round| job(round, cpu, samples)).unjudged
+        };
+        assert_eq!(unjudged(true, 8, 5 * SECOND, 100), None);
+        assert_eq!(unjudged(true, 1, 5 * SECOND, 100), Some(Unjudged::New));
+        assert_eq!(unjudged(true, 8, 5 * SECOND, 4), Some(Unjudged::FewSamples));
+        assert_eq!(unjudged(true, 8, SECOND / 20, 4), Some(Unjudged::Idle));
+        assert_eq!(unjudged(false, 8, 5 * SECOND, 0), Some(Unjudged::NoSamples));
     }
 
     #[test]

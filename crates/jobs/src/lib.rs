@@ -12,7 +12,7 @@ mod samples;
 mod watch;
 
 pub use group::GroupMemory;
-pub use job::{Job, JobFinding, JobTime};
+pub use job::{Job, JobFinding, JobTime, Unjudged};
 pub use name::{JobNames, MAX_NAME};
-pub use samples::JobSamples;
+pub use samples::{JobSamples, SamplesCost};
 pub use watch::{DETAILED, JobBoard, JobWatch, JobsNow, OTHER, SHOWN};

@@ -5,7 +5,7 @@ use crate::job::{Job, JobTime, guilty_first};
 use crate::judged::JobJudge;
 use crate::name::JobNames;
 use crate::samples::JobSamples;
-use numakit_model::{CpuSet, Topology, Unavailable};
+use numakit_model::{CpuSet, Fix, Topology, Unavailable};
 use numakit_processes::{MemorySource, ProcessSample, Survey, WalkCandidate};
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
@@ -121,6 +121,8 @@ pub struct JobWatch {
     rounds: u64,
     last: u64,
     lost: u64,
+    /// Whether it may read the memory of all processes, and had time for that once.
+    reads_memory: bool,
 }
 
 impl JobWatch {
@@ -138,7 +140,7 @@ impl JobWatch {
         };
         let mut absent: Vec<Unavailable> = why.into_iter().collect();
         if !access.is_capable() {
-            let fix = numakit_model::Fix::CommandLine(access.fix());
+            let fix = Fix::CommandLine(access.fix());
             absent.push(Unavailable::new("memory by node of other users", "this user may not read it", fix));
         }
         let nodes = topology.nodes.iter().map(|node| (node.os_index, node.cpus.clone())).collect();
@@ -159,6 +161,7 @@ impl JobWatch {
             rounds: 0,
             last: clock::monotonic(),
             lost: 0,
+            reads_memory: false,
         })
     }
 
@@ -175,6 +178,7 @@ impl JobWatch {
     /// Scans all processes, and reads the memory of those of the largest jobs while there is time.
     pub fn round(&mut self, time: &dyn Fn() -> bool) -> JobsNow {
         self.rounds += 1;
+        self.reads_memory = self.reads_memory || time() && self.survey.access().is_capable();
         if self.rounds.is_multiple_of(RENAMED) {
             self.names.forget();
         }
@@ -254,12 +258,20 @@ impl JobWatch {
         self.lost += lost;
         self.other.time.get_or_insert_default();
         for (pid, totals) in all {
-            let name = self.members.get(&pid).map(|member| &member.job).or(self.ended.get(&pid)).cloned();
-            match name.and_then(|name| self.followed(&name)) {
-                Some(followed) => followed.job.time.get_or_insert_default().add(&totals),
+            let member = self.members.get(&pid).map(|member| Arc::clone(&member.job));
+            let has_ended = member.is_none();
+            let job = match member
+                .or_else(|| self.ended.get(&pid).cloned())
+                .and_then(|name| self.followed(&name))
+            {
+                Some(followed) => &mut followed.job,
                 // It started and ended between two rounds.
-                None => self.other.time.get_or_insert_default().add(&totals),
-            }
+                None => &mut self.other,
+            };
+            job.time.get_or_insert_default().add(&totals);
+            // Nobody has read its CPU time at the end. Without it, more time would be sampled than there was.
+            let ran = if has_ended { totals.time.all() } else { 0 };
+            (job.cpu, job.ran) = (job.cpu.saturating_add(ran), job.ran.saturating_add(ran));
         }
     }
 
@@ -297,10 +309,17 @@ impl JobWatch {
             followed.job.memory_on = memory.or_else(kept);
             let mask = mask_nodes(root, followed.lead.1, nodes, online.as_ref());
             followed.job.mask_nodes = mask.or(followed.job.mask_nodes);
-            followed.job.findings = judge.judge(&followed.job, now);
+            judge.judge(&mut followed.job, now);
             jobs.push(followed.job.clone());
         }
         jobs.sort_by(guilty_first);
+        let mut absent = self.absent.clone();
+        let is_unread = |job: &Job| job.resident > 0 && job.memory_on.is_none();
+        let is_detailed = |job: &&Job| names.iter().take(DETAILED).any(|name| **name == *job.name);
+        match jobs.iter().filter(is_detailed).filter(|job| is_unread(job)).count() {
+            unread if unread > 0 && self.reads_memory => absent.push(unread_memory(unread)),
+            _ => {}
+        }
         JobsNow {
             nodes: self.nodes.iter().map(|(node, _)| *node).collect(),
             hidden: self.jobs.len() - jobs.len(),
@@ -309,7 +328,7 @@ impl JobWatch {
             span,
             ended: now,
             samples_lost: self.samples.is_some().then_some(self.lost),
-            absent: self.absent.clone(),
+            absent,
         }
     }
 
@@ -402,6 +421,15 @@ fn add_counts(job: &mut Job, sample: &ProcessSample) {
     for (sum, ran) in job.cpu_on.iter_mut().zip(&sample.ran_on) {
         *sum = sum.saturating_add(*ran);
     }
+}
+
+/// The memory by node of this number of jobs is not known.
+fn unread_memory(jobs: usize) -> Unavailable {
+    let seen = format!(
+        "of {jobs} of the {DETAILED} largest, it could not be read in the time that reading may take"
+    );
+    let fix = Fix::CommandLine("take a longer look with 'numa jobs --interval 10s'".to_owned());
+    Unavailable::new("memory by node of jobs", seen, fix)
 }
 
 /// Adds what a job did since the last round to all that are not shown.

@@ -5,12 +5,12 @@ use crate::places::ExposedPlaces;
 use crate::setup::labels;
 use crate::table::JobValue;
 use numakit_export::Number;
-use numakit_jobs::{DETAILED, Job, JobsNow};
+use numakit_jobs::{DETAILED, Job, JobsNow, Unjudged};
 use numakit_model::Instance;
 
 /// Series of jobs.
 pub const MAX_SERIES: usize = 500;
-/// Findings of a job that have a series.
+/// Findings of a job that have a series. One without any has as many at most: why it is not judged.
 const MAX_FINDINGS: usize = 2;
 /// Series of each job, and those that samples add.
 const OF_ALL: usize = 5;
@@ -62,14 +62,15 @@ impl<'a> ExposedJobs<'a> {
             JobValue::SamplesLost => of_all(self.samples_lost.map(Number::Unsigned)),
             _ => {
                 let has_other = (self.hidden > 0 || self.other.cpu > 0).then_some(self.other);
-                self.jobs.iter().copied().chain(has_other).flat_map(|job| self.of_job(job, value)).collect()
+                let all = self.jobs.iter().copied().chain(has_other).enumerate();
+                all.flat_map(|(at, job)| self.of_job(at, job, value)).collect()
             }
         }
     }
 
-    fn of_job(&self, job: &Job, value: JobValue) -> Vec<OwnLine> {
+    fn of_job(&self, at: usize, job: &Job, value: JobValue) -> Vec<OwnLine> {
         let one = |number: Number| vec![(labels(&[("job", &job.name)]), number)];
-        let is_detailed = job.memory_on.is_some();
+        let is_detailed = at < DETAILED.min(self.jobs.len());
         let findings = job.findings.iter().take(MAX_FINDINGS);
         let rule = |rule: &str| labels(&[("job", &job.name), ("rule", rule)]);
         match value {
@@ -94,6 +95,10 @@ impl<'a> ExposedJobs<'a> {
                 .filter(|found| found.cost.is_none())
                 .map(|found| (rule(found.rule), Number::Unsigned(1)))
                 .collect(),
+            JobValue::Unjudged => {
+                let reason = |why: Unjudged| labels(&[("job", &job.name), ("reason", why.name())]);
+                job.unjudged.map(|why| (reason(why), Number::Unsigned(1))).into_iter().collect()
+            }
             JobValue::CpuOn | JobValue::Hidden | JobValue::Age | JobValue::SamplesLost => Vec::new(),
         }
     }

@@ -1,8 +1,9 @@
 //! `numa jobs`: jobs, and which of them NUMA slows down.
 
 use crate::table::page_table;
-use numakit_jobs::{Job, JobsNow};
+use numakit_jobs::{Job, JobsNow, Unjudged};
 use numakit_model::numbers::{ABSENT, duration};
+use numakit_model::thresholds::MIN_SAMPLES;
 use serde_json::{Value, json};
 
 /// Nodes that have a column.
@@ -52,7 +53,7 @@ impl JobTable<'_> {
             percent(self.cpu(job)),
             percent(share(job.waited, job.cpu)),
             percent(self.remote(job)),
-            percent(job.time.and_then(|time| share(time.contended, job.cpu))),
+            percent(job.known_time().and_then(|time| share(time.contended, job.cpu))),
             mib(job.resident),
         ];
         row.extend((0..nodes).map(|at| job.memory_on.as_ref().map_or_else(absent, |m| mib(m[at]))));
@@ -62,7 +63,8 @@ impl JobTable<'_> {
             Some(None) => "unknown".to_owned(),
             None => absent(),
         });
-        row.push(finding.map_or_else(absent, |finding| finding.rule.to_owned()));
+        let unjudged = job.unjudged.map_or("none", Unjudged::name);
+        row.push(finding.map_or(unjudged, |finding| finding.rule).to_owned());
         row
     }
 
@@ -72,8 +74,9 @@ impl JobTable<'_> {
 
     /// Of one node nothing is remote.
     fn remote(&self, job: &Job) -> Option<f64> {
-        let known =
-            || job.time.and_then(|time| time.remote_percent()).or_else(|| job.remote_memory_percent());
+        let known = || {
+            job.known_time().and_then(|time| time.remote_percent()).or_else(|| job.remote_memory_percent())
+        };
         if self.jobs.nodes.len() > 1 { known() } else { None }
     }
 
@@ -95,6 +98,11 @@ impl JobTable<'_> {
         }
         if now.nodes.len() < 2 {
             notes.push("The machine has one node: no memory is remote.".to_owned());
+        }
+        if now.jobs.iter().take(self.top).any(|job| job.unjudged == Some(Unjudged::FewSamples)) {
+            notes.push(format!(
+                "few-samples: fewer than {MIN_SAMPLES} samples of the job were looked at; a longer --interval, or --watch, sees more."
+            ));
         }
         notes.extend(now.absent.iter().map(|why| format!("No {why}.")));
         notes
@@ -132,6 +140,8 @@ impl JobTable<'_> {
             "local_memory_seconds": job.time.map(|time| seconds(time.local)),
             "remote_memory_seconds": job.time.map(|time| seconds(time.remote)),
             "contended_seconds": job.time.map(|time| seconds(time.contended)),
+            "samples": job.time.map(|time| time.samples),
+            "unjudged": job.unjudged.map(Unjudged::name),
             "findings": job.findings.iter().map(|finding| json!({
                 "rule": finding.rule,
                 "says": finding.says,
@@ -169,10 +179,18 @@ mod tests {
             memory_on: Some(vec![1 << 20, 2 << 20]),
             mask_nodes: Some(2),
             ran: 1_000_000_000,
-            time: Some(JobTime { local: 1, remote: 3, contended: 20_000_000, ..JobTime::default() }),
+            time: Some(JobTime {
+                local: 1,
+                remote: 3,
+                contended: 20_000_000,
+                samples: 30,
+                ..JobTime::default()
+            }),
             findings: vec![finding],
+            unjudged: None,
         };
-        let idle = Job { name: "user/anna".to_owned(), cpu_on: vec![0, 0], ..Job::default() };
+        let unjudged = Some(Unjudged::Idle);
+        let idle = Job { name: "user/anna".to_owned(), cpu_on: vec![0, 0], unjudged, ..Job::default() };
         let why = Unavailable::new("samples of jobs", "refused", Fix::CommandLine("run as root".to_owned()));
         JobsNow {
             nodes: vec![0, 1],
@@ -191,13 +209,28 @@ mod tests {
         let expected = "\
 JOB            PROCESSES  CPU%  WAIT%  REMOTE%  CONTENDED%  MEMORY  NODE0  NODE1  MASK  COST  FINDING
 container/web          3  50.0   25.0     75.0         1.0       3      1      2     2  42 %  remote-use
-user/anna              0   0.0      -        -           -       0      -      -     -     -  -
+user/anna              0   0.0      -        -           -       0      -      -     -     -  idle
 container/web: Threads wait; cost 42 %.
 Memory in MiB; CPU time over 2 s.
 4 more jobs, which are smaller or have no finding.
 No samples of jobs: refused; run as root.
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn no_finding_is_said_apart_from_nothing_seen() {
+        let line = |samples, unjudged| {
+            let time = Some(JobTime { contended: 20_000_000, samples, ..JobTime::default() });
+            let job = Job { cpu: 2_000_000_000, cpu_on: vec![0, 0], time, unjudged, ..Job::default() };
+            let now = JobsNow { jobs: vec![job], ..now() };
+            let text = JobTable { jobs: &now, top: 20 }.text();
+            let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+            (words[4].to_owned(), words.last().unwrap().to_string(), text.contains("fewer than 30 samples"))
+        };
+        assert_eq!(line(30, None), ("1.0".to_owned(), "none".to_owned(), false));
+        let few = ("-".to_owned(), "few-samples".to_owned(), true);
+        assert_eq!(line(29, Some(Unjudged::FewSamples)), few);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::{Examples, GlobalArgs, jobs, observe};
 use anyhow::{Context, anyhow};
 use clap::Args;
+use numakit_jobs::SamplesCost;
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::stdio::{OutputError, print, print_over};
 use numakit_sys::tty;
@@ -17,7 +18,8 @@ use std::time::Duration;
 ///
 /// REMOTE% is the share of time at memory that is spent at memory of other nodes, as samples of instructions tell; without samples, the
 /// share of memory that is not where the threads run. WAIT% is the time in which threads were ready and had no CPU,
-/// relative to their CPU time. A value that is unknown is shown as '-', and the last lines say why.
+/// relative to their CPU time. A value that is unknown is shown as '-', and the last lines say why. FINDING is 'none' where enough was
+/// seen of a job to say so.
 #[derive(Debug, Args)]
 pub struct JobsArgs {
     /// Time over which it is measured, from 100us to 1h
@@ -49,7 +51,7 @@ impl JobsArgs {
         let root = global.root()?;
         let mut topology = numakit_topology::read(&root).context("cannot read the topology")?;
         numakit_topology::add_offline_cpus(&mut topology, &root);
-        let watch = jobs::watch(&root, &topology, self.sample_rate);
+        let watch = jobs::watch(&root, &topology, self.sample_rate, SamplesCost::OF_SECONDS);
         let mut watch = watch.map_err(|why| anyhow!("{why}"))?;
         let show: fn(String) -> Result<(), OutputError> =
             if tty::is_output() && !self.json && self.watch { print_over } else { print };

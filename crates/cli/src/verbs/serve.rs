@@ -5,6 +5,7 @@ use crate::{Examples, GlobalArgs};
 use crate::{jobs, observe};
 use anyhow::Context;
 use clap::Args;
+use numakit_jobs::SamplesCost;
 use numakit_model::{Fix, Unavailable};
 use numakit_observation::setup::sampler_cpus;
 use numakit_recording::{Priority, Settings};
@@ -106,7 +107,7 @@ impl ServeMetricsArgs {
         let settings = Settings { interval: self.interval, cpus: cpus.clone(), priority: Priority::Normal };
         let jobs = match self.no_jobs {
             true => Err(not_asked()),
-            false => jobs::watch(&root, &topology, self.sample_rate),
+            false => jobs::watch(&root, &topology, self.sample_rate, SamplesCost::OF_MONTHS),
         };
         let push = PushToArgs::from(self.push).start(&setup.described(&scene, self.interval))?;
         let samples = push.as_ref().map(Pushing::samples);

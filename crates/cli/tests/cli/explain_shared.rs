@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 
 /// A file in memory that several processes map.
-struct SharedFile(PathBuf);
+pub struct SharedFile(pub PathBuf);
 
 impl SharedFile {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         Self(PathBuf::from(format!("/dev/shm/numakit-{name}-{}", std::process::id())))
     }
 }

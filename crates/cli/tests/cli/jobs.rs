@@ -1,6 +1,9 @@
 //! `numa jobs`.
 
+use crate::explain::{cpus, program};
+use crate::explain_shared::SharedFile;
 use crate::runner::Folder;
+use std::process::Command;
 
 #[test]
 fn the_own_processes_are_a_job_with_cpu_time_and_memory() {
@@ -32,4 +35,33 @@ fn without_samples_it_says_so() {
     );
     assert!(done.out.starts_with("JOB ") && done.out.contains("Memory in MiB"), "{}", done.out);
     folder.run("jobs --sample-rate 5000").says(2, "999");
+}
+
+/// `numa explain` names the line; the job that the processes belong to waits for it, and few samples must not hide that.
+#[test]
+fn measuring_a_contended_line_is_seen_in_two_seconds() {
+    if cpus() < 2 {
+        return numakit_skips::MACHINE.skip("two CPUs are needed for contention");
+    }
+    let (folder, file) = (Folder::new("jobs-contended"), SharedFile::new("jobs"));
+    let Some(program) = program(&folder, "cc", "neighbours.c") else { return };
+    let start = |place: u32| {
+        let words = [file.0.display().to_string(), "8".to_owned(), place.to_string()];
+        Command::new(&program).args(words).spawn().unwrap()
+    };
+    let mut running = [start(0), start(1)];
+    let done = folder.run("jobs -i 2s --json");
+    for one in &mut running {
+        drop(one.kill());
+        one.wait().unwrap();
+    }
+    done.says(0, "");
+    let all: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let absent = all["absent"].as_array().unwrap();
+    if let Some(why) = absent.iter().find(|why| why["what"] == "samples of jobs") {
+        return numakit_skips::MACHINE.skip(format!("samples of jobs: {}", why["reason"]));
+    }
+    let jobs = all["jobs"].as_array().unwrap();
+    let contended: f64 = jobs.iter().filter_map(|job| job["contended_seconds"].as_f64()).sum();
+    assert!(contended > 0.3, "{contended} s: {all}");
 }

@@ -83,6 +83,22 @@ fn jobs_that_have_ended_are_forgotten_and_memory_comes_from_their_group() {
 }
 
 #[test]
+fn memory_that_there_was_no_time_to_read_is_absent_with_its_reason() {
+    let root = SysRoot::of_tree(FileTree::new());
+    root.change(|tree| {
+        tree.file("/proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n");
+        put(tree, 10, 0, 0, "/a");
+    });
+    let mut watch = watch(&root);
+    let is_absent = |now: &JobsNow| now.absent.iter().any(|why| why.missing == "memory by node of jobs");
+    assert!(!is_absent(&watch.round(&|| false)), "nobody has tried yet");
+    assert!(!is_absent(&watch.round(&|| true)));
+    root.change(|tree| put(tree, 11, 0, 100 * MS, "/b"));
+    assert!(is_absent(&watch.round(&|| false)));
+    assert!(!is_absent(&watch.round(&|| true)));
+}
+
+#[test]
 fn of_many_jobs_the_busiest_are_shown_and_the_rest_is_one() {
     let root = SysRoot::of_tree(FileTree::new());
     let all = SHOWN as u32 + 30;
