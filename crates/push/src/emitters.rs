@@ -70,9 +70,16 @@ pub(crate) struct Http {
     pub refused: fn(&[u8]) -> Option<(u64, String)>,
 }
 
+impl Http {
+    /// Whether the address names a database.
+    pub fn has_database(&self) -> bool {
+        !self.needs.is_empty() || self.tables.is_some() || self.prepare.is_some()
+    }
+}
+
 const BEARER: &str = "Bearer";
 
-const HTTP: Http = Http {
+pub(crate) const HTTP: Http = Http {
     path: "/",
     needs: &[],
     query: &[],
@@ -185,7 +192,7 @@ impl Emitter {
     pub fn meaning(&self, status: u16, body: &[u8]) -> Option<Delivery> {
         let Transport::Http(http) = &self.transport else { return None };
         let answer = Answer { status, retry_after: None, body: Bytes::copy_from_slice(body), is_whole: true };
-        Some(meaning(&answer, http.refused))
+        Some(meaning(&answer, http))
     }
 
     /// The word before a token.

@@ -59,7 +59,7 @@ pub enum FetchError {
     #[error(transparent)]
     Driver(#[from] DriverError),
     /// A database gives nothing.
-    #[error("the database gives nothing: {0}; check the address, --password-file and --token-file")]
+    #[error("the database gives nothing: {0}")]
     Database(String),
     /// It answered too much.
     #[error("the engine answers with more than {} MiB; fetch a shorter range, or with fewer series", MAX_ANSWER >> 20)]
@@ -109,7 +109,7 @@ pub enum FetchError {
 }
 
 /// What was fetched.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fetched {
     /// Samples.
     pub samples: u64,
@@ -117,6 +117,8 @@ pub struct Fetched {
     pub labels: u64,
     /// Series.
     pub series: usize,
+    /// What the engine did not keep, or this program does not know: a judge of the rows may come to another verdict.
+    pub missing: Vec<String>,
 }
 
 /// Where rows come from.
@@ -127,6 +129,10 @@ pub(crate) trait Source {
     fn header(&mut self) -> Result<Header, FetchError>;
     /// The rows of a range, in order.
     fn rows(&mut self, header: &Header, range: (u64, u64)) -> Result<Batch, FetchError>;
+    /// What of the recording is missing in the description and the rows.
+    fn missing(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The hosts that an engine has rows of, in order.
@@ -138,17 +144,27 @@ pub fn hosts(target: &PushTarget) -> Result<Vec<String>, FetchError> {
 /// Fetches a range of time into a new recording.
 pub fn fetch(request: &FetchRequest<'_>, output: &Path, force: bool) -> Result<Fetched, FetchError> {
     let mut source = source(request)?;
-    let mut header = source.header()?;
-    header.started = header.started.max(request.range.0);
-    let recorder = Recorder::create(output, &header, force)?;
-    let copied = copy(source.as_mut(), &header, request.range, &recorder);
+    let header = source.header()?;
+    let mut answers =
+        Answers { source: source.as_mut(), header: &header, range: request.range, length: WINDOW.0 };
+    let first = answers.find(|batch| !matches!(batch, Ok(batch) if batch.is_empty()));
+    let first = first.ok_or_else(|| nothing(request, "give another range".to_owned()))??;
+    let described = begun(&header, request.range.0, first.time.first().copied().unwrap_or_default());
+    let recorder = Recorder::create(output, &described, force)?;
+    let copied = copy(std::iter::once(Ok(first)).chain(answers), &recorder);
     let path = recorder.path().to_owned();
     recorder.finish()?;
-    let fetched = copied.and_then(|fetched| match fetched.samples + fetched.labels {
-        0 => Err(nothing(request, "give another range".to_owned())),
-        _ => Ok(Fetched { series: header.series.len(), ..fetched }),
-    });
+    let missing = source.missing();
+    let fetched = copied.map(|fetched| Fetched { series: header.series.len(), missing, ..fetched });
     fetched.inspect_err(|_| drop(std::fs::remove_file(path)))
+}
+
+/// The description of rows of a range, of which the first has this time. One that began before the range, or of which that is
+/// not known, begins with the rows here. One that began after them is of the newest of several recordings, and so is its command.
+fn begun(header: &Header, from: u64, first: u64) -> Header {
+    let is_of_all = header.started <= first;
+    let started = if is_of_all && header.started >= from { header.started } else { first };
+    Header { started, command: header.command.clone().filter(|_| is_of_all), ..header.clone() }
 }
 
 fn nothing(request: &FetchRequest<'_>, hosts: String) -> FetchError {
@@ -197,34 +213,57 @@ fn source<'a>(request: &'a FetchRequest<'a>) -> Result<Box<dyn Source + 'a>, Fet
     })
 }
 
-/// Copies rows in ranges that are as long as answers are short enough.
-fn copy(
-    source: &mut dyn Source,
-    header: &Header,
+/// The rows of a range, in parts that are as long as answers are short enough.
+struct Answers<'a> {
+    source: &'a mut dyn Source,
+    header: &'a Header,
+    /// What was not asked for yet.
     range: (u64, u64),
+    length: u64,
+}
+
+impl Iterator for Answers<'_> {
+    type Item = Result<Batch, FetchError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (_, shortest, longest) = WINDOW;
+        while self.range.0 < self.range.1 {
+            let end = self.range.0.saturating_add(self.length).min(self.range.1);
+            match self.source.rows(self.header, (self.range.0, end)) {
+                // The answer was too long.
+                Err(FetchError::Request(EngineRequestError::Broken { .. }) | FetchError::Long)
+                    if self.length > shortest =>
+                {
+                    self.length = (self.length / 4).max(shortest);
+                }
+                Err(error) => {
+                    self.range.0 = self.range.1;
+                    return Some(Err(error));
+                }
+                Ok(batch) => {
+                    self.range.0 = end;
+                    if batch.len() < FEW_ROWS {
+                        self.length = (self.length * 2).min(longest);
+                    }
+                    return Some(Ok(batch));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Records rows, and counts them.
+fn copy(
+    batches: impl Iterator<Item = Result<Batch, FetchError>>,
     to: &Recorder,
 ) -> Result<Fetched, FetchError> {
-    let (mut length, shortest, longest) = WINDOW;
-    let (mut from, mut fetched) = (range.0, Fetched::default());
-    while from < range.1 {
-        let end = from.saturating_add(length).min(range.1);
-        let batch = match source.rows(header, (from, end)) {
-            // The answer was too long.
-            Err(FetchError::Request(EngineRequestError::Broken { .. }) | FetchError::Long)
-                if length > shortest =>
-            {
-                length = (length / 4).max(shortest);
-                continue;
-            }
-            batch => batch?,
-        };
+    let mut fetched = Fetched::default();
+    for batch in batches {
+        let batch = batch?;
         record(&batch, to);
         fetched.labels += batch.labels() as u64;
         fetched.samples += (batch.len() - batch.labels()) as u64;
-        from = end;
-        if batch.len() < FEW_ROWS {
-            length = (length * 2).min(longest);
-        }
     }
     Ok(fetched)
 }
@@ -385,6 +424,19 @@ mod tests {
     use crate::folder;
     use crate::testing::{header, rows};
     use numakit_recording::Reader;
+
+    #[test]
+    fn a_recording_begins_with_its_rows() {
+        let of = |started| Header { started, command: Some("app".to_owned()), ..Header::clone(&header(2)) };
+        let begun = |started, from, first| {
+            let header = begun(&of(started), from, first);
+            (header.started, header.command.is_some())
+        };
+        assert_eq!(begun(500, 400, 501), (500, true), "all of one recording");
+        assert_eq!(begun(300, 400, 401), (401, true), "the end of one");
+        assert_eq!(begun(0, 400, 450), (450, true), "nobody knows when it began");
+        assert_eq!(begun(700, 400, 450), (450, false), "two recordings, of which the newest is described");
+    }
 
     /// More than half of a batch of the recorder, which waits for a whole one, and more than a batch.
     #[test]

@@ -11,14 +11,16 @@ use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, RETRY_AFTER, USER_AGENT
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use numakit_sys::file::open_to_read;
+use std::error::Error as _;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
@@ -28,6 +30,8 @@ use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore};
 
 const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(30);
+/// A connection that fails a request ends within this time.
+const ENDED: Duration = Duration::from_secs(1);
 /// Of an answer to rows, so much is read.
 pub const SHORT_ANSWER: usize = 64 << 10;
 const MAX_AUTHORITIES: u64 = 4 << 20;
@@ -35,6 +39,22 @@ const MAX_AUTHORITIES: u64 = 4 << 20;
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum EngineRequestError {
+    /// Nobody knows where it is.
+    #[error("cannot find the host of {place}: {error}; check the address")]
+    Unknown {
+        /// Host and port.
+        place: String,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// Something else listens there.
+    #[error("{place} does not speak HTTP ({why}); check the port, and write +https: if it has TLS")]
+    Foreign {
+        /// Host and port.
+        place: String,
+        /// What is wrong with its answer.
+        why: String,
+    },
     /// The engine cannot be reached.
     #[error("cannot connect to {place}: {error}")]
     Connect {
@@ -106,7 +126,14 @@ pub struct EngineClient {
     /// What no message may show.
     secrets: Vec<String>,
     tls: Option<TlsConnector>,
-    connection: Option<SendRequest<Full<Bytes>>>,
+    connection: Option<Connection>,
+}
+
+/// A connection that is open.
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    /// What moves its bytes, and ends with what is wrong.
+    driver: JoinHandle<hyper::Result<()>>,
 }
 
 impl std::fmt::Debug for EngineClient {
@@ -185,7 +212,7 @@ impl EngineClient {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(body)).map_err(|error| broken(error.to_string()))?;
-        let kept = self.connection.take().filter(|connection| !connection.is_closed());
+        let kept = self.connection.take().filter(|connection| !connection.sender.is_closed());
         let Self { runtime, address, tls, .. } = self;
         let (mut answer, connection) = runtime.block_on(async {
             let mut connection = match kept {
@@ -193,9 +220,14 @@ impl EngineClient {
                 None => connect(address, tls.as_ref()).await?,
             };
             let answered = timeout(ANSWER, async {
-                connection.ready().await.map_err(|error| broken(error.to_string()))?;
-                let response =
-                    connection.send_request(request).await.map_err(|error| broken(unsent(&error)))?;
+                let Connection { sender, driver } = &mut connection;
+                if let Err(error) = sender.ready().await {
+                    return Err(unsent(&place, error, driver).await);
+                }
+                let response = match sender.send_request(request).await {
+                    Ok(response) => response,
+                    Err(error) => return Err(unsent(&place, error, driver).await),
+                };
                 let status = response.status().as_u16();
                 let seconds =
                     response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -229,10 +261,22 @@ async fn read(mut body: Incoming, most: usize) -> hyper::Result<(Bytes, bool)> {
     Ok((read.freeze(), true))
 }
 
-fn unsent(error: &hyper::Error) -> String {
-    match error.is_parse() {
-        true => format!("it does not speak HTTP ({error}); check the port, and write +https: if it has TLS"),
-        false => error.to_string(),
+/// Why a request has no answer: the error of the connection, which ends with it, says more than that of the request.
+async fn unsent(
+    place: &str,
+    error: hyper::Error,
+    driver: &mut JoinHandle<hyper::Result<()>>,
+) -> EngineRequestError {
+    let ended =
+        if error.is_canceled() || error.is_closed() { timeout(ENDED, driver).await.ok() } else { None };
+    let error = ended.and_then(|ended| ended.ok()?.err()).unwrap_or(error);
+    // What listens there speaks first, or answers something else.
+    let speaks_first = error.source().is_none() && !error.is_incomplete_message() && !error.is_timeout();
+    let is_foreign = error.is_parse() || speaks_first && !error.is_canceled() && !error.is_closed();
+    let (place, why) = (place.to_owned(), error.to_string());
+    match is_foreign {
+        true => EngineRequestError::Foreign { place, why },
+        false => EngineRequestError::Broken { place, why },
     }
 }
 
@@ -263,14 +307,13 @@ fn distrust(error: &io::Error) -> Option<String> {
     })
 }
 
-async fn connect(
-    address: &Address,
-    tls: Option<&TlsConnector>,
-) -> Result<SendRequest<Full<Bytes>>, EngineRequestError> {
+async fn connect(address: &Address, tls: Option<&TlsConnector>) -> Result<Connection, EngineRequestError> {
     let place = address.authority();
     let fail = |error| EngineRequestError::Connect { place: place.clone(), error };
     let connecting = async {
-        let stream = TcpStream::connect((address.host.as_str(), address.port)).await.map_err(fail)?;
+        let found = lookup_host((address.host.as_str(), address.port)).await;
+        let found = found.map_err(|error| EngineRequestError::Unknown { place: place.clone(), error })?;
+        let stream = TcpStream::connect(&*found.collect::<Vec<_>>()).await.map_err(fail)?;
         stream.set_nodelay(true).map_err(fail)?;
         match tls {
             None => handshake(stream, &place).await,
@@ -292,13 +335,11 @@ async fn connect(
 async fn handshake(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     place: &str,
-) -> Result<SendRequest<Full<Bytes>>, EngineRequestError> {
+) -> Result<Connection, EngineRequestError> {
     let broken =
         |error: hyper::Error| EngineRequestError::Broken { place: place.to_owned(), why: error.to_string() };
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    // Its error is that of the request.
-    tokio::spawn(async move { drop(connection.await) });
-    Ok(sender)
+    Ok(Connection { sender, driver: tokio::spawn(connection) })
 }
 
 fn connector(authority: Option<&Path>) -> Result<TlsConnector, EngineClientError> {

@@ -73,6 +73,7 @@ impl FetchArgs {
             "{} samples of {} series, {} labels in {path}; 'numa show {path}' analyses it",
             fetched.samples, fetched.series, fetched.labels
         ));
+        fetched.missing.iter().for_each(|missing| note(format_args!("Missing: {missing}.")));
         Ok(ExitCode::SUCCESS)
     }
 }

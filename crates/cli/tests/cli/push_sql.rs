@@ -218,7 +218,7 @@ fn what_postgresql_refuses_has_its_reason_and_the_fix() {
         .sql("d", "create role reader login password 'right'; revoke create on schema public from public");
     std::fs::write(folder.path("reader"), "reader:right\n").unwrap();
     push("d", "--password-file reader")
-        .says(2, "permission denied for table numa_schema (42501); as a superuser, GRANT");
+        .says(2, "permission denied for table numa_schema (42501); as a superuser of this database");
 
     for (change, says) in [
         ("alter table numa_values alter bits type numeric", "'numa_values.bits bigint not null' is missing"),

@@ -58,7 +58,8 @@ fn said(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         let fix = match said.code() {
             code if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-                "; as a superuser, GRANT USAGE, CREATE ON SCHEMA public and on the tables TO this user"
+                "; as a superuser of this database, with its user for NAME: GRANT ALL ON SCHEMA public TO NAME; \
+                 GRANT ALL ON ALL TABLES IN SCHEMA public TO NAME"
             }
             code if *code == SqlState::INVALID_CATALOG_NAME => "; create the database, or name another one",
             code if code.code().starts_with("28") => "; check the user, and --password-file",

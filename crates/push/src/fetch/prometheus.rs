@@ -1,17 +1,20 @@
 //! Rows from Prometheus, or what answers its queries: names become metrics by what this numa knows.
 
 use super::{Asker, FetchError, FetchGrid, FetchRequest, Source, no_such_host};
+use crate::sender::clean;
 use numakit_export::ExportedValues;
 use numakit_export::openmetrics::{Families, Family};
 use numakit_model::{Instance, Series};
 use numakit_recording::{Batch, Header};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Pages of another size have another factor, which the engine does not know.
 const PAGE: u64 = 4096;
 const MS: u64 = 1_000_000;
+/// Unknown names that a sentence has.
+const SHOWN_NAMES: usize = 10;
 
 pub struct Prometheus<'a> {
     request: &'a FetchRequest<'a>,
@@ -20,6 +23,8 @@ pub struct Prometheus<'a> {
     known: Families,
     /// The column of a name and its instance.
     columns: HashMap<(String, Instance), (usize, usize)>,
+    /// The names that no family has, with the number of series of each.
+    unknown: BTreeMap<String, usize>,
 }
 
 impl<'a> Prometheus<'a> {
@@ -30,7 +35,7 @@ impl<'a> Prometheus<'a> {
             .map(|metric| Series::new(&Arc::new(metric.clone()), Instance::Machine))
             .collect();
         let known = Families::new(&series, PAGE, ExportedValues::Raw, &[]);
-        Self { request, asker, known, columns: HashMap::new() }
+        Self { request, asker, known, columns: HashMap::new(), unknown: BTreeMap::new() }
     }
 
     fn selector(&self) -> String {
@@ -82,8 +87,9 @@ impl Source for Prometheus<'_> {
         let mut found: Vec<(usize, Instance, &str)> = Vec::new();
         for labels in answer["data"].as_array().into_iter().flatten() {
             let name = labels["__name__"].as_str().unwrap_or_default();
-            if let Some(at) = by_name.get(name) {
-                found.push((*at, instance(labels), name));
+            match by_name.get(name) {
+                Some(at) => found.push((*at, instance(labels), name)),
+                None => *self.unknown.entry(clean(name)).or_default() += 1,
             }
         }
         found.sort();
@@ -127,6 +133,18 @@ impl Source for Prometheus<'_> {
         }
         Ok(grid.batch())
     }
+
+    fn missing(&self) -> Vec<String> {
+        let mut missing = vec!["the topology and the labels, which this engine does not keep".to_owned()];
+        if !self.unknown.is_empty() {
+            let names: Vec<&str> = self.unknown.keys().map(String::as_str).take(SHOWN_NAMES).collect();
+            let more = if self.unknown.len() > SHOWN_NAMES { ", ..." } else { "" };
+            let series: usize = self.unknown.values().sum();
+            let names = names.join(", ");
+            missing.push(format!("{series} series of metrics that this numa does not know ({names}{more})"));
+        }
+        missing
+    }
 }
 
 /// The time in ms and the raw value of a pair.
@@ -134,4 +152,27 @@ fn sample(pair: &Value, family: &Family) -> Option<(u64, u64)> {
     let ms = (pair[0].as_f64()? * 1000.0).round();
     let value: f64 = pair[1].as_str()?.parse().ok()?;
     Some((ms as u64, family.unscaled(value)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::PushTarget;
+    use crate::testing::header;
+
+    #[test]
+    fn series_that_nobody_knows_are_missing_and_said() {
+        let target = PushTarget::parse("prometheus+http://db:9090").unwrap();
+        let known: Vec<_> = header(1).series.iter().map(|series| (*series.metric).clone()).collect();
+        let request = FetchRequest { target: &target, host: "a", range: (0, 1), known };
+        let asker = Asker::Given(Vec::new().into());
+        let mut source = Prometheus::new(&request, asker);
+        let name = source.known.list()[0].sample_name();
+        let series = |name: &str, cpu: u32| format!(r#"{{"__name__":"{name}","host":"a","cpu":"{cpu}"}}"#);
+        let all = [series(&name, 0), series("numakit_later", 0), series("numakit_later", 1)].join(",");
+        source.asker = Asker::Given(vec![format!(r#"{{"data":[{all}]}}"#).into()].into());
+        assert_eq!(source.header().unwrap().series.len(), 1);
+        let missing = source.missing();
+        assert_eq!(missing[1..], ["2 series of metrics that this numa does not know (numakit_later)"]);
+    }
 }

@@ -171,27 +171,35 @@ impl Engine {
 
     fn ask(&mut self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> Delivery {
         match self.client.ask(method, path, headers, body, SHORT_ANSWER) {
-            Ok(answer) => meaning(&answer, self.http.refused),
-            Err(error @ EngineRequestError::Untrusted { .. }) => Delivery::Denied(error.to_string()),
+            Ok(answer) => meaning(&answer, self.http),
+            // Somebody must do something.
+            Err(
+                error @ (EngineRequestError::Untrusted { .. }
+                | EngineRequestError::Unknown { .. }
+                | EngineRequestError::Foreign { .. }),
+            ) => Delivery::Denied(error.to_string()),
             Err(error) => Delivery::Down { why: error.to_string(), after: None },
         }
     }
 }
 
 /// What an answer means.
-pub fn meaning(answer: &Answer, refused: fn(&[u8]) -> Option<(u64, String)>) -> Delivery {
+pub(crate) fn meaning(answer: &Answer, http: &Http) -> Delivery {
     let text = clean(&String::from_utf8_lossy(&answer.body));
     let why = match text.as_str() {
         "" => format!("status {}", answer.status),
         text => format!("status {}: {text}", answer.status),
     };
     match answer.status {
-        200..=299 => match refused(&answer.body) {
+        200..=299 => match (http.refused)(&answer.body) {
             Some((refused, reason)) => Delivery::Partly { refused, reason },
             None => Delivery::Accepted,
         },
         401 | 403 => Delivery::Denied(format!("{why}; check --password-file or --token-file")),
-        404 | 405 => Delivery::Denied(format!("{why}; check the address, and that the database exists")),
+        404 | 405 if http.has_database() => {
+            Delivery::Denied(format!("{why}; check the address, and that the database exists"))
+        }
+        404 | 405 => Delivery::Denied(format!("{why}; check the port and the path of the address")),
         300..=399 => Delivery::Denied(format!("{why}; write the address that it redirects to")),
         413 => Delivery::Large,
         408 | 429 | 500.. => Delivery::Down { why, after: answer.retry_after },

@@ -1,5 +1,7 @@
 use super::*;
+use crate::emitters::HTTP;
 use crate::http::Answer;
+use crate::target::PushTarget;
 use crate::testing::{header, rows};
 use destination::meaning;
 use proptest::prelude::*;
@@ -136,13 +138,38 @@ fn answers_have_one_meaning() {
     let of = |status: u16, body: &'static str| {
         let answer =
             Answer { status, retry_after: Some(Duration::from_secs(7)), body: body.into(), is_whole: true };
-        meaning(&answer, |_| None)
+        meaning(&answer, &HTTP)
     };
     assert_eq!([of(200, "x"), of(204, "")], [Delivery::Accepted, Delivery::Accepted]);
     assert_eq!(of(413, ""), Delivery::Large);
     assert_eq!(of(400, "a\x1b[31m\n b"), Delivery::Refused("status 400: a [31m b".into()));
     assert_eq!(of(401, ""), Delivery::Denied("status 401; check --password-file or --token-file".into()));
+    let fix = "check the port and the path of the address";
+    assert_eq!(of(404, ""), Delivery::Denied(format!("status 404; {fix}")), "this one has no databases");
     assert_eq!(of(503, ""), Delivery::Down { why: "status 503".into(), after: Some(Duration::from_secs(7)) });
+}
+
+/// It would be tried for an hour otherwise, as an engine that is down.
+#[test]
+fn an_address_without_an_engine_is_denied_at_once() {
+    let deliver = |url: &str| {
+        let target = PushTarget::parse(url).unwrap();
+        PushDestination::new(&target).unwrap().deliver(&header(1), &rows(0, 1, 1))
+    };
+    let Delivery::Denied(why) = deliver("questdb+http://no-such-host.invalid:1") else { panic!() };
+    assert!(why.starts_with("cannot find the host of no-such-host.invalid:1"), "{why}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap();
+    let ssh = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        std::io::Write::write_all(&mut stream, b"SSH-2.0-OpenSSH_9.2\r\n").unwrap();
+        // Until the client has read it and gone.
+        std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
+    });
+    let denied = deliver(&format!("influxdb1+http://{place}?db=numa"));
+    let Delivery::Denied(why) = denied else { panic!("{denied:?}") };
+    assert!(why.starts_with(&format!("{place} does not speak HTTP")), "{why}");
+    ssh.join().unwrap();
 }
 
 #[test]

@@ -53,6 +53,7 @@ impl ShownHostsArgs {
             let path = folder.0.join(file_name(at, host));
             let fetched = HostRange { target: &target, host, range }.fetch(&path, false)?;
             note(format_args!("{host}: {} samples of {} series", fetched.samples, fetched.series));
+            fetched.missing.iter().for_each(|missing| note(format_args!("{host}: missing: {missing}")));
             shown.push(path);
         }
         Ok(Some(folder))
