@@ -43,10 +43,18 @@ pub fn own_address() -> SocketAddrV4 {
 
 impl Server {
     pub fn start(command: &mut Command, at: SocketAddrV4) -> Self {
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let server = Self { child, at };
-        until!(TcpStream::connect(at).is_ok());
-        server
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let listens = || TcpStream::connect(at).is_ok();
+        // Processes of a server that was killed hold its memory until they have seen that, and a new one ends at once.
+        until!(
+            listens() || {
+                if child.try_wait().unwrap().is_some() {
+                    child = command.spawn().unwrap();
+                }
+                false
+            }
+        );
+        Self { child, at }
     }
 
     /// The status and body of a response.
