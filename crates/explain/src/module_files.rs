@@ -7,7 +7,7 @@ use numakit_model::numbers::hexadecimal;
 use numakit_sys::SysRoot;
 use numakit_sys::file::open_to_read;
 use numakit_sys::proc::TaskDir;
-use object::{Object, ObjectSegment, ReadCache};
+use object::{Object, ObjectSegment, ObjectSymbol, ReadCache};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -18,6 +18,8 @@ pub struct ModuleFile {
     pub file: ProgramFile,
     /// The address in the terms of the file at which its first page is loaded.
     first: u64,
+    /// Whether it has loops whose iterations gcc's OpenMP hands out.
+    has_open_loops: bool,
 }
 
 impl ModuleFile {
@@ -28,7 +30,8 @@ impl ModuleFile {
         let first = elf.segments().map(|segment| segment.address()).min()? / PAGE * PAGE;
         let id = elf.build_id().ok().flatten().unwrap_or_default();
         let file = path.file_name()?.to_string_lossy().into_owned();
-        Some(Self { file: ProgramFile { file, build_id: hexadecimal(id) }, first })
+        let has_open_loops = has_open_loops(&elf);
+        Some(Self { file: ProgramFile { file, build_id: hexadecimal(id) }, first, has_open_loops })
     }
 
     /// The name of a process's program, and its file if that can be read. The link to it leads to the file in whatever root the
@@ -46,6 +49,18 @@ impl ModuleFile {
     pub fn address(&self, distance: u64) -> u64 {
         self.first.saturating_add(distance)
     }
+}
+
+/// Whether a file calls what hands out iterations in any order: loops with schedule(dynamic), schedule(guided) or schedule(runtime), compiled
+/// by GCC 9 or later, or 4.8 or before.
+fn has_open_loops<'a>(elf: &impl Object<'a>) -> bool {
+    elf.dynamic_symbols().filter(ObjectSymbol::is_undefined).any(|symbol| {
+        let name = symbol.name().unwrap_or_default();
+        let is_old = name
+            .strip_prefix("GOMP_parallel_loop_")
+            .is_some_and(|loops| ["dynamic_start", "guided_start", "runtime_start"].contains(&loops));
+        is_old || name.starts_with("GOMP_") && name.contains("nonmonotonic_")
+    })
 }
 
 /// The files from which processes have mapped code. Each is read once, when it is mapped: what a container has is out of reach
@@ -72,6 +87,11 @@ impl ModuleFiles {
         if !self.is_closed && !self.read.contains_key(&id) {
             self.read.insert(id, ModuleFile::read(path));
         }
+    }
+
+    /// Whether one of the files has loops whose iterations gcc's OpenMP hands out.
+    pub fn have_open_loops(&self) -> bool {
+        self.read.values().flatten().any(|file| file.has_open_loops)
     }
 
     /// A file that was noted.

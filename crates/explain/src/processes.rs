@@ -425,6 +425,13 @@ impl Processes {
         self.code.get(&pid).is_some_and(|pieces| pieces.iter().any(|piece| is_it(&piece.module)))
     }
 
+    /// Whether the programs have OpenMP loops that are not static, and that `numa run --loops adaptive` would change.
+    pub(crate) fn have_open_loops(&self) -> bool {
+        let is_adaptive =
+            || self.code.values().flatten().any(|piece| piece.module.starts_with("libnumasched."));
+        self.files.have_open_loops() && !is_adaptive()
+    }
+
     /// The file of an address that has no name, of those that were asked for: `Some(None)` is code that was compiled meanwhile.
     pub(crate) fn nameless(&self, place: u32, address: u64) -> Option<Option<&Path>> {
         self.nameless.get(&(place, address)).map(Option::as_deref)

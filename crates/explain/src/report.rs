@@ -157,6 +157,8 @@ pub struct Explained {
     pub attached: Vec<u32>,
     /// How to start the program again; [`UNKNOWN_COMMAND`] where that is not known, [`UNKNOWN_ARGUMENTS`] in place of arguments.
     pub command: String,
+    /// Whether it has OpenMP loops that are not static, and that `numa run --loops adaptive` would change.
+    pub has_open_loops: bool,
     /// What remote memory costs on this machine.
     pub costs: RemoteCosts,
     /// What a cure needs to know of the program; `None` until the observation has ended.

@@ -9,7 +9,7 @@ pub use crate::cure::SeparatedThreads;
 use crate::fault_time::FaultCase;
 use crate::finding::{Finding, FindingSubject, Worth};
 use crate::next::{self, NextStep, ObservedAgain};
-use crate::objects;
+use crate::objects::{self, JudgedProgram};
 use crate::rules::{self, RuleKind};
 use crate::thread_waits::ThreadCase;
 use crate::waits;
@@ -251,11 +251,12 @@ impl JudgedReport {
 /// Judges what an observation found; `again` is how it is repeated.
 pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
     let waits = waits::judge(&explained).into_iter();
-    let of_threads = rules::judge_threads(&ThreadCase::new(&explained.report));
+    let of_threads = rules::judge_threads(&ThreadCase::new(&explained));
     let of_faults = FaultCase::new(&explained).and_then(|case| rules::judge_faults(&case));
     let of_program = waits.chain(of_threads).chain(of_faults).collect();
-    let Explained { mut report, objects, command, attached, costs, projected, cured, .. } = explained;
-    let program = (command.as_str(), !attached.is_empty());
+    let Explained { mut report, objects, command, attached, has_open_loops, costs, projected, cured, .. } =
+        explained;
+    let program = JudgedProgram { command: &command, is_attached: !attached.is_empty(), has_open_loops };
     let (places, mut objects) = judged(objects, program, &costs);
     report.explanation.renumber_objects(&places);
     let cure =
@@ -280,7 +281,7 @@ pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
 /// The objects with their findings and in their new order, and the old place of each.
 fn judged(
     objects: Vec<ExplainedObject>,
-    program: (&str, bool),
+    program: JudgedProgram<'_>,
     costs: &RemoteCosts,
 ) -> (Vec<u32>, Vec<JudgedObject>) {
     let judged = |(place, object): (u32, ExplainedObject)| {

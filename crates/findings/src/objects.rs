@@ -25,6 +25,17 @@ const WALK: f64 = 0.5;
 /// Why there is no share of time.
 const NO_TIME: &str = "samples of this machine do not tell time";
 
+/// The program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JudgedProgram<'a> {
+    /// How to start it again.
+    pub(crate) command: &'a str,
+    /// Whether it runs already, and was not started for the observation.
+    pub(crate) is_attached: bool,
+    /// Whether it has OpenMP loops that `numa run --loops adaptive` changes.
+    pub(crate) has_open_loops: bool,
+}
+
 /// What a rule may look at: the use of an object.
 #[derive(Debug)]
 pub(crate) struct ObjectCase<'a> {
@@ -35,10 +46,7 @@ pub(crate) struct ObjectCase<'a> {
     pub(crate) facts: &'a ObjectFacts,
     /// Its part of the time of all objects at memory; where time cannot be told, of the pages in use.
     pub(crate) share: f64,
-    /// How to start the program again.
-    pub(crate) command: &'a str,
-    /// Whether it runs already, and was not started for the observation.
-    pub(crate) is_attached: bool,
+    pub(crate) program: JudgedProgram<'a>,
     /// What remote memory costs on the machine.
     pub(crate) costs: &'a RemoteCosts,
 }
@@ -70,20 +78,11 @@ const fn rule(name: &'static str, finds: &'static str, judge: fn(&ObjectCase<'_>
 /// The finding about an object; `None` where nothing is wrong, or too little is known.
 pub(crate) fn judge(
     (place, object): (u32, &ExplainedObject),
-    (command, is_attached): (&str, bool),
+    program: JudgedProgram<'_>,
     costs: &RemoteCosts,
 ) -> Option<Finding> {
     let ExplainedObject { object, facts, time_share, .. } = object;
-    let case = ObjectCase {
-        place,
-        object,
-        used: &facts.used,
-        facts,
-        share: *time_share,
-        command,
-        is_attached,
-        costs,
-    };
+    let case = ObjectCase { place, object, used: &facts.used, facts, share: *time_share, program, costs };
     let is_known = case.share >= MIN_SHARE && case.used.samples >= MIN_SAMPLES;
     is_known.then(|| rules::judge_object(&case)).flatten()
 }

@@ -125,8 +125,15 @@ mod tests {
 
     fn found(ranks: &[RankTime]) -> Option<(String, String, FindingCost)> {
         let spins = Spins { time: ranks.iter().map(|rank| rank.waited).sum(), ..Spins::default() };
-        let case =
-            ThreadCase { locks: &[], spins: &spins, spinning: 0.5, without_cpu: 0.0, threads: &[], ranks };
+        let case = ThreadCase {
+            locks: &[],
+            spins: &spins,
+            spinning: 0.5,
+            without_cpu: 0.0,
+            threads: &[],
+            ranks,
+            open_loops: None,
+        };
         let mut found = rules::judge_threads(&case);
         assert!(found.len() <= 1, "{found:?}");
         let found = found.pop().filter(|finding| finding.rule == "waiting-ranks")?;

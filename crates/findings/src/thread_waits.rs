@@ -8,7 +8,7 @@ use numakit_explain::code::CodeName;
 use numakit_explain::ranks::RankTime;
 use numakit_explain::spins::Spins;
 use numakit_explain::waits::LockTime;
-use numakit_explain::{ExplainReport, SampledThread};
+use numakit_explain::{Explained, SampledThread};
 use numakit_model::thresholds::MIN_SAMPLES;
 
 /// From this part of the time in which threads had work, waiting for a lock is a problem, and from this part of their CPU time,
@@ -40,11 +40,14 @@ pub(crate) struct ThreadCase<'a> {
     pub(crate) threads: &'a [SampledThread],
     /// The ranks of an MPI job.
     pub(crate) ranks: &'a [RankTime],
+    /// How to start the program again, if it has loops that `numa run --loops adaptive` changes.
+    pub(crate) open_loops: Option<&'a str>,
 }
 
 impl<'a> ThreadCase<'a> {
     /// What an observation found.
-    pub(crate) fn new(report: &'a ExplainReport) -> Self {
+    pub(crate) fn new(explained: &'a Explained) -> Self {
+        let Explained { report, command, has_open_loops, .. } = explained;
         let explanation = &report.explanation;
         Self {
             locks: &explanation.waits.locks,
@@ -54,6 +57,7 @@ impl<'a> ThreadCase<'a> {
             threads: &report.threads_sampled,
             // What few samples say of each rank is chance.
             ranks: if explanation.samples.total < MIN_SAMPLES { &[] } else { &explanation.ranks },
+            open_loops: has_open_loops.then_some(command),
         }
     }
 }
@@ -167,13 +171,12 @@ pub(crate) const SPINNING: Rule =
             if threads == 1 { "One thread spends".to_owned() } else { format!("{threads} threads spend") },
             percent(100.0 * share)
         );
-        let (words, cost) = cause_of_spins(case);
-        let remedy = FindingRemedy { words, ..FindingRemedy::default() };
+        let (remedy, cost) = cause_of_spins(case);
         Some(evident(says, cost, remedy, ("spins.time", 100.0 * share, percent(100.0 * share))))
     });
 
 /// What to do about threads that wait in loops, and what that is worth: it depends on why those that they wait for are late.
-fn cause_of_spins(case: &ThreadCase<'_>) -> (String, FindingCost) {
+fn cause_of_spins(case: &ThreadCase<'_>) -> (FindingRemedy, FindingCost) {
     const SLEEP: &str = "OMP_WAIT_POLICY=passive lets threads that wait sleep";
     let cost = FindingCost::at_most(CostBasis::CpuTime, 100.0 * case.spinning);
     if case.without_cpu >= LATE {
@@ -182,19 +185,48 @@ fn cause_of_spins(case: &ThreadCase<'_>) -> (String, FindingCost) {
              End other programs, or run fewer threads",
             percent(100.0 * case.without_cpu)
         );
-        return (words, FindingCost::unknown("threads that have a CPU each may not wait at all"));
+        let cost = FindingCost::unknown("threads that have a CPU each may not wait at all");
+        return (FindingRemedy { words, ..FindingRemedy::default() }, cost);
     }
-    let words = match is_equal(case.spins) {
-        true => format!(
+    if is_equal(case.spins) {
+        let words = format!(
             "Threads have equal work, and wait often: give them larger parts between two waits (fewer barriers, nowait of OpenMP), \
              or run fewer threads; {SLEEP}"
+        );
+        return (FindingRemedy { words, ..FindingRemedy::default() }, cost);
+    }
+    let of_gcc = case.spins.functions.first().is_some_and(|code| code.name.module.starts_with("libgomp."));
+    let command = case.open_loops.filter(|_| of_gcc && !works_alone(case.spins));
+    let words = match command {
+        Some(_) => format!(
+            "Let threads that are done take iterations of others, of their own part of the memory first. Where loops with \
+             schedule(static) have the unequal work, write schedule(runtime) there; {SLEEP}"
         ),
-        false => format!(
+        None => format!(
             "Give each thread as much work as the others (OpenMP: schedule(dynamic), more and smaller parts), or run no more \
              threads than there is work for; {SLEEP}"
         ),
     };
-    (words, cost)
+    let remedy = FindingRemedy {
+        words,
+        commands: command.map(adaptive_loops).into_iter().collect(),
+        expect: command.map(|_| ADAPTS.into()),
+        ..FindingRemedy::default()
+    };
+    (remedy, cost)
+}
+
+/// What `numa run --loops adaptive` does.
+pub(crate) const ADAPTS: &str = "begins loops with schedule(dynamic), guided and runtime with the parts of schedule(static), and evens out what is left";
+
+/// Starts a program with loops that begin with static parts.
+pub(crate) fn adaptive_loops(command: &str) -> String {
+    format!("numa run --loops adaptive {command}")
+}
+
+/// Whether one thread works while the others wait.
+fn works_alone(spins: &Spins) -> bool {
+    spins.worker.is_some_and(|(_, share)| share >= ALONE)
 }
 
 /// Whether the threads that wait in loops have about as much work as each other, and none works while the others wait.
@@ -202,8 +234,7 @@ fn is_equal(spins: &Spins) -> bool {
     let worked = || spins.threads.iter().map(|thread| thread.worked);
     let (sum, most) = (worked().sum::<u64>(), worked().max().unwrap_or(0));
     let mean = sum as f64 / spins.threads.len().max(1) as f64;
-    let has_worker = spins.worker.is_some_and(|(_, share)| share >= ALONE);
-    spins.threads.len() > 1 && most as f64 <= mean * (1.0 + UNEQUAL) && !has_worker
+    spins.threads.len() > 1 && most as f64 <= mean * (1.0 + UNEQUAL) && !works_alone(spins)
 }
 
 pub(crate) fn evident(
@@ -261,6 +292,7 @@ mod tests {
             without_cpu: 0.0,
             threads: &threads,
             ranks: &[],
+            open_loops: None,
         };
         rules::judge_threads(&case).into_iter().map(|finding| (finding.rule, finding.says)).collect()
     }
@@ -310,14 +342,18 @@ mod tests {
         assert_eq!(found(&[], &spins(400)), [("spinning", expected.to_owned())]);
         assert_eq!(found(&[], &spins(150)), []);
     }
+
     #[test]
     fn what_to_do_about_spinning_follows_from_why_others_are_late() {
-        let of = |without_cpu, worked: [u64; 2], worker| {
+        let judged = |without_cpu, worked: [u64; 2], worker, open_loops| {
             let threads = [
                 SpinningThread { thread: 0, spun: 300, worked: worked[0] },
                 SpinningThread { thread: 1, spun: 100, worked: worked[1] },
             ];
-            let spins = Spins { time: 400, threads: threads.into(), worker, ..Spins::default() };
+            let name =
+                CodeName { module: "libgomp.so.1.0.0".to_owned(), ..code("gomp_team_barrier_wait_end") };
+            let functions = vec![SpinFunction { name, time: 400 }];
+            let spins = Spins { time: 400, functions, threads: threads.into(), worker, ..Spins::default() };
             let case = ThreadCase {
                 locks: &[],
                 spins: &spins,
@@ -325,10 +361,20 @@ mod tests {
                 without_cpu,
                 threads: &[],
                 ranks: &[],
+                open_loops,
             };
             let found = rules::judge_threads(&case).remove(0);
-            (found.remedy.words, found.cost)
+            (found.remedy, found.cost)
         };
+        let of = |without_cpu, worked, worker| {
+            let (remedy, cost) = judged(without_cpu, worked, worker, None);
+            (remedy.words, cost)
+        };
+        // Loops that can begin with static parts, unless the work is equal, or one thread does it.
+        let tried = |worked, worker| judged(0.0, worked, worker, Some("./app")).0.commands;
+        assert_eq!(tried([100, 300], None), ["numa run --loops adaptive ./app"]);
+        assert_eq!(tried([200, 200], None), [""; 0]);
+        assert_eq!(tried([200, 200], Some((0, 0.9))), [""; 0]);
         let starts = |(words, _): &(String, FindingCost), begin: &str| words.starts_with(begin);
         assert!(starts(&of(0.0, [100, 300], None), "Give each thread as much work"));
         assert!(starts(&of(0.0, [200, 200], Some((0, 0.9))), "Give each thread as much work"));

@@ -78,7 +78,7 @@ pub fn around(machine: &TunedMachine, best: &[TuneSetting]) -> Vec<TuneSetting> 
     ];
     more.extend(machine.allocators.iter().cloned().map(TuneOption::Preload));
     if machine.has_openmp {
-        more.extend([TuneOption::ThreadsWaitAsleep, TuneOption::DynamicLoops]);
+        more.extend([TuneOption::ThreadsWaitAsleep, TuneOption::DynamicLoops, TuneOption::AdaptiveLoops]);
     }
     if machine.threads_per_core > 1 {
         more.push(TuneOption::ThreadsPerCore(machine.threads_per_core));
@@ -166,7 +166,7 @@ mod tests {
         let half = TuneSetting::placed(vec![TuneOption::Cores(8)]);
         let found = around(&machine, &[half.clone(), TuneSetting::default()]);
         // Hardware threads are those of cores that numa gives: not without it.
-        assert_eq!(found.len(), 2 * 7 + 1, "{:#?}", words(&found));
+        assert_eq!(found.len(), 2 * 8 + 1, "{:#?}", words(&found));
         assert_eq!(found[0].words(), ["-c", "8", "--thp", "on"]);
         assert_eq!(found[1].words(), ["--no-library", "--thp", "on"]);
         let preloaded = found.iter().find(|setting| !setting.environment().is_empty()).unwrap();

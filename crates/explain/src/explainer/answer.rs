@@ -276,6 +276,7 @@ impl Explainer {
             objects,
             attached: self.observed.attached.clone(),
             command: self.command(),
+            has_open_loops: self.processes.have_open_loops(),
             costs: RemoteCosts::of(&self.topology),
             cured: complete.then(|| self.cure_program()),
             projected: projection,

@@ -111,7 +111,7 @@ pub(super) fn always(file: &str) -> String {
 pub(super) fn huge_pages(e: &ObjectCase<'_>) -> HugePagesRemedy {
     let remedy = |change: &str, before: &str, expect: &'static str| HugePagesRemedy {
         change: change.to_owned(),
-        command: Some(format!("{before} {}", e.command)),
+        command: Some(format!("{before} {}", e.program.command)),
         expect: Some(expect),
     };
     let by_program =

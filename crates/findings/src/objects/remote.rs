@@ -3,6 +3,7 @@
 use super::remedy::{self, nodes};
 use super::{Gain, ObjectCase, rule};
 use crate::rules::Rule;
+use crate::thread_waits::{ADAPTS, adaptive_loops};
 use numakit_explain::memory_policies::{BoundBy, MemoryBinding};
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::ObjectKind;
@@ -66,7 +67,7 @@ pub(crate) const BOUND_MEMORY: Rule = rule(
         };
         let says = format!("{by} binds it to {}; threads of {} use it", home(e), used_from(e));
         let is_policy = bound.by == BoundBy::Policy;
-        let command = is_policy.then(|| format!("numa run --nodes {} {}", bound.nodes, e.command));
+        let command = is_policy.then(|| format!("numa run --nodes {} {}", bound.nodes, e.program.command));
         let expect = "runs the threads where the memory is, on the CPUs of these nodes only";
         Some(e.draft(says, change, Gain::Distance).trying(command, expect))
     },
@@ -102,9 +103,9 @@ pub(crate) const PAGE_CACHE: Rule = rule(
             let change = "Move its pages to the nodes whose threads use them, or read the file by threads of each node into \
                           memory of their own";
             let path = Some(&e.object.name).filter(|name| name.starts_with('/'));
-            let observed = match e.is_attached {
+            let observed = match e.program.is_attached {
                 true => format!("--pid {}", e.object.pid),
-                false => format!("-- {}", e.command),
+                false => format!("-- {}", e.program.command),
             };
             let command = path.map(|path| format!("numa file spread --by-use {} {observed}", quoted(&[path])));
             let expect =
@@ -174,7 +175,7 @@ pub(crate) const OTHER_NODE: Rule =
         is_remote(e).then(|| {
             let says = format!("it is on {}, and its threads run on {}", home(e), used_from(e));
             let change = "Run the threads where the memory is, or touch the memory first where they run";
-            let command = format!("numa run --nodes {node} {}", e.command);
+            let command = format!("numa run --nodes {node} {}", e.program.command);
             e.draft(says, change, Gain::Distance).trying(command, "runs the threads where the memory is")
         })
     });
@@ -214,7 +215,7 @@ pub(crate) const SPREAD_AWAY: Rule = rule(
             let change = "Leave out what spreads it (mbind, set_mempolicy, numactl --interleave, numa run --memory interleave), and \
                           touch it first in a thread of the node that uses it; or give threads of the other nodes their part of the \
                           work";
-            let command = format!("numa run --nodes {node} {}", e.command);
+            let command = format!("numa run --nodes {node} {}", e.program.command);
             let expect = "runs the threads on the CPUs of this node, which its new memory comes from";
             e.draft(says, change, Gain::Distance).trying(command, expect)
         })
@@ -232,15 +233,17 @@ pub(crate) const HUGE_PAGES_ACROSS_PARTS: Rule = rule(
             let says = "the parts of the threads are smaller than huge pages, which several of them share";
             let change =
                 "Align the part of each thread to 2 MiB, or give this memory small pages (MADV_NOHUGEPAGE)";
-            let command = format!("numa run --thp off {}", e.command);
+            let command = format!("numa run --thp off {}", e.program.command);
             e.draft(says, change, Gain::Distance).trying(command, "gives all its memory small pages")
         })
     },
 );
 
 /// The object is remote, and none of the rules before explains why.
-pub(crate) const SPREAD: Rule =
-    rule("spread", "several nodes have it, and threads use what is on other nodes", |e| {
+pub(crate) const SPREAD: Rule = rule(
+    "spread",
+    "several nodes have it, and threads use what is on other nodes",
+    |e| {
         is_remote(e).then(|| match has_parts(e) {
             true => {
                 let says = "threads use other parts of it than they touched first";
@@ -248,17 +251,29 @@ pub(crate) const SPREAD: Rule =
             }
             false => {
                 let says = format!("it is on {}, and threads of {} use all of it", home(e), used_from(e));
-                e.draft(says, shared(e), Gain::Distance)
+                // Threads touched parts of it first, as those of a static loop do.
+                let is_parted = is_even(e, &nodes_with(&e.used.home, USER));
+                let has_loops = is_parted && e.program.has_open_loops;
+                let loops = has_loops.then(|| adaptive_loops(e.program.command));
+                let change = match loops {
+                    Some(_) => format!(
+                        "If loops with schedule(dynamic), guided or runtime use it, begin them with static parts. Otherwise: {}",
+                        shared(e)
+                    ),
+                    None => shared(e),
+                };
+                e.draft(says, change, Gain::Distance).trying(loops, ADAPTS)
             }
         })
-    });
+    },
+);
 
 fn run(e: &ObjectCase<'_>) -> String {
-    format!("numa run {}", e.command)
+    format!("numa run {}", e.program.command)
 }
 
 fn interleave(e: &ObjectCase<'_>) -> String {
-    format!("numa run --memory interleave {}", e.command)
+    format!("numa run --memory interleave {}", e.program.command)
 }
 
 /// Even the low end of the interval of the remote part counts as a problem.

@@ -91,11 +91,16 @@ fn machine() -> Topology {
     Topology { distances: Some(distances), ..Topology::default() }
 }
 
+/// A program that was started, or runs already.
+fn app(is_attached: bool) -> JudgedProgram<'static> {
+    JudgedProgram { command: "./app", is_attached, has_open_loops: false }
+}
+
 /// The finding about an object, which the test may change before.
 fn judged(used: &ObjectUse, kind: ObjectKind, change: impl FnOnce(&mut ExplainedObject)) -> Option<Finding> {
     let mut explained = explained(used, object(kind));
     change(&mut explained);
-    judge((0, &explained), ("./app", false), &RemoteCosts::of(&machine()))
+    judge((0, &explained), app(false), &RemoteCosts::of(&machine()))
 }
 
 fn rule(used: &ObjectUse, kind: ObjectKind) -> &'static str {
@@ -152,6 +157,24 @@ fn what_is_far_has_a_cause() {
     assert_eq!(huge.unwrap().rule, "spread");
 }
 
+/// Loops that hand out iterations to any thread lose what their threads touched first.
+#[test]
+fn what_dynamic_loops_use_gets_adaptive_loops() {
+    let tried = |home: &[(u32, f64)], has_open_loops, partition| {
+        let explained = explained(&far(home, &ALL, partition), object(ObjectKind::Allocated));
+        let program = JudgedProgram { has_open_loops, ..app(false) };
+        let finding = judge((0, &explained), program, &RemoteCosts::of(&machine())).unwrap();
+        (finding.rule, command(&finding).map(str::to_owned))
+    };
+    let even = [(0, 0.5), (1, 0.5)];
+    let adaptive = Some("numa run --loops adaptive ./app".to_owned());
+    assert_eq!(tried(&even, true, 0.1), ("spread", adaptive));
+    assert_eq!(tried(&even, false, 0.1), ("spread", None));
+    // Threads use parts of their own, and one node has nearly all.
+    assert_eq!(tried(&even, true, 0.9), ("spread", None));
+    assert_eq!(tried(&[(0, 0.8), (1, 0.2)], true, 0.1), ("spread", None));
+}
+
 #[test]
 fn what_a_policy_or_a_cpuset_binds_is_not_blamed_on_the_first_touch() {
     let used = far(&[(0, 1.0)], &ALL, 0.9);
@@ -180,8 +203,8 @@ fn pages_of_a_file_are_moved_to_its_users() {
     let used = far(&[(0, 1.0)], &ALL, 0.9);
     let object = SampledObject { name: "/models/a b.gguf".to_owned(), ..object(ObjectKind::File) };
     for (again, expected) in [
-        (("./app", false), "numa file spread --by-use '/models/a b.gguf' -- ./app"),
-        (("./app", true), "numa file spread --by-use '/models/a b.gguf' --pid 7"),
+        (app(false), "numa file spread --by-use '/models/a b.gguf' -- ./app"),
+        (app(true), "numa file spread --by-use '/models/a b.gguf' --pid 7"),
     ] {
         let explained = explained(&used, object.clone());
         let finding = judge((0, &explained), again, &RemoteCosts::default()).unwrap();
@@ -268,7 +291,7 @@ fn what_was_measured_comes_before_the_distances_of_the_firmware() {
     let used = far(&[(0, 1.0)], &ALL, 0.9);
     let explained = explained(&used, object(ObjectKind::Allocated));
     let worth = |topology: &Topology| {
-        worth(&judge((0, &explained), ("./app", false), &RemoteCosts::of(topology)).unwrap()).clone()
+        worth(&judge((0, &explained), app(false), &RemoteCosts::of(topology)).unwrap()).clone()
     };
     let mut machine = machine();
     assert_eq!(
@@ -459,7 +482,7 @@ fn memory_that_the_allocator_hands_to_another_node_is_told_from_what_others_init
     let judged = |blocks: BlockOrigins, home: &[(u32, f64)], from: &[u32]| {
         let used = far(home, from, 0.1);
         let object = SampledObject { blocks, ..object(ObjectKind::Allocated) };
-        judge((0, &explained(&used, object)), ("./app", false), &RemoteCosts::default()).unwrap()
+        judge((0, &explained(&used, object)), app(false), &RemoteCosts::default()).unwrap()
     };
     let rule = |blocks, home: &[(u32, f64)], from: &[u32]| judged(blocks, home, from).rule;
     let (one, other) = ([(0, 1.0)], [(1, 1.0)]);

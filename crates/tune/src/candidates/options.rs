@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The variable that says which schedule the runtime has.
+const SCHEDULE: &str = "OMP_SCHEDULE";
+
 /// An option of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -30,6 +33,8 @@ pub enum TuneOption {
     ThreadsWaitAsleep,
     /// Loops of OpenMP whose schedule is that of the runtime get a dynamic one.
     DynamicLoops,
+    /// Loops of OpenMP that are not static begin with static shares, and threads without work steal.
+    AdaptiveLoops,
     /// The objects that the cure in this file names get their nodes.
     Cure(String),
     /// A variable of the environment, by its name, and its value.
@@ -85,6 +90,8 @@ impl TuneOption {
             Self::Machine(file, _) => return (9, file),
             // Both are a preloaded allocator.
             Self::Preload(_) => return (6, ""),
+            // Both are about the schedule of the runtime.
+            Self::AdaptiveLoops => return (10, SCHEDULE),
             Self::ThreadsWaitAsleep | Self::DynamicLoops | Self::Variable(..) => {
                 return (10, self.variable().map_or("", |(name, _)| name));
             }
@@ -104,6 +111,7 @@ impl TuneOption {
             ("--thp", Some("on")) => Some(Self::HugePages),
             ("--thp", Some("off")) => Some(Self::NoHugePages),
             ("--alloc", Some(profile)) => Some(Self::Allocator(profile.to_owned())),
+            ("--loops", Some("adaptive")) => Some(Self::AdaptiveLoops),
             ("--apply", Some(file)) => Some(Self::Cure(file.to_owned())),
             ("--no-library", _) => return (Self::Unbound, 1),
             _ => None,
@@ -127,6 +135,7 @@ impl TuneOption {
             Self::NoHugePages => words(["--thp", "off"]),
             Self::Allocator(profile) => words(["--alloc", profile]),
             Self::Cure(file) => words(["--apply", file]),
+            Self::AdaptiveLoops => words(["--loops", "adaptive"]),
             Self::Words(words) => words.clone(),
             Self::Preload(_)
             | Self::ThreadsWaitAsleep
@@ -145,7 +154,7 @@ impl TuneOption {
         match self {
             Self::Preload(file) => Some(("LD_PRELOAD", file)),
             Self::ThreadsWaitAsleep => Some(("OMP_WAIT_POLICY", "passive")),
-            Self::DynamicLoops => Some(("OMP_SCHEDULE", "dynamic")),
+            Self::DynamicLoops => Some((SCHEDULE, "dynamic")),
             Self::Variable(name, value) => Some((name, value)),
             _ => None,
         }
@@ -163,7 +172,7 @@ impl TuneOption {
         match self {
             Self::Weighted => Some(TuneNeed::WeightedInterleaving),
             Self::Allocator(_) | Self::Preload(_) => Some(TuneNeed::OtherMalloc),
-            Self::ThreadsWaitAsleep | Self::DynamicLoops => Some(TuneNeed::OpenMp),
+            Self::ThreadsWaitAsleep | Self::DynamicLoops | Self::AdaptiveLoops => Some(TuneNeed::OpenMp),
             Self::Cure(_) => Some(TuneNeed::CureFile),
             Self::Machine(..) => Some(TuneNeed::MachineSetting),
             _ => None,
