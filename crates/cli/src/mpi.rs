@@ -5,7 +5,7 @@ use anyhow::{Context, anyhow, bail};
 use numakit_launch::options::MpiObserver;
 use numakit_launch::preload::Library;
 use numakit_model::{Plan, Topology};
-use numakit_mpi::{MpiJob, MpiReport, MpiSurroundings, arranged};
+use numakit_mpi::{MOST_BYTES, MpiJob, MpiReport, MpiSurroundings, arranged};
 use numakit_sys::SysRoot;
 use numakit_sys::command::quoted;
 use numakit_sys::file::named_text;
@@ -15,8 +15,6 @@ use numakit_sys::stdio::note;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The largest report that is read back, in bytes.
-const MOST_BYTES: u64 = 256 << 20;
 /// Standard output.
 const OUTPUT: &str = "-";
 
@@ -74,7 +72,7 @@ impl MpiReporter {
 
 /// The job of a report that `numa plan --from` names.
 pub fn job_of(path: &Path) -> anyhow::Result<MpiJob> {
-    let text = named_text(path, MOST_BYTES).map_err(|error| {
+    let text = named_text(path, MOST_BYTES as u64).map_err(|error| {
         anyhow!(
             "--from: cannot read '{}': {error}; write it with: numa run --mpi-report=FILE -- mpirun ...",
             path.display()

@@ -10,5 +10,5 @@ mod testing;
 
 pub use findings::{MpiFinding, MpiProblem};
 pub use order::{RankOrder, arranged};
-pub use report::{MpiJob, MpiRank, MpiReport, MpiSurroundings, ReportError, Talk, VERSION};
+pub use report::{MOST_BYTES, MpiJob, MpiRank, MpiReport, MpiSurroundings, ReportError, Talk, VERSION};
 pub use rows::{CallTime, MpiRow};

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 /// The version of the report in JSON.
 pub const VERSION: u32 = 1;
-/// What a report is that is read back.
-const MOST_BYTES: usize = 256 << 20;
+/// The largest report that is read back, in bytes.
+pub const MOST_BYTES: usize = 256 << 20;
 
 /// What the calls of a run's MPI programs cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

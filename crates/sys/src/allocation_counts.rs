@@ -10,11 +10,9 @@ pub use parse::{
     SizeCount,
 };
 
-use crate::memory::SharedWords;
-use crate::shared_ring::{memory_file, seal, shared_name};
-use crate::{clock, ticks};
+use crate::shared_file::{SharedFile, Taken};
+use crate::ticks;
 use layout::{PROCESS_WORDS, PROCESSES, PROCESSES_AT, WORDS, header};
-use std::fs::File;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -24,34 +22,28 @@ pub const COUNT: &str = "NUMA_COUNT";
 /// The file, for its reader.
 #[derive(Debug)]
 pub struct CountFile {
-    file: File,
-    words: SharedWords,
-    token: u64,
+    words: SharedFile,
 }
 
 impl CountFile {
     /// Makes a new file. One block in `every` bytes is sampled, with its call chain if `chains`. It takes 20 ms, in which
     /// two clocks are compared.
     pub fn create(every: u64, chains: bool) -> io::Result<Self> {
-        let file = memory_file()?;
-        let words = SharedWords::of_file(&file, WORDS)?;
-        seal(&file)?;
-        let token = clock::monotonic().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id());
-        let head = [
+        let words = SharedFile::create(WORDS, Taken::Now)?;
+        words.set([
             (header::MAGIC, layout::MAGIC),
             (header::VERSION, layout::VERSION),
-            (header::TOKEN, token),
+            (header::TOKEN, words.token()),
             (header::EVERY, every.max(1)),
             (header::NS_PER_TICK, ticks::ns_per_tick()),
             (header::HAS_CHAINS, u64::from(chains)),
-        ];
-        head.iter().for_each(|&(word, value)| words[word].store(value, Relaxed));
-        Ok(Self { file, words, token })
+        ]);
+        Ok(Self { words })
     }
 
     /// The variable that a program needs beside the preloaded library.
     pub fn environment(&self) -> (&'static str, String) {
-        (COUNT, shared_name(&self.file, self.token))
+        (COUNT, self.words.name())
     }
 
     /// The processes so far, in the order in which they started.

@@ -8,11 +8,8 @@ pub use layout::{
     OBJECTS as MAX_TABLE_OBJECTS,
 };
 
-use crate::clock;
-use crate::memory::SharedWords;
-use crate::shared_ring::{memory_file, seal, shared_name};
+use crate::shared_file::{SharedFile, Taken};
 use layout::{CHAIN, FRACTIONS, MODULE_WORDS, NO_NODE, OBJECT_WORDS, header, module, object};
-use std::fs::File;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -143,9 +140,7 @@ pub struct ApplyOutcome {
 /// The table, for its owner.
 #[derive(Debug)]
 pub struct ApplyTable {
-    file: File,
-    words: SharedWords,
-    token: u64,
+    words: SharedFile,
     counts: [usize; 2],
 }
 
@@ -153,44 +148,35 @@ impl ApplyTable {
     /// A table with this content, of which what exceeds the limits is an error of the kind `InvalidInput`.
     pub fn create(content: &TableContent) -> io::Result<Self> {
         content.check()?;
-        let file = memory_file()?;
-        let words = SharedWords::of_file(&file, layout::WORDS)?;
-        seal(&file)?;
-        let token = clock::monotonic().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id());
+        let words = SharedFile::create(layout::WORDS, Taken::Now)?;
         let counts = [content.objects.len(), content.modules.len()];
         let highest = content.nodes.iter().map(|(node, _)| u64::from(*node) + 1).max().unwrap_or(0);
-        let set = |at: usize, value: u64| words[at].store(value, Relaxed);
-        for (word, value) in [
+        words.set([
             (header::MAGIC, layout::MAGIC),
             (header::VERSION, layout::VERSION),
-            (header::TOKEN, token),
+            (header::TOKEN, words.token()),
             (header::OBJECTS, counts[0] as u64),
             (header::MODULES, counts[1] as u64),
             (header::NODES, highest),
             (header::VERBOSE, u64::from(content.verbose)),
-        ] {
-            set(word, value);
-        }
-        for (node, cpu) in &content.nodes {
-            set(layout::NODES_AT + *node as usize, u64::from(*cpu) | 1 << 32);
-        }
+        ]);
+        let node = |(node, cpu): &(u32, u32)| (layout::NODES_AT + *node as usize, u64::from(*cpu) | 1 << 32);
+        words.set(content.nodes.iter().map(node));
         for (place, id) in content.modules.iter().enumerate() {
             let at = layout::MODULES_AT + place * MODULE_WORDS;
-            set(at + module::ID_BYTES, id.len() as u64);
-            for (word, bytes) in id.chunks(8).enumerate() {
-                set(at + module::ID + word, word_of(bytes));
-            }
+            words.set([(at + module::ID_BYTES, id.len() as u64)]);
+            words.set(id.chunks(8).enumerate().map(|(word, bytes)| (at + module::ID + word, word_of(bytes))));
         }
         for (place, one) in content.objects.iter().enumerate() {
             let at = layout::OBJECTS_AT + place * OBJECT_WORDS;
-            one.words().into_iter().for_each(|(word, value)| set(at + word, value));
+            words.set(one.words().into_iter().map(|(word, value)| (at + word, value)));
         }
-        Ok(Self { file, words, token, counts })
+        Ok(Self { words, counts })
     }
 
     /// The variable that a program needs beside the preloaded library.
     pub fn environment(&self) -> (&'static str, String) {
-        (APPLY, shared_name(&self.file, self.token))
+        (APPLY, self.words.name())
     }
 
     /// What was done so far.

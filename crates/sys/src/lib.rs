@@ -45,6 +45,7 @@ pub mod resident;
 pub mod root;
 pub mod sample_ring;
 pub mod sched;
+mod shared_file;
 mod shared_ring;
 pub mod signal;
 pub mod start;

@@ -8,12 +8,10 @@ mod parse;
 pub use operation::{MpiGroup, MpiOperation};
 pub use parse::{MpiAbi, MpiCell, MpiCommunicator, MpiPeer, MpiProcess, NotJudged, SingleCopy};
 
-use crate::memory::SharedWords;
-use crate::shared_ring::{memory_file, seal, shared_name};
-use crate::{clock, ticks};
+use crate::shared_file::{SharedFile, Taken};
+use crate::ticks;
 use layout::{PROCESSES_AT, RANKS, WORDS, header};
 use parse::Scale;
-use std::fs::File;
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::fence;
@@ -24,9 +22,7 @@ pub const MPI: &str = "NUMA_MPI";
 /// The file, for its reader.
 #[derive(Debug)]
 pub struct MpiFile {
-    file: File,
-    words: SharedWords,
-    token: u64,
+    words: SharedFile,
 }
 
 /// What was written so far.
@@ -41,23 +37,19 @@ pub struct MpiCalls {
 impl MpiFile {
     /// Makes a new file. Memory is taken by the ranks, 116 KiB each. It takes 20 ms, in which two clocks are compared.
     pub fn create() -> io::Result<Self> {
-        let file = memory_file()?;
-        let words = SharedWords::with_holes(&file, WORDS)?;
-        seal(&file)?;
-        let token = clock::monotonic().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id());
-        let head = [
+        let words = SharedFile::create(WORDS, Taken::Later)?;
+        words.set([
             (header::MAGIC, layout::MAGIC),
             (header::VERSION, layout::VERSION),
-            (header::TOKEN, token),
+            (header::TOKEN, words.token()),
             (header::NS_PER_TICK, ticks::ns_per_tick()),
-        ];
-        head.iter().for_each(|&(word, value)| words[word].store(value, Relaxed));
-        Ok(Self { file, words, token })
+        ]);
+        Ok(Self { words })
     }
 
     /// The variable that a program needs beside the preloaded library.
     pub fn environment(&self) -> (&'static str, String) {
-        (MPI, shared_name(&self.file, self.token))
+        (MPI, self.words.name())
     }
 
     /// All that was written so far.
@@ -103,7 +95,7 @@ mod tests {
         assert_eq!(file.read(), MpiCalls::default());
         file.words[header::RANKS].store(u64::MAX, Relaxed);
         assert_eq!(file.read().processes, []);
-        let data = file.file.metadata().unwrap();
+        let data = file.words.metadata().unwrap();
         assert_eq!(data.len(), 8 * WORDS as u64);
         // A page for the header, and those of the parts' states, which reading takes.
         assert!(data.blocks() * 512 <= (1 + RANKS as u64) * 4096, "{} blocks", data.blocks());

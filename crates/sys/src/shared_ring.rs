@@ -7,15 +7,13 @@
 
 pub mod layout;
 
-use crate::memory::SharedWords;
+use crate::SysRoot;
 use crate::proc::TaskDir;
-use crate::{SysRoot, check, clock};
+use crate::shared_file::{SharedFile, Taken};
 use layout::{ENDS, ENTRIES, ENTRY_WORDS, HEADER_WORDS, SLOT_WORDS, entry, header};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
 
@@ -41,10 +39,8 @@ pub struct RingLosses {
 /// The ring, for its reader.
 #[derive(Debug)]
 pub struct SharedRing {
-    pub file: File,
-    pub words: SharedWords,
+    pub words: SharedFile,
     pub slots: u64,
-    pub token: u64,
     /// All positions before this one were seen.
     pub seen: u64,
     /// Positions before `seen` that were not complete, and since when.
@@ -58,23 +54,17 @@ impl SharedRing {
     /// A ring for at least this number of slots of 768 bytes, whose memory is allocated now.
     pub fn create(magic: u64, version: u64, slots: usize) -> io::Result<Self> {
         let slots = slots.clamp(2, 1 << 20).next_power_of_two();
-        let file = memory_file()?;
-        let words = SharedWords::of_file(&file, slots_at() + slots * SLOT_WORDS)?;
-        seal(&file)?;
-        let token = clock::monotonic().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id());
-        let head = [magic, version, 8 * SLOT_WORDS as u64, slots as u64, ENTRIES as u64, token];
-        for (word, value) in words.iter().zip(head) {
-            word.store(value, Relaxed);
-        }
-        words[header::FILTERS].store(own_filters(), Relaxed);
+        let words = SharedFile::create(slots_at() + slots * SLOT_WORDS, Taken::Now)?;
+        let head = [magic, version, 8 * SLOT_WORDS as u64, slots as u64, ENTRIES as u64, words.token()];
+        words.set(head.into_iter().enumerate().chain([(header::FILTERS, own_filters())]));
         let slots = slots as u64;
         let losses = RingLosses::default();
-        Ok(Self { file, words, slots, token, seen: 0, unfinished: Vec::new(), wanted: 0, losses })
+        Ok(Self { words, slots, seen: 0, unfinished: Vec::new(), wanted: 0, losses })
     }
 
     /// The name of the ring, by which the library finds it.
     pub fn name(&self) -> String {
-        shared_name(&self.file, self.token)
+        self.words.name()
     }
 
     /// Takes all complete slots, at most as many as the ring holds, and returns the number of those that `take` accepts.
@@ -196,34 +186,6 @@ pub(crate) fn exists(process: u32) -> bool {
 /// The word of the first slot.
 pub const fn slots_at() -> usize {
     HEADER_WORDS + ENTRIES * ENTRY_WORDS
-}
-
-/// The name by which a library finds a memory file of this process: its path for other processes, and a number that is in
-/// the file.
-pub(crate) fn shared_name(file: &File, token: u64) -> String {
-    let (process, number) = (std::process::id(), file.as_raw_fd());
-    format!("/proc/{process}/fd/{number}:{token:x}")
-}
-
-/// A file in memory that can be sealed.
-pub(crate) fn memory_file() -> io::Result<File> {
-    let create = |flags: libc::c_uint| {
-        // SAFETY: the name is a C string; the call takes no other pointer.
-        check(unsafe { libc::memfd_create(c"numakit-ring".as_ptr(), flags) }.into())
-    };
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // Some systems refuse files that could be executed; kernels before 6.3 do not know the flag.
-    let file = create(flags | libc::MFD_NOEXEC_SEAL).or_else(|_| create(flags))?;
-    // SAFETY: the descriptor is new and has no other owner.
-    Ok(unsafe { File::from_raw_fd(file as i32) })
-}
-
-/// Keeps the programs from changing the size of the file, so that accesses to its mapping never fail.
-pub(crate) fn seal(file: &File) -> io::Result<()> {
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: the descriptor is open; the call takes no pointer.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }.into())?;
-    Ok(())
 }
 
 /// The number of seccomp filters of this process. The library does nothing in a process that has more, since a filter

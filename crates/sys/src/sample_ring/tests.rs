@@ -1,5 +1,4 @@
 use super::*;
-use crate::memory::SharedWords;
 use crate::shared_ring::layout::{ENDS, HEADER_WORDS, WRITING};
 use crate::shared_ring::{GRACE, slots_at};
 use proptest::prelude::*;
@@ -127,12 +126,7 @@ fn threads_write_at_the_same_time() {
     let mut ring = SampleRing::create(64).unwrap();
     // A second view of the same memory, as another process has it.
     let view = SampleRing {
-        ring: SharedRing {
-            words: SharedWords::of_file(&ring.ring.file, ring.ring.words.len()).unwrap(),
-            file: ring.ring.file.try_clone().unwrap(),
-            unfinished: Vec::new(),
-            ..ring.ring
-        },
+        ring: SharedRing { words: ring.ring.words.view().unwrap(), unfinished: Vec::new(), ..ring.ring },
     };
     let mut last: BTreeMap<u32, u64> = BTreeMap::new();
     let mut count = 0;
@@ -167,7 +161,7 @@ fn threads_write_at_the_same_time() {
 #[test]
 fn the_size_of_the_file_cannot_be_changed() {
     let ring = SampleRing::create(2).unwrap();
-    assert!(ring.ring.file.set_len(0).is_err() && ring.ring.file.set_len(1 << 30).is_err());
+    assert!([0, 1 << 30].iter().all(|&size| ring.ring.words.resize(size).is_err()));
 }
 
 #[test]
