@@ -21,6 +21,17 @@ char *environment_find(char **environment, const char *name)
     return NULL;
 }
 
+const struct variable *environment_read(char **environment, const struct variable *from, const struct variable *end,
+                                        const char **value)
+{
+    for (; from < end; from++) {
+        *value = environment_find(environment, from->name);
+        if (*value && !from->read(*value))
+            return from;
+    }
+    return NULL;
+}
+
 void environment_replace(char **environment, const char *name, char *entry)
 {
     for (char **old = environment; *old; old++)

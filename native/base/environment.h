@@ -14,6 +14,18 @@ char *environment_value(char *entry, const char *name);
 /* The value of a variable, or NULL. */
 char *environment_find(char **environment, const char *name);
 
+/* A variable that a library reads, with a value as an example. */
+struct variable {
+    const char *name;
+    const char *example;
+    bool (*read)(const char *text);
+};
+
+/* Reads the variables from this one on that are set, up to one whose value is not as it should be, which is returned with
+ * its value; NULL if there is none. */
+const struct variable *environment_read(char **environment, const struct variable *from, const struct variable *end,
+                                        const char **value);
+
 /* Replaces the entry of a variable by "NAME=VALUE", which must stay valid. A variable that is not set is
  * not added. */
 void environment_replace(char **environment, const char *name, char *entry);

@@ -65,10 +65,4 @@ int os_identity(int file, struct identity *identity);
 /* Prints one line on standard error; errors are ignored. */
 void os_print(const char *line, size_t length);
 
-/* Writes the line into every FIFO in the directory whose name ends in ".fifo" and that has a reader, and
- * counts those that accepted it. EPERM if the directory belongs to another user, or others may write to
- * it. This function allocates. */
-int os_write_fifos(const char *folder, const char *line, size_t length, int *count);
-uid_t os_user(void);
-
 #endif

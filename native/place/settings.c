@@ -155,11 +155,7 @@ static bool read_proc_bind(const char *text)
 }
 
 /* All variables that are read. NUMA_PLACE comes first: without it nothing else is read. */
-static const struct {
-    const char *name;
-    const char *example;
-    bool (*read)(const char *text);
-} VARIABLES[] = {
+static const struct variable VARIABLES[] = {
     {"NUMA_PLACE", "0-2,5", read_place},
     {"NUMA_MASK", "0-2,5,8", read_mask},
     {"NUMA_NODES", "0:0-1,4;1:2-3", read_nodes},
@@ -225,12 +221,12 @@ void settings_read(char **environment)
     if (!environment || !environment_find(environment, VARIABLES[0].name) || getauxval(AT_SECURE) ||
         !threads_are_there())
         return;
-    for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
-        const char *value = environment_find(environment, VARIABLES[i].name);
-        if (!value || VARIABLES[i].read(value))
-            continue;
-        warn_once(BAD_SETTING, "%s is '%.100s'; write it like %s=%s. Threads are not placed",
-                 VARIABLES[i].name, value, VARIABLES[i].name, VARIABLES[i].example);
+    const char *value;
+    const struct variable *end = VARIABLES + sizeof VARIABLES / sizeof *VARIABLES;
+    const struct variable *wrong = environment_read(environment, VARIABLES, end, &value);
+    if (wrong) {
+        warn_once(BAD_SETTING, "%s is '%.100s'; write it like %s=%s. Threads are not placed", wrong->name, value, wrong->name,
+                  wrong->example);
         return;
     }
     int first;

@@ -41,11 +41,7 @@ static bool read_chunk(const char *text)
     return true;
 }
 
-static const struct {
-    const char *name;
-    const char *example;
-    bool (*read)(const char *text);
-} VARIABLES[] = {
+static const struct variable VARIABLES[] = {
     {"NUMASCHED", "0", read_active},
     {"NUMASCHED_STATS", "1", read_statistics},
     {"NUMASCHED_CHUNK", "64", read_chunk},
@@ -54,10 +50,8 @@ static const struct {
 
 void settings_read(char **environment)
 {
-    for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
-        const char *value = environment_find(environment, VARIABLES[i].name);
-        if (value && !VARIABLES[i].read(value))
-            line_print("%s is '%.100s'; write it like %s=%s. It has no effect", VARIABLES[i].name, value, VARIABLES[i].name,
-                       VARIABLES[i].example);
-    }
+    const struct variable *wrong = VARIABLES, *end = wrong + sizeof VARIABLES / sizeof *VARIABLES;
+    const char *value;
+    for (; (wrong = environment_read(environment, wrong, end, &value)); wrong++)
+        line_print("%s is '%.100s'; write it like %s=%s. It has no effect", wrong->name, value, wrong->name, wrong->example);
 }

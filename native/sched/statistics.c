@@ -4,6 +4,9 @@
 #include "nodes.h"
 #include "os.h"
 #include "settings.h"
+#include "base/recorders.h"
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -107,20 +110,31 @@ void statistics_begin_child(void)
     memset(&all, 0, sizeof all);
 }
 
-static void print_steals(void)
+/* Appends to a text, as far as there is room. */
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t room, const char *format, ...)
 {
-    char text[256] = "";
-    size_t length = 0;
-    uint64_t sum = 0;
+    size_t length = strlen(text);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text + length, room - length, format, values);
+    va_end(values);
+}
+
+/* How many, and how far from the shares of others. */
+static void describe_steals(char *text, size_t room)
+{
+    unsigned long long sum = 0;
+    for (int i = 0; i < DISTANCES; i++)
+        sum += all.steals[i];
+    append(text, room, "%llu steals", sum);
+    const char *before = ": ";
     for (int i = 0; i < DISTANCES; i++) {
-        uint64_t steals = all.steals[i];
-        sum += steals;
-        if (steals == 0 || length >= sizeof text - 64)
+        unsigned long long steals = all.steals[i];
+        if (steals == 0 || strlen(text) + 64 > room)
             continue;
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%llu at distance %d", length ? ", " : ": ",
-                                   (unsigned long long)steals, i);
+        append(text, room, "%s%llu at distance %d", before, steals, i);
+        before = ", ";
     }
-    line_print("%llu steals%s", (unsigned long long)sum, text);
 }
 
 __attribute__((destructor)) static void print_statistics(void)
@@ -128,13 +142,22 @@ __attribute__((destructor)) static void print_statistics(void)
     if (!settings()->has_statistics)
         return;
     unsigned long long loops = all.loops, passed = all.passed, chunks = all.chunks, iterations = all.iterations;
-    line_print("process %d: %llu loops with shares, %llu left to libgomp", (int)os_process(), loops, passed);
+    int process = (int)os_process();
+    line_print("process %d: %llu loops with shares, %llu left to libgomp", process, loops, passed);
     if (iterations == 0 || all.mean == 0)
         return;
-    line_print("%llu iterations in %llu chunks, %.1f %% on their node, %.1f %% off it", iterations, chunks,
-               100.0 * (double)(iterations - all.off_node) / (double)iterations,
-               100.0 * (double)all.off_node / (double)iterations);
-    print_steals();
-    line_print("imbalance %.2f of static shares, %.2f as run (the longest time of a member, by the mean)",
-               (double)all.longest_share / (double)all.mean, (double)all.longest_run / (double)all.mean);
+    char steals[256] = "", label[512] = "";
+    double off = 100.0 * (double)all.off_node / (double)iterations;
+    double share = (double)all.longest_share / (double)all.mean, run = (double)all.longest_run / (double)all.mean;
+    describe_steals(steals, sizeof steals);
+    line_print("%llu iterations in %llu chunks, %.1f %% on their node, %.1f %% off it", iterations, chunks, 100.0 - off, off);
+    line_print("%s", steals);
+    line_print("imbalance %.2f of static shares, %.2f as run (the longest time of a member, by the mean)", share, run);
+    append(label, sizeof label, "loops of %d: %.1f %% on their node, %.1f %% off it, imbalance %.2f of static shares, %.2f as run, %s",
+           process, 100.0 - off, off, share, run, steals);
+    struct refusal refusal;
+    recorders_label(label, "", &refusal);
+    if (refusal.error)
+        line_print("no recording has this: %s %s", refusal.folder,
+                   refusal.error == EPERM ? "belongs to another user, or others may write to it" : strerror(refusal.error));
 }
