@@ -12,10 +12,9 @@ use std::process::{Command, Stdio};
 pub const OLDEST_GLIBC: (u32, u32) = (2, 17);
 
 /// The libraries for programs that are packaged.
-pub const LIBRARIES: [&str; 2] = ["libnumaplace.so", "libnumalloc.so"];
+pub const LIBRARIES: [&str; 3] = ["libnumaplace.so", "libnumalloc.so", "libnumasched.so"];
 /// The libraries that are in the program only.
-pub const EMBEDDED: [&str; 5] =
-    ["libnumaexplain.so", "libnumacount.so", "libnumaapply.so", "libnumasched.so", "libnumampi.so"];
+pub const EMBEDDED: [&str; 4] = ["libnumaexplain.so", "libnumacount.so", "libnumaapply.so", "libnumampi.so"];
 
 /// Linked without shared libraries and without symbols. The crates below are the same as in any
 /// build of this profile.

@@ -109,8 +109,8 @@ fn control(usr: &Path, platform: &Platform) -> Result<String> {
          numa shows what a NUMA machine does, records it, and runs programs on the\n \
          nearest free cores with their memory on the same nodes. The package also has\n \
          the names numakit, where another program is called numa, numascope and\n \
-         numaplace, and the libraries libnumaplace.so (threads) and libnumalloc.so\n \
-         (malloc), which load into programs with glibc {major}.{minor} and later.\n",
+         numaplace, and the libraries libnumaplace.so (threads), libnumalloc.so\n \
+         (malloc) and libnumasched.so (loops), which load into programs with glibc {major}.{minor} and later.\n",
         platform.debian
     ))
 }

@@ -10,6 +10,13 @@ fn systemctl(words: &str) -> String {
     format!("    if [ -d /run/systemd/system ]; then systemctl {words} {UNIT} >/dev/null || true; fi\n")
 }
 
+/// Ends the unit. Where systemd does not run, as in an image that is built, what enabled it is a link.
+fn disabled() -> String {
+    let linked =
+        format!("    if [ ! -d /run/systemd/system ]; then rm -f /etc/systemd/system/*.wants/{UNIT}; fi\n");
+    systemctl("disable --now") + &linked
+}
+
 /// After an upgrade the unit runs the new program, if it ran.
 fn restarted() -> String {
     let reload = "    if [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi\n".to_owned();
@@ -22,7 +29,7 @@ pub fn of_dpkg() -> [(&'static str, String); 3] {
         format!("#!/bin/sh\nset -e\n{functions}\ncase \"$1\" in\n{cases}esac\n")
     };
     let restarted = restarted();
-    let stopped = systemctl("disable --now");
+    let stopped = disabled();
     [
         ("postinst", script("", &format!("configure)\n{restarted}    ;;\n"))),
         ("prerm", script("", &format!("remove)\n{stopped}    ;;\n"))),
@@ -39,7 +46,7 @@ pub fn of_rpm() -> String {
     let loader = "if [ -x /sbin/ldconfig ]; then /sbin/ldconfig; fi\n";
     [
         section("post", loader, "-ge 1", &restarted()),
-        section("preun", "", "-eq 0", &systemctl("disable --now")),
+        section("preun", "", "-eq 0", &disabled()),
         section("postun", &format!("{REMOVED}\n{loader}"), "-eq 0", &format!("    remove_kept '{repeat}'\n")),
     ]
     .concat()

@@ -42,7 +42,7 @@ pub fn lay_out(top: &Path, built: &Built, about: &AboutThirdParties) -> Result<(
     for library in &built.libraries {
         place(library, &top.join("lib").join(library.file_name().unwrap_or_default()), 0o644)?;
     }
-    for header in ["numaplace.h", "numakit-mark.h"] {
+    for header in ["numaplace.h", "numasched.h", "numakit-mark.h"] {
         let from = workspace::root().join("native/include").join(header);
         place(&from, &top.join("include").join(header), 0o644)?;
     }

@@ -51,7 +51,14 @@ fn the_debian_package_is_upgraded_and_purged_without_a_trace() {
     assert!(dpkg(&["--status", "numakit"]).contains(&version));
     assert!(root.path("/usr/lib/systemd/system/numakit.service").is_file());
     root.sh("/usr/bin/numa run -c 1 --busy off -- /bin/sh -c :");
+    // Enabled where systemd does not run.
+    let wants = root.path("/etc/systemd/system/multi-user.target.wants");
+    fs::create_dir_all(&wants).unwrap();
+    std::os::unix::fs::symlink("/usr/lib/systemd/system/numakit.service", wants.join("numakit.service"))
+        .unwrap();
     dpkg(&["--purge", "numakit"]);
+    assert!(wants.join("numakit.service").symlink_metadata().is_err(), "what enabled the unit");
+    fs::remove_dir_all(root.path("/etc/systemd")).unwrap();
     let left = root.files();
     // The registry of this test is one that its user chose.
     let others = ["/var/lib/dpkg", "/tmp/cores"];
