@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const WITHOUT_ROOT: [(&str, &str); 4] = [
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
-    ("crates/sys/src/shared_ring.rs", "/proc/PID/fd/N names its memory file to other processes"),
+    ("crates/sys/src/shared_file.rs", "/proc/PID/fd/N names its memory file to other processes"),
     ("crates/launch/src/isolate.rs", "creates, writes and removes control groups, which SysRoot cannot"),
 ];
 
@@ -18,7 +18,7 @@ const OF_PROCESSES: [(&str, &str); 8] = [
     ("crates/sys/src/proc/machine.rs", "is part of it"),
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
-    ("crates/sys/src/shared_ring.rs", "/proc/PID/fd/N names its memory file to other processes"),
+    ("crates/sys/src/shared_file.rs", "/proc/PID/fd/N names its memory file to other processes"),
     ("crates/topology/src/cpuset.rs", "its Reader notes what a capture lacks; the parsers are those of sys"),
     ("crates/topology/src/limits.rs", "its Reader notes what a capture lacks; the parsers are those of sys"),
     ("crates/topology/src/capture.rs", "names files of captures and opens none"),

@@ -75,7 +75,7 @@ fn rows_outlive_odd_answers() {
             }),
         ),
         (
-            "it does not speak HTTP",
+            "does not speak HTTP",
             Box::new(|to| to.write_all(b"\x16\x03\x01 garbage\r\n\r\n").and_then(|()| cut())),
         ),
         // In the middle of an answer.
@@ -86,14 +86,14 @@ fn rows_outlive_odd_answers() {
             }),
         ),
         (
-            "it does not speak HTTP",
+            "does not speak HTTP",
             Box::new(move |to| {
                 let giant = format!("{head}X: {}\r\n\r\n", "x".repeat(4 << 20));
                 to.write_all(giant.as_bytes()).and_then(|()| cut())
             }),
         ),
         (
-            "it does not speak HTTP",
+            "does not speak HTTP",
             Box::new(move |to| {
                 let many: String = (0..5000).map(|number| format!("x{number}: y\r\n")).collect();
                 to.write_all(format!("{head}{many}\r\n").as_bytes()).and_then(|()| cut())

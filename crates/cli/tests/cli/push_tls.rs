@@ -53,7 +53,7 @@ fn a_certificate_is_accepted_only_for_its_name_its_time_and_its_authority() {
         .says(2, says);
     let secured = Scripted::with_tls("engine.pem", |_, _, to| answer(to, "204 No Content", b""));
     let url = format!("influxdb1+http://{}?db=d", secured.address);
-    folder.run(&format!("push a.arrows --retry-for 0s --to {url}")).says(2, "it does not speak HTTP");
+    folder.run(&format!("push a.arrows --retry-for 0s --to {url}")).says(2, "does not speak HTTP");
     for (file, says) in [("none", "give a file in PEM form with --ca"), ("token", "has no certificates")] {
         folder
             .run(&format!("push a.arrows --to influxdb1+https://localhost:1?db=d --ca {file}"))
@@ -104,7 +104,7 @@ fn an_engine_that_refuses_credentials_is_not_asked_again_and_repeats_no_secret()
         ("--password-file wrong", "401 Unauthorized", "check --password-file or --token-file"),
         ("--token-file token", "403 Forbidden", "check --password-file or --token-file"),
         ("", "401 Unauthorized", "check --password-file or --token-file"),
-        ("", "404 Not Found", "check the address, and that the database exists"),
+        ("", "404 Not Found", "check the port and the path of the address"),
         ("", "307 Temporary Redirect", "write the address that it redirects to"),
     ] {
         // An engine that says what it got.

@@ -77,7 +77,12 @@ pub struct Engine {
     is_described: bool,
     /// When the first value of each of its series was sent.
     since: Vec<Option<u64>>,
+    /// Answers since the last one that were none of HTTP.
+    foreign: u32,
 }
+
+/// After so many answers that are none of HTTP, something else listens there: a proxy may break one or two.
+const FOREIGN: u32 = 3;
 
 impl PushDestination {
     /// The engine of a target. Nothing is sent yet.
@@ -94,6 +99,7 @@ impl PushDestination {
                     header: None,
                     is_described: false,
                     since: Vec::new(),
+                    foreign: 0,
                 })))
             }
             (Place::Folder(folder), _) => Ok(Self::Folder(folder.clone())),
@@ -170,15 +176,21 @@ impl Engine {
     }
 
     fn ask(&mut self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> Delivery {
-        match self.client.ask(method, path, headers, body, SHORT_ANSWER) {
-            Ok(answer) => meaning(&answer, self.http),
+        let error = match self.client.ask(method, path, headers, body, SHORT_ANSWER) {
+            Ok(answer) => {
+                self.foreign = 0;
+                return meaning(&answer, self.http);
+            }
+            Err(error) => error,
+        };
+        self.foreign += u32::from(matches!(error, EngineRequestError::Foreign { .. }));
+        match error {
             // Somebody must do something.
-            Err(
-                error @ (EngineRequestError::Untrusted { .. }
-                | EngineRequestError::Unknown { .. }
-                | EngineRequestError::Foreign { .. }),
-            ) => Delivery::Denied(error.to_string()),
-            Err(error) => Delivery::Down { why: error.to_string(), after: None },
+            EngineRequestError::Untrusted { .. } | EngineRequestError::Unknown { .. } => {
+                Delivery::Denied(error.to_string())
+            }
+            _ if self.foreign >= FOREIGN => Delivery::Denied(error.to_string()),
+            _ => Delivery::Down { why: error.to_string(), after: None },
         }
     }
 }
