@@ -15,6 +15,7 @@ mod peers;
 mod process;
 mod python;
 mod run;
+mod sciences;
 mod test;
 mod web;
 mod workspace;

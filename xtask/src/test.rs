@@ -17,7 +17,7 @@ mod speed;
 mod tally;
 mod tracefs;
 
-use crate::{bench, engines, install, mpis, peers, process, python, web, workspace};
+use crate::{bench, engines, install, mpis, peers, process, python, sciences, web, workspace};
 use anyhow::{Result, bail};
 use console::{Console, Output};
 use options::{Measuring, Options};
@@ -227,6 +227,8 @@ impl Run {
         note("NUMAKIT_MPIS", "MPI libraries", self.console.part("MPI libraries", mpis::folder));
         if self.options.thorough {
             note("NUMAKIT_ENGINES", "engines for numa push", self.console.part("engines", engines::folder));
+            let sciences = self.console.part("BLAS, HPL, GROMACS", sciences::folder);
+            note("NUMAKIT_SCIENCES", "programs of computing centres", sciences);
         }
         missing.iter().for_each(|line| self.console.lock().progress.say(line));
         environment

@@ -75,6 +75,7 @@ kinds! {
     CONTAINERS, "containers", If(|m| m.apt && m.root), "runc and the seccomp profile of Podman";
     SERVERS, "servers", If(|m| m.apt), "nginx, InfluxDB, Prometheus, VictoriaMetrics, node_exporter, PostgreSQL";
     ENGINES, "engines", If(|m| m.apt), "QuestDB and chdb, which only --thorough fetches";
+    SCIENCES, "sciences", If(|m| m.debian12), "OpenBLAS, BLIS, ScaLAPACK, HPL, numpy and GROMACS of Debian, which only --thorough fetches";
     SIMULATOR, "simulator", If(|m| m.debian12), "a QEMU version that the simulated interconnect works in";
     RUNTIMES, "runtimes", If(|m| m.debian12), "MPI libraries, Java and numpy in the guest";
     ROOT, "root", If(|m| m.root), "being root";

@@ -2,6 +2,7 @@
 
 use super::text_of;
 use numakit_guest::{Failure, programs};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -68,10 +69,20 @@ impl Place {
         self.before = format!("{commands}\n");
     }
 
+    /// A variable for all commands.
+    pub fn set(&mut self, variable: &str, value: impl AsRef<OsStr>) {
+        self.shell.env(variable, value);
+    }
+
     /// Follows the page. All blocks must succeed.
     pub fn follow(&mut self, page: &str) -> Vec<Block> {
-        let blocks = blocks(page);
-        assert!(!blocks.is_empty(), "{page} has no block marked sh");
+        self.follow_marked(page, &["sh"])
+    }
+
+    /// Follows the blocks of the page with one of these marks.
+    pub fn follow_marked(&mut self, page: &str, marks: &[&str]) -> Vec<Block> {
+        let blocks = blocks(page, marks);
+        assert!(!blocks.is_empty(), "{page} has no block marked {marks:?}");
         let steps = blocks.iter().map(|block| format!("printf '\\036'\n{block}"));
         let script = format!("set -e\n{}{}", self.before, steps.collect::<String>());
         let output = self.folder.join("printed");
@@ -122,9 +133,20 @@ impl Drop for Group {
     }
 }
 
-/// The commands of each block that is marked `sh`.
-fn blocks(page: &str) -> Vec<String> {
+/// The commands of each block with one of these marks.
+fn blocks(page: &str, marks: &[&str]) -> Vec<String> {
     let text = text_of(page);
-    let rest = text.split("```sh\n").skip(1);
-    rest.map(|rest| rest.split_once("```").unwrap().0.to_owned()).collect()
+    let marked = marked_blocks(&text).filter(|(mark, _)| marks.contains(mark));
+    marked.map(|(_, block)| block.to_owned()).collect()
+}
+
+/// All blocks of a page, each with its mark: the words behind the fence that opens it.
+pub fn marked_blocks(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap())
+}
+
+/// What the block with this command printed.
+pub fn printed<'a>(blocks: &'a [Block], command: &str) -> &'a str {
+    let block = blocks.iter().find(|block| block.commands.contains(command));
+    &block.unwrap_or_else(|| panic!("no {command}")).printed
 }

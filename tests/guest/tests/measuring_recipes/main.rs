@@ -1,18 +1,23 @@
-//! Recipes of the guide. Blocks marked `sh` are followed on this machine, in one shell from the first command to the last; the commands of a
-//! block marked `sh guest` are run in the simulated machine, each with its cache lines counted. A block marked `sh elsewhere` cannot be run
+//! Recipes of the guide. Blocks marked `sh` are followed on this machine, in one shell from the first command to the last, and so are those of
+//! one MPI (`sh openmpi5`) where the page is followed with that; the commands of a block marked `sh guest` are run in the simulated machine, each with its cache lines counted. A block marked `sh elsewhere` cannot be run
 //! here, and [`ELSEWHERE`] says why.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod database;
 mod followed;
+mod gromacs;
 mod jvm;
+mod linear;
 mod operations;
+mod ranks;
+mod unpacked;
 
+use followed::marked_blocks;
 use numakit_guest::{Boot, Failure, Guest, Lines, Shape, Simulation, place, programs};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-const PAGES: [&str; 3] = ["database", "jvm", "operations"];
+const PAGES: [&str; 6] = ["database", "gromacs", "jvm", "linear", "operations", "ranks"];
 
 /// Commands that no test runs: the page, how the line begins, and why.
 const ELSEWHERE: [(&str, &str, &str); 8] = [
@@ -81,11 +86,10 @@ fn every_command_of_a_recipe_is_run_or_has_its_reason() {
     let mut seen = BTreeSet::new();
     for page in PAGES {
         let text = text_of(page);
-        // Between two fences; the first word behind an opening one is its mark.
-        for (mark, block) in text.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap())
-        {
+        for (mark, block) in marked_blocks(&text) {
             match mark {
                 "sh" | "sh guest" | "text" => {}
+                _ if ranks::MARKS.contains(&mark) => {}
                 "sh elsewhere" => {
                     for line in block.lines() {
                         let reason = ELSEWHERE
