@@ -66,6 +66,7 @@ mod push_hostile;
 mod push_otlp;
 mod push_sql;
 mod push_tls;
+mod rank_files;
 mod record;
 mod run;
 mod run_kinds;
