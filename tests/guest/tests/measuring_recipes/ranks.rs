@@ -39,7 +39,6 @@ impl Mpi {
         }
         let mut place = Place::new(self.name).unwrap();
         place.example("hybrid.c");
-        place.example("cores.c");
         for (name, program) in
             [("mpicc", &self.compiler), ("mpirun", &self.launcher), ("mpiexec.hydra", &self.launcher)]
         {
