@@ -1,8 +1,7 @@
 //! The rank files of the best-practice guide, line by line, and what today's launchers make of the same plans on its machine.
 
 use crate::runner::{Done, Folder};
-use numakit_model::{CpuSet, Topology};
-use numakit_testing::sysfs;
+use numakit_model::CpuSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -114,5 +113,70 @@ fn launchers_of_today_get_the_same_cpus() {
             let lines = planned(&folder, file.options, launcher);
             assert_eq!(cpus_of(launcher, &lines), expected, "{} for {launcher}", file.name);
         }
+    }
+}
+
+/// The guide's machine as hwloc describes one.
+const OF_HWLOC: &str = "group:8 pack:2 numa:2 l3:1 l2:4 core:2 pu:1";
+
+/// Open MPI 5 of the Python package index.
+fn open_mpi5() -> PathBuf {
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/mpi");
+    std::env::var_os("NUMAKIT_MPIS").map_or_else(own, PathBuf::from).join("openmpi5/bin/mpirun")
+}
+
+/// The cores of each rank in the map that mpirun prints: `Binding: package[3][core:L60,62]`.
+fn mapped(map: &str) -> Vec<CpuSet> {
+    let bindings = map.lines().filter_map(|line| line.trim().strip_prefix("Binding: package["));
+    let cores = |binding: &str| {
+        let (_, list) = binding.split_once("[core:L").unwrap();
+        CpuSet::parse_list(list.strip_suffix(']').unwrap()).unwrap()
+    };
+    bindings.map(cores).collect()
+}
+
+#[test]
+fn mpirun_of_open_mpi_5_maps_the_ranks_of_the_guide_to_these_cores() {
+    let folder = Folder::new("rank-files-mapped");
+    let mpirun = open_mpi5();
+    if !mpirun.is_file() {
+        return numakit_skips::RUNTIMES.skip(format_args!("there is no {}", mpirun.display()));
+    }
+    let machine = folder.path("machine.xml");
+    let drawn = Command::new("lstopo-no-graphics")
+        .args(["--input", OF_HWLOC, "--of", "xml", "-f"])
+        .arg(&machine)
+        .status();
+    if !drawn.is_ok_and(|status| status.success()) {
+        return numakit_skips::TOOLS.skip("lstopo-no-graphics is not installed (Debian package hwloc)");
+    }
+    for file in all() {
+        let (options, _) = file.options.split_once(" --host").unwrap();
+        // The name that its simulated machine has.
+        let lines = planned(&folder, &format!("{options} --host nodeA0"), "openmpi5");
+        std::fs::write(folder.path("rankfile"), lines).unwrap();
+        let mut command = Command::new(&mpirun);
+        command.arg("--prtemca").arg("hwloc_use_topo_file").arg(&machine);
+        command.args([
+            "--prtemca",
+            "ras_simulator_num_nodes",
+            "1",
+            "--runtime-options",
+            "donotlaunch",
+            "--display",
+            "map",
+        ]);
+        command.args(["--map-by", "rankfile:file=rankfile", "-np", &file.count.to_string(), "true"]);
+        command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+        let done = Done::of(folder.isolate(&mut command).output().unwrap());
+        let expected = cpus(&planned(&folder, file.options, "openmpi1"));
+        assert_eq!(
+            mapped(&format!("{}{}", done.out, done.err)),
+            expected,
+            "{}: {} {}",
+            file.name,
+            done.out,
+            done.err
+        );
     }
 }

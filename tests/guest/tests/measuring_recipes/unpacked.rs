@@ -23,4 +23,3 @@ pub fn of_mpi(name: &str, program: &str) -> PathBuf {
     let own = || place::target().join("mpi");
     std::env::var_os("NUMAKIT_MPIS").map_or_else(own, PathBuf::from).join(name).join("bin").join(program)
 }
-

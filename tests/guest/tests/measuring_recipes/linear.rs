@@ -1,0 +1,41 @@
+//! Linear algebra: which BLAS a program loads, its threads, ranks that each make threads, and HPL.
+
+use super::followed::{Place, printed};
+use super::ranks::Mpi;
+use super::unpacked;
+
+/// The rate that a line of an example begins with.
+fn rate(line: &str) -> f64 {
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+#[ignore = "thorough: a page followed from its first command to its last, 5 minutes"]
+fn the_recipe_for_linear_algebra_is_followed() {
+    let Some(set) = unpacked::sciences("linear") else { return };
+    let mpi = Mpi::new("openmpi4");
+    if !mpi.is_here() {
+        return;
+    }
+    let mut place = Place::new("linear").unwrap();
+    place.example("product.py");
+    place.example("solve.c");
+    mpi.put_into(&mut place);
+    place.script("hpcc", &format!("#!/bin/sh\nexec {} \"$@\"\n", set.join("usr/bin/hpcc").display()));
+    // Where the page names folders of Debian, which may be elsewhere.
+    place.set("LIB", set.join(unpacked::LIBRARIES));
+    place.set("DOC", set.join("usr/share/doc"));
+    place.set("PYTHONPATH", set.join("usr/lib/python3/dist-packages"));
+    let blocks = place.follow("linear");
+    let rates: Vec<f64> = printed(&blocks, "product.py 1000 2").lines().map(rate).collect();
+    let [reference, openblas, blis] = rates[..] else { panic!("{rates:?}") };
+    assert!(openblas > 2.0 * reference && blis > 2.0 * reference, "GFLOP/s: {rates:?}");
+    let observed = printed(&blocks, "numa explain python3");
+    assert!(observed.contains("dgemm_ [libblas.so.3"), "{observed}");
+    let solved = printed(&blocks, "mpirun -n 2 ./solve");
+    assert_eq!(solved.lines().filter(|line| line.starts_with("solved: ")).count(), 2, "{solved}");
+    let linpack = printed(&blocks, "HPL_Tflops");
+    assert!(linpack.contains("HPL_Tflops=") && linpack.contains("PASSED"), "{linpack}");
+    let raced = printed(&blocks, "numa tune");
+    assert!(raced.contains("OPENBLAS_NUM_THREADS=1 numa run -c 1 python3"), "{raced}");
+}
