@@ -150,3 +150,12 @@ pub fn printed<'a>(blocks: &'a [Block], command: &str) -> &'a str {
     let block = blocks.iter().find(|block| block.commands.contains(command));
     &block.unwrap_or_else(|| panic!("no {command}")).printed
 }
+
+/// Whether samples told where time goes. Beside programs that use all CPUs the calibration may refuse them; a line says so then.
+pub fn samples_tell(printed: &str) -> bool {
+    let refused = printed.contains("Samples of this machine land elsewhere");
+    if refused {
+        numakit_skips::SAMPLES.skip_part("samples of this machine land elsewhere than at what waited, now");
+    }
+    !refused
+}

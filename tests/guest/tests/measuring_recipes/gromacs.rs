@@ -1,6 +1,6 @@
 //! GROMACS: a box of water with one and two threads and ranks, and what it waits for.
 
-use super::followed::{Place, printed};
+use super::followed::{Place, printed, samples_tell};
 use super::unpacked;
 
 #[test]
@@ -21,9 +21,9 @@ fn the_recipe_for_gromacs_is_followed() {
     let divisions = printed(&blocks, "for division in");
     assert_eq!(divisions.matches("Performance:").count(), 4, "{divisions}");
     let observed = printed(&blocks, "numa explain gmx");
-    assert!(observed.contains("libgromacs.so"), "{observed}");
+    assert!(!samples_tell(observed) || observed.contains("libgromacs.so"), "{observed}");
     let placed = printed(&blocks, "numa run -c 2 gmx");
     assert_eq!(placed.matches("Performance:").count(), 3, "{placed}");
     let raced = printed(&blocks, "numa tune");
-    assert!(raced.contains("OMP_NUM_THREADS=1 numa run -c 1 gmx"), "{raced}");
+    assert!(raced.contains("OMP_WAIT_POLICY=passive numa run -c 2 gmx"), "{raced}");
 }

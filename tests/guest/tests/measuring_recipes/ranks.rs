@@ -78,8 +78,9 @@ fn followed(name: &str) {
     let [first, second] = cpus(two, "0")[..] else { panic!("{two}") };
     assert_ne!(first, second, "each thread has a core: {two}");
     let files = printed(&blocks, "wc -l");
-    let counts: Vec<&str> = files.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(counts, ["128", "64", "16", "16", "224"], "{files}");
+    let count = |line: &str| line.split_whitespace().next()?.parse().ok();
+    let counts: Vec<u32> = files.lines().filter_map(count).collect();
+    assert_eq!(counts, [128, 64, 16, 16, 224], "{files}");
     let raced = printed(&blocks, "numa tune");
     assert!(raced.contains("numa run -c 2 mpirun"), "{raced}");
     let own = printed(&blocks, &format!("--for {name}"));
