@@ -77,21 +77,6 @@ fn each_line_that_the_guide_prints_is_written_byte_for_byte() {
     }
 }
 
-#[test]
-fn the_lines_are_those_of_the_guide() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");
-    let named = std::env::var_os("NUMAKIT_CAPTURES").map(|captures| PathBuf::from(captures).join("../seeds"));
-    let Ok(entries) = std::fs::read_dir(named.unwrap_or(folder)) else {
-        return numakit_skips::CAPTURES.skip("there is no folder 'seeds' with the guide beside the captures");
-    };
-    let texts = entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
-    let guide: Vec<String> = texts.filter(|text| text.contains("cat rank128_lu")).collect();
-    let [guide] = &guide[..] else { panic!("{} documents have rank files", guide.len()) };
-    let theirs: Vec<&str> = guide.lines().filter(|line| line.starts_with("rank ")).collect();
-    let ours: Vec<&str> = PRINTED.lines().filter(|line| line.starts_with("rank ")).collect();
-    assert_eq!(ours, theirs);
-}
-
 /// The CPUs of each rank in the lines for a launcher of today. Numbers of cores are those of CPUs on this machine.
 fn cpus_of(launcher: &str, lines: &str) -> Vec<CpuSet> {
     let set = |list: &str| CpuSet::parse_list(list).unwrap();
