@@ -81,7 +81,7 @@ pub struct Engine {
     foreign: u32,
 }
 
-/// After so many answers that are none of HTTP, something else listens there: a proxy may break one or two.
+/// From this number of answers on that are none of HTTP, something else listens there: a proxy may break one or two.
 const FOREIGN: u32 = 3;
 
 impl PushDestination {
