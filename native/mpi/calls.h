@@ -29,6 +29,18 @@ static struct {
     int (*group_free)(MPI_Group *);
     int (*get_library_version)(char *, int *);
     int (*query_thread)(int *);
+    /* For collectives of this library. */
+    int (*iprobe)(int, int, MPI_Comm, int *, void *);
+    int (*abort)(MPI_Comm, int);
+    int (*comm_get_attr)(MPI_Comm, int, void *, int *);
+    int (*comm_set_attr)(MPI_Comm, int, void *);
+    int (*comm_create_keyval)(int (*)(MPI_Comm, int, void *, void *, void *, int *), int (*)(MPI_Comm, int, void *, void *), int *,
+                              void *);
+    int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
+    int (*pack)(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
+    int (*unpack)(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
+    int (*reduce_local)(const void *, void *, int, MPI_Datatype, MPI_Op);
+    MPI_Op (*op_f2c)(int);
     MPI_Comm (*comm_f2c)(int);
     MPI_Datatype (*type_f2c)(int);
     MPI_Comm world;
@@ -306,6 +318,10 @@ FORTRAN(Alltoallv, alltoallv,
         (out, out_counts, out_places, out_type, in, counts, places, type_, comm_, error_), C_COMM C_TYPE,
         NOTE(Alltoallv, COMM(comm), sum_of(counts, comm, type), NO_PEER))
 
+/* The chooser's. */
+static void *(*own_find)(const char *name);
+
+#include "mpi/own.h"
 #include "mpi/lifetime.h"
 
 #endif

@@ -3,25 +3,34 @@
 #ifndef MPI_LIFETIME_H
 #define MPI_LIFETIME_H
 
+static void has_begun(void)
+{
+    tally_begin(&ABI_TABLE);
+    collectives_begin(&ABI_TABLE);
+}
+
 static int Init(int *count, char ***words)
 {
+    collectives_come(&ABI_TABLE);
     int result = ((int (*)(int *, char ***))real.Init)(count, words);
     if (result == 0)
-        tally_begin(&ABI_TABLE);
+        has_begun();
     return result;
 }
 
 static int Init_thread(int *count, char ***words, int required, int *provided)
 {
+    collectives_come(&ABI_TABLE);
     int result = ((int (*)(int *, char ***, int, int *))real.Init_thread)(count, words, required, provided);
     if (result == 0)
-        tally_begin(&ABI_TABLE);
+        has_begun();
     return result;
 }
 
 static int Finalize(void)
 {
     tally_end();
+    collectives_end();
     int result = ((int (*)(void))real.Finalize)();
     tally_judge_rest();
     return result;
@@ -47,21 +56,24 @@ static int Comm_disconnect(MPI_Comm *comm)
 
 static __attribute__((unused)) void f_init(int *error)
 {
+    collectives_come(&ABI_TABLE);
     ((void (*)(int *))real.f_init)(error);
     if (!error || *error == 0)
-        tally_begin(&ABI_TABLE);
+        has_begun();
 }
 
 static __attribute__((unused)) void f_init_thread(int *required, int *provided, int *error)
 {
+    collectives_come(&ABI_TABLE);
     ((void (*)(int *, int *, int *))real.f_init_thread)(required, provided, error);
     if (!error || *error == 0)
-        tally_begin(&ABI_TABLE);
+        has_begun();
 }
 
 static __attribute__((unused)) void f_finalize(int *error)
 {
     tally_end();
+    collectives_end();
     ((void (*)(int *))real.f_finalize)(error);
     tally_judge_rest();
 }
@@ -103,6 +115,16 @@ static void begin(void *(*find)(const char *name))
     FIND_OWN(group_free, "Group_free")
     FIND_OWN(get_library_version, "Get_library_version")
     FIND_OWN(query_thread, "Query_thread")
+    FIND_OWN(iprobe, "Iprobe")
+    FIND_OWN(abort, "Abort")
+    FIND_OWN(comm_get_attr, "Comm_get_attr")
+    FIND_OWN(comm_set_attr, "Comm_set_attr")
+    FIND_OWN(comm_create_keyval, "Comm_create_keyval")
+    FIND_OWN(bcast, "Bcast")
+    FIND_OWN(pack, "Pack")
+    FIND_OWN(unpack, "Unpack")
+    FIND_OWN(reduce_local, "Reduce_local")
+    own_find = find;
     real.world = ABI_COMM_WORLD(find);
     real.no_type = ABI_DATATYPE_NULL(find);
     if (!ABI_FORTRAN_IS_SEPARATE)
@@ -110,6 +132,7 @@ static void begin(void *(*find)(const char *name))
     FUNCTIONS(FIND_FORTRAN)
     FIND_OWN(comm_f2c, "Comm_f2c")
     FIND_OWN(type_f2c, "Type_f2c")
+    FIND_OWN(op_f2c, "Op_f2c")
     for (size_t i = 0; i < sizeof IN_PLACE / sizeof *IN_PLACE; i++)
         real.fortran_in_place[i] = find(IN_PLACE[i]);
 }
@@ -188,6 +211,14 @@ const struct mpi_table ABI_TABLE = {FUNCTIONS(ENTRY) FUNCTIONS(FORTRAN_ENTRY).nu
                                     .describe = describe,
                                     .version = version,
                                     .thread_level = thread_level,
-                                    .world = world};
+                                    .world = world,
+                                    .size = size_of_comm,
+                                    .rank = rank_of_comm,
+                                    .members = members,
+                                    .can_serve = can_serve,
+                                    .serve = serve,
+                                    .agree = agree,
+                                    .kept = kept,
+                                    .keep = keep};
 
 #endif

@@ -19,4 +19,44 @@ void os_yield(void);
 /* To standard error. */
 void os_print(const char *text);
 
+/* The beginning of a small file, terminated by a zero; how many bytes it has, 0 if it cannot be read. */
+size_t os_read(const char *path, char *text, size_t room);
+
+/* A memory file without a path; the descriptor, or the negative error. */
+int os_memory_file(const char *name, uint64_t bytes);
+/* That of this name of another process; the descriptor, or the negative error. */
+int os_memory_file_of(pid_t process, const char *name);
+/* Makes it larger, unless it is; 0, or the negative error. -EFBIG if a limit of the process is lower. */
+int os_grow(int file, uint64_t bytes);
+/* The limit on the size of files. */
+uint64_t os_file_limit(void);
+/* A number for the file, while it is open: the program may close the descriptor, and open another file. */
+uint64_t os_identity(int file);
+/* Takes memory for a part of this file, so that writing to it later cannot fail; 0, or the negative error. */
+int os_take(int file, uint64_t identity, uint64_t offset, uint64_t bytes);
+void *os_map_file(int file, uint64_t bytes);
+void os_close(int file);
+
+/* A process of this machine is the first one that listens at this name, until it ends: 0, or the negative error, -EADDRINUSE if
+ * there is one. The descriptor stays open. */
+int os_be_first(const char *name);
+/* The process that is; 0 if there is none, or the negative error. -EPERM if it is another user's. */
+long os_first(const char *name);
+
+/* Asks for pages of a node where there are any, before they are touched. The first touch decides where this fails. */
+void os_prefer_node(void *memory, size_t bytes, int node);
+/* Sleeps while the lower half of the word is this, for at most so long; the word may be other processes'. */
+void os_sleep_on(const void *word, uint32_t value, uint64_t nanoseconds);
+void os_wake_all(const void *word);
+void os_sleep(uint64_t nanoseconds);
+
+static inline void os_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "functions.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A function of any type. */
@@ -33,6 +34,20 @@ struct mpi_table {
     void (*version)(char *text, int bytes);
     int (*thread_level)(void);
     uintptr_t (*world)(void);
+    /* For collectives of this library. Ranks of a communicator; 0 of one between two groups, or if the MPI refuses. */
+    int (*size)(uintptr_t handle);
+    int (*rank)(uintptr_t handle);
+    /* The ranks in MPI_COMM_WORLD of its ranks; none is less than 0 but of those that are not in it. */
+    bool (*members)(uintptr_t handle, int size, int *ranks);
+    /* Whether this MPI has all functions that are needed. */
+    bool (*can_serve)(void);
+    /* From now on the program's collectives are those of own.h. */
+    void (*serve)(void);
+    /* Sends bytes from the first rank to the others, by the MPI. */
+    bool (*agree)(uintptr_t handle, void *data, size_t bytes);
+    /* What is kept with a communicator, NULL if nothing is. False if the MPI refuses, as for a handle that is none. */
+    bool (*kept)(uintptr_t handle, void **value);
+    bool (*keep)(uintptr_t handle, void *value);
 };
 
 extern const struct mpi_table table_openmpi, table_mpich, table_standard;

@@ -4,6 +4,7 @@
 #include "arrivals.h"
 #include "base/environment.h"
 #include "communicators.h"
+#include "job.h"
 #include "os.h"
 #include <limits.h>
 #include <string.h>
@@ -16,34 +17,6 @@ bool tally_is_shared;
 
 static char path[PATH_MAX];
 static uint64_t beacon, begin_cpu;
-
-/* MPICH's launcher tells ranks nothing about their job: it is their ancestor, where scripts start them. */
-static uint64_t launcher(void)
-{
-    enum { MOST = 16 };
-    char name[16];
-    pid_t process = os_parent();
-    for (int i = 0; i < MOST && process > 1; i++) {
-        pid_t parent = os_parent_of(process, name);
-        if (parent && strcmp(name, "hydra_pmi_proxy") == 0)
-            return (uint64_t)process;
-        process = parent;
-    }
-    return (uint64_t)os_parent();
-}
-
-/* A number for what all ranks of a job have in common: what their launcher tells them, else their launcher. */
-static uint64_t job_of(char **environment)
-{
-    static const char *const NAMES[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_KVS", "SLURM_STEP_ID"};
-    uint64_t hash = 0;
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        const char *text = environment_find(environment, NAMES[i]);
-        for (; text && *text; text++)
-            hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    }
-    return hash ? hash : launcher();
-}
 
 bool tally_reserve(const void *part, size_t bytes)
 {

@@ -11,11 +11,16 @@ typedef struct ompi_group_t *MPI_Group;
 typedef struct ompi_op_t *MPI_Op;
 typedef struct ompi_request_t *MPI_Request;
 #define ABI_COMM_WORLD(find) ((MPI_Comm)find("ompi_mpi_comm_world"))
+#define ABI_COMM_NULL(find) ((MPI_Comm)find("ompi_mpi_comm_null"))
 #define ABI_DATATYPE_NULL(find) ((MPI_Datatype)find("ompi_mpi_datatype_null"))
 #define ABI_IN_PLACE ((void *)1)
 /* MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE. */
 #define ABI_THREAD_LEVELS {0, 1, 2, 3}
 /* Its functions for Fortran call PMPI_*, which nothing stands in for. */
 #define ABI_FORTRAN_IS_SEPARATE true
+#define ABI_STATUS_IGNORE ((void *)0)
+/* Of types.h. */
+#define ABI_TYPE(find, symbol, mpich, standard) ((MPI_Datatype)find("ompi_mpi_" #symbol))
+#define ABI_OPERATION(find, symbol, mpich, standard) ((MPI_Op)find("ompi_mpi_op_" #symbol))
 
 #endif
