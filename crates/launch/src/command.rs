@@ -236,16 +236,28 @@ impl CommandRequest<'_> {
         Ok((Some(applied), why))
     }
 
-    /// Preloads what writes down calls of MPI, if the program, or those that it starts, can load it. Else returns why not.
+    /// Preloads what writes down calls of MPI and has collectives, if the program, or those that it starts, can load it. Else
+    /// returns why not.
     fn mpi(&self, obstacle: Option<&Obstacle>, environment: &mut Environment) -> Option<String> {
-        let observer = self.options.mpi.as_ref()?;
+        let (observer, collectives) = (self.options.mpi.as_ref(), self.options.collectives.as_ref());
+        let of_observer = observer.map(|observer| &observer.library);
+        let library = of_observer.or(collectives.map(|collectives| &collectives.library))?;
         if let Some(obstacle) = obstacle.filter(|obstacle| !obstacle.allows_allocator()) {
             let name = self.program.name().display();
-            return Some(format!("{name} {obstacle}: its calls of MPI are not seen"));
+            let stays = if observer.is_some() {
+                "its calls of MPI are not seen"
+            } else {
+                "its collectives are those of its MPI"
+            };
+            return Some(format!("{name} {obstacle}: {stays}"));
         }
-        let (name, value) = &observer.variable;
-        environment.set(name, value.as_str());
-        environment.preload_mpi(&observer.library);
+        if let Some((name, value)) = observer.map(|observer| &observer.variable) {
+            environment.set(name, value.as_str());
+        }
+        if let Some(collectives) = collectives {
+            environment.set(crate::collectives::VARIABLE, collectives.which.value());
+        }
+        environment.preload_mpi(library);
         None
     }
 

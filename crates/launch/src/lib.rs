@@ -8,6 +8,7 @@ pub mod apply;
 pub mod blacklist;
 mod busy;
 mod check;
+pub mod collectives;
 mod command;
 pub mod environment;
 mod error;

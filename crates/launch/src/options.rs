@@ -2,6 +2,7 @@
 
 use crate::LaunchError;
 use crate::apply::RunCure;
+use crate::collectives::Collectives;
 use crate::loops::AdaptiveLoops;
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::{HugePages, SETTING, Setting};
@@ -38,6 +39,8 @@ pub struct RunOptions {
     pub loops: Option<AdaptiveLoops>,
     /// What writes down its calls of MPI.
     pub mpi: Option<MpiObserver>,
+    /// Its collectives of MPI; `None` for those of its MPI.
+    pub collectives: Option<Collectives>,
 }
 
 /// An allocator that a program preloads.

@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_launch::apply::RunCure;
 use numakit_launch::blacklist::Blacklists;
+use numakit_launch::collectives::{self, CollectivesOption};
 use numakit_launch::loops::{self, LoopsOption};
 use numakit_launch::options::{self, Allocator, few_huge_pages};
 use numakit_launch::preload::Library;
@@ -133,6 +134,12 @@ struct With {
     /// Same as --mpi-report=-
     #[arg(long, requires = "mpi_report")]
     json: bool,
+    /// Small collectives of MPI programs on this machine (barrier; broadcast, reduce, allreduce up to 4 KiB): the library's own, not the MPI's
+    ///
+    /// 'small' means always; 'auto' where the table that NUMAMPI_TABLE names says that it pays. The library libnumampi.so is preloaded.
+    /// With NUMAMPI_STATS=1 each rank prints at the end how many there were.
+    #[arg(long, value_name = "auto|small", value_parser = collectives::collectives, conflicts_with = "pid")]
+    collectives: Option<CollectivesOption>,
     /// Read files into the page cache before the start, page by page on the nodes of the program; GLOB is a quoted
     /// pattern such as '/models/*.gguf'
     #[arg(long, value_name = "GLOB", conflicts_with_all = ["pid", "dry_run"])]
@@ -356,6 +363,7 @@ impl RunArgs {
             loops: self.with.loops.map(LoopsOption::with_library).transpose()?,
             cure: self.with.apply.as_deref().map(|name| self.cure(name, program)).transpose()?,
             mpi: None,
+            collectives: self.with.collectives.map(CollectivesOption::with_library).transpose()?,
         })
     }
 

@@ -170,3 +170,43 @@ fn a_plan_puts_ranks_that_talk_on_one_node() {
     let twice = folder.numa("plan").args(words).args(["--processes", "2"]).output();
     Done::of(twice.unwrap()).says(2, "--processes is 2, and the program of --from had 4 ranks");
 }
+
+#[test]
+fn small_collectives_are_the_library_s_if_asked_for() {
+    let folder = Folder::new("mpi-collectives");
+    for mpi in mpis() {
+        let command = format!("{} -n 2 {} 30", mpi.launcher, program(&folder, &mpi).display());
+        let run = |options: &str| {
+            let mut numa = folder.numa(&format!("run --share {options} {command}"));
+            numa.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+            numa.env("NUMAMPI_STATS", "1").env_remove("NUMAMPI_TABLE");
+            let done = Done::of(numa.output().unwrap());
+            assert_eq!(done.code, 0, "{}: {} {}", mpi.name, done.out, done.err);
+            assert!(done.out.contains("all results are right"), "{}: {}", mpi.name, done.out);
+            done.err
+        };
+        let small = run("--collectives small");
+        assert!(
+            small.contains("29 barriers, 0 broadcasts, 30 reduces, 60 allreduces"),
+            "{}: {small}",
+            mpi.name
+        );
+        let auto = run("--collectives auto");
+        assert!(auto.contains("NUMAMPI_TABLE names no table of this machine"), "{}: {auto}", mpi.name);
+        let reported = run("--collectives small --mpi-report");
+        assert!(
+            reported.contains(" allreduces") && reported.contains("OPERATION"),
+            "{}: {reported}",
+            mpi.name
+        );
+        assert!(!run("").contains("libnumampi"), "{}", mpi.name);
+    }
+}
+
+#[test]
+fn another_value_of_collectives_is_refused() {
+    let folder = Folder::new("mpi-collectives-refused");
+    let done = Done::of(folder.numa("run --collectives large true").output().unwrap());
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("'large' is not auto or small"), "{}", done.err);
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::collectives::{Collectives, CollectivesOption};
 use crate::loops::AdaptiveLoops;
 use crate::options::Allocator;
 use numakit_model::Fix;
@@ -255,6 +256,26 @@ fn it_is_said_where_a_policy_comes_before_the_allocator() {
     let note = "the memory policy interleave:0 decides where blocks lie, and not --alloc numa";
     assert_eq!(of(Mode::Interleave, "numa"), [note]);
     assert_eq!((of(Mode::Interleave, "uma").len(), of(Mode::Local, "numa").len()), (0, 0));
+}
+
+#[test]
+fn collectives_are_the_library_s_where_the_program_can_load_it() {
+    let collectives =
+        Some(CollectivesOption::Auto).map(|which| Collectives { library: "/c/libnumampi.so".into(), which });
+    let options = RunOptions { collectives, ..RunOptions::default() };
+    let plan = plan(&[(0, 0)], Memory::default());
+    let plain = launch(&program(None), &plan, &options, &[]);
+    assert_eq!(value(&plain, "LD_PRELOAD"), Some("/c/libnumaplace.so:/c/libnumampi.so"));
+    assert_eq!((value(&plain, "NUMAMPI_COLLECTIVES"), value(&plain, "NUMA_MPI")), (Some("auto"), None));
+    let refused = launch(&program(Some(Obstacle::Go)), &plan, &options, &[]);
+    assert_eq!(value(&refused, "NUMAMPI_COLLECTIVES"), None);
+    assert!(
+        refused.notes.iter().any(|note| note.contains("its collectives are those of its MPI")),
+        "{:?}",
+        refused.notes
+    );
+    let unasked = launch(&program(None), &plan, &RunOptions::default(), &[]);
+    assert_eq!(value(&unasked, "NUMAMPI_COLLECTIVES"), None);
 }
 
 #[test]
