@@ -6,7 +6,7 @@
 #ifndef MPI_PAYS_H
 #define MPI_PAYS_H
 
-#include "shared.h"
+#include "attendance.h"
 
 /* Reads the lines of this MPI; how many there are. */
 uint64_t pays_read(const char *path, const char *library, struct row rows[ROWS]);

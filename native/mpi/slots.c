@@ -46,7 +46,7 @@ void wake(struct team *team, struct part *part, word *at)
 {
     if (!team->is_crowded)
         return;
-    /* Whoever sleeps has said so before it looked at the word. */
+    /* A rank that sleeps has said so before it looked at the word. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&part->sleepers, memory_order_relaxed))
         os_wake_all(at);

@@ -4,7 +4,7 @@
 #define MPI_TEAM_H
 
 #include "groups.h"
-#include "shared.h"
+#include "attendance.h"
 #include <stddef.h>
 
 /* What was last written to memory that is used again. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The memory that the ranks of a job on one machine share for collectives: who takes part, and for each communicator a part of
  * each rank. It is a memory file without a name: nothing of it is left when the last rank has ended, however it ended. */
-#ifndef MPI_SHARED_H
-#define MPI_SHARED_H
+#ifndef MPI_ATTENDANCE_H
+#define MPI_ATTENDANCE_H
 
 #include "layout.h"
 #include <assert.h>
@@ -36,7 +36,7 @@ struct attendee {
     word cpus[CPU_WORDS];
 };
 
-/* An operation pays on communicators of so many ranks, up to so many bytes. */
+/* An operation pays on communicators of these numbers of ranks, up to this number of bytes. */
 struct row {
     uint32_t operation, from, to, most;
 };
