@@ -29,4 +29,19 @@ void os_mask_signals(int how, const sigset_t *set, sigset_t *old);
 /* The number of seccomp filters of this process; an upper limit where the kernel does not tell it. */
 uint64_t os_seccomp_filters(void);
 
+/* The beginning of a small file, terminated by a zero; how many bytes it has, 0 if it cannot be read. */
+size_t os_read(const char *path, char *text, size_t room);
+
+/* Asks for pages of a node where there are any, before they are touched. The first touch decides where this fails. */
+void os_prefer_node(void *memory, size_t bytes, int node);
+
+static inline void os_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 #endif

@@ -3,6 +3,7 @@
 #include "os.h"
 #include "call.h"
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,14 +72,36 @@ uint64_t os_seccomp_filters(void)
 {
     char text[8192];
     uint64_t mode = 0, count = 0;
-    long file = CALL(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return 0;
-    long read = CALL(SYS_read, file, text, sizeof text - 1);
-    CALL(SYS_close, file);
-    text[read > 0 ? read : 0] = 0;
+    os_read("/proc/self/status", text, sizeof text);
     if (!field(text, "\nSeccomp:", &mode) || mode == 0)
         return 0;
     /* Since Linux 5.9. */
     return field(text, "\nSeccomp_filters:", &count) ? count : 1;
+}
+
+size_t os_read(const char *path, char *text, size_t room)
+{
+    long file = CALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    size_t length = 0;
+    while (file >= 0 && length + 1 < room) {
+        long got = CALL(SYS_read, file, text + length, room - 1 - length);
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+    }
+    if (file >= 0)
+        CALL(SYS_close, file);
+    text[length] = 0;
+    return length;
+}
+
+void os_prefer_node(void *memory, size_t bytes, int node)
+{
+    enum { BITS = 8 * sizeof(unsigned long), NODES = 1024 };
+    unsigned long mask[NODES / BITS] = {0};
+    /* A filter may end the process for a call that the program itself never makes. */
+    if (node < 0 || node >= NODES || os_seccomp_filters())
+        return;
+    mask[node / BITS] = 1UL << node % BITS;
+    CALL(SYS_mbind, memory, bytes, MPOL_PREFERRED, mask, NODES, 0);
 }

@@ -19,9 +19,6 @@ void os_yield(void);
 /* To standard error. */
 void os_print(const char *text);
 
-/* The beginning of a small file, terminated by a zero; how many bytes it has, 0 if it cannot be read. */
-size_t os_read(const char *path, char *text, size_t room);
-
 /* A memory file without a path; the descriptor, or the negative error. */
 int os_memory_file(const char *name, uint64_t bytes);
 /* That of this name of another process; the descriptor, or the negative error. */
@@ -43,20 +40,9 @@ int os_be_first(const char *name);
 /* The process that is; 0 if there is none, or the negative error. -EPERM if it is another user's. */
 long os_first(const char *name);
 
-/* Asks for pages of a node where there are any, before they are touched. The first touch decides where this fails. */
-void os_prefer_node(void *memory, size_t bytes, int node);
 /* Sleeps while the lower half of the word is this, for at most so long; the word may be other processes'. */
 void os_sleep_on(const void *word, uint32_t value, uint64_t nanoseconds);
 void os_wake_all(const void *word);
 void os_sleep(uint64_t nanoseconds);
-
-static inline void os_pause(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 #endif

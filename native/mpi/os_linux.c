@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/futex.h>
-#include <linux/mempolicy.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,22 +79,6 @@ void os_print(const char *text)
     /* A full pipe or a closed one: there is nobody to tell. */
     long result = CALL(SYS_write, 2, text, strlen(text));
     (void)result;
-}
-
-size_t os_read(const char *path, char *text, size_t room)
-{
-    long file = CALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    size_t length = 0;
-    while (file >= 0 && length + 1 < room) {
-        long got = CALL(SYS_read, file, text + length, room - 1 - length);
-        if (got <= 0)
-            break;
-        length += (size_t)got;
-    }
-    if (file >= 0)
-        CALL(SYS_close, file);
-    text[length] = 0;
-    return length;
 }
 
 uint64_t os_file_limit(void)
@@ -218,17 +201,6 @@ long os_first(const char *name)
         return result == -ECONNREFUSED ? 0 : result;
     /* A process of another PID namespace has no number here. */
     return peer.uid != (uid_t)CALL(SYS_geteuid, 0) || peer.pid <= 0 ? -EPERM : peer.pid;
-}
-
-void os_prefer_node(void *memory, size_t bytes, int node)
-{
-    enum { BITS = 8 * sizeof(unsigned long), NODES = 1024 };
-    unsigned long mask[NODES / BITS] = {0};
-    /* A filter may end the process for a call that the program itself never makes. */
-    if (node < 0 || node >= NODES || os_seccomp_filters())
-        return;
-    mask[node / BITS] = 1UL << node % BITS;
-    CALL(SYS_mbind, memory, bytes, MPOL_PREFERRED, mask, NODES, 0);
 }
 
 void os_sleep_on(const void *word, uint32_t value, uint64_t nanoseconds)
