@@ -18,6 +18,8 @@ const DIGIT = 6;
 const TIME_GAP = 12;
 /** A label of a time nearer to the left edge would overlap the 0 of the value axis; one that the right edge would cut is left out too. */
 const LEFT_FREE = 18;
+/** A label is a little wider than the average says, of which half is on each side. */
+const RIGHT_FREE = 2;
 const INCREMENTS = [1, 2, 5];
 const DECIMAL = Array.from({ length: 24 }, (_, p) => INCREMENTS.map((m) => m * 10 ** (p - 9))).flat();
 const BINARY = Array.from({ length: 60 }, (_, p) => 2 ** p);
@@ -48,7 +50,7 @@ export function timeAxis(theme: Theme, small: boolean, origin: number | null = n
     grid: { stroke: theme.grid, width: 1 },
     ticks: { show: false },
     values: (u, splits, _axis, _space, step) => {
-      const free = u.width - VALUE_SIZE - timeWidth(step) / 2;
+      const free = u.width - VALUE_SIZE - timeWidth(step) / 2 - RIGHT_FREE;
       return splits.map((at) => {
         const x = u.valToPos(at, "x");
         return x < LEFT_FREE || x > free ? "" : timeText(at, step, origin);
