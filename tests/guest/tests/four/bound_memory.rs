@@ -44,7 +44,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    super::PARTS.part("bound_memory")
+    super::LATER.part("bound_memory")
 }
 
 #[test]

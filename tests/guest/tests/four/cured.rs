@@ -54,7 +54,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    super::PARTS.part("cured")
+    super::LATER.part("cured")
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    let part = super::PARTS.part("hotplug")?;
+    let part = super::LATER.part("hotplug")?;
     part["run"].succeeded();
     Some(part)
 }

@@ -26,7 +26,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    super::PARTS.part("limits")
+    super::LATER.part("limits")
 }
 
 #[test]

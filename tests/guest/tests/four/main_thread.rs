@@ -10,7 +10,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    super::PARTS.part("main_thread")
+    super::LATER.part("main_thread")
 }
 
 /// Pages at home, pages elsewhere, and bound threads, of all repeats.

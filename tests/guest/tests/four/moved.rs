@@ -94,7 +94,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    super::PARTS.part("moved")
+    super::LATER.part("moved")
 }
 
 /// What a step printed of the memory at a moment: pages by node of mappings as large as the array at least, and the CPU masks.

@@ -70,7 +70,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    super::PARTS.part("moved_troubles")
+    super::LATER.part("moved_troubles")
 }
 
 /// Pages on each node before and after a step, in which none is lost.
