@@ -92,7 +92,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    super::PARTS.part("files")
+    super::LATER.part("files")
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub fn guest() -> Result<Guest, Failure> {
 }
 
 fn part() -> Option<Part> {
-    super::PARTS.part("spilled")
+    super::LATER.part("spilled")
 }
 
 /// Bytes of each node's region on the node, and on others: the library lets the memory of a region prefer its node.
