@@ -314,12 +314,10 @@ impl JobWatch {
         }
         jobs.sort_by(guilty_first);
         let mut absent = self.absent.clone();
-        let is_unread = |job: &Job| job.resident > 0 && job.memory_on.is_none();
-        let is_detailed = |job: &&Job| names.iter().take(DETAILED).any(|name| **name == *job.name);
-        match jobs.iter().filter(is_detailed).filter(|job| is_unread(job)).count() {
-            unread if unread > 0 && self.reads_memory => absent.push(unread_memory(unread)),
-            _ => {}
-        }
+        let is_detailed = |job: &Job| detailed.iter().any(|name| ***name == *job.name);
+        let is_unread = |job: &&Job| is_detailed(job) && job.resident > 0 && job.memory_on.is_none();
+        let unread = jobs.iter().filter(is_unread).count();
+        absent.extend((unread > 0 && self.reads_memory).then(|| unread_memory(unread)));
         JobsNow {
             nodes: self.nodes.iter().map(|(node, _)| *node).collect(),
             hidden: self.jobs.len() - jobs.len(),
