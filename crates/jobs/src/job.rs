@@ -143,6 +143,11 @@ impl Job {
         self.time.filter(|time| time.samples >= MIN_SAMPLES)
     }
 
+    /// The share of remote memory in its time at memory; where there are too few samples, in its memory.
+    pub fn remote_percent(&self) -> Option<f64> {
+        self.known_time().and_then(|time| time.remote_percent()).or_else(|| self.remote_memory_percent())
+    }
+
     /// The cost of its worst finding.
     pub fn cost(&self) -> Option<f64> {
         self.findings.iter().filter_map(|finding| finding.cost).reduce(f64::max)
@@ -152,8 +157,7 @@ impl Job {
 /// Who is guilty first: by cost, then with a finding, then by remote use, then by CPU time.
 pub fn guilty_first(a: &Job, b: &Job) -> std::cmp::Ordering {
     let key = |job: &Job| {
-        let remote =
-            job.known_time().and_then(|t| t.remote_percent()).or(job.remote_memory_percent()).unwrap_or(0.0);
+        let remote = job.remote_percent().unwrap_or(0.0);
         (job.cost().unwrap_or(0.0), f64::from(u8::from(!job.findings.is_empty())), remote * job.ran as f64)
     };
     let (one, other) = (key(a), key(b));

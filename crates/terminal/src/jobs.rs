@@ -74,10 +74,7 @@ impl JobTable<'_> {
 
     /// Of one node nothing is remote.
     fn remote(&self, job: &Job) -> Option<f64> {
-        let known = || {
-            job.known_time().and_then(|time| time.remote_percent()).or_else(|| job.remote_memory_percent())
-        };
-        if self.jobs.nodes.len() > 1 { known() } else { None }
+        if self.jobs.nodes.len() > 1 { job.remote_percent() } else { None }
     }
 
     fn notes(&self, nodes: usize) -> Vec<String> {
