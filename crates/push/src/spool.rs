@@ -31,9 +31,10 @@ pub const MIN_LIMIT: u64 = 1 << 20;
 pub const DEFAULT_LIMIT: u64 = 256 << 20;
 /// A file is complete when its rows have this length, or an eighth of the limit or of the room on the disk.
 const SEGMENT: u64 = 1 << 20;
-/// Of large machines, when they are as long as this number of descriptions, of which each file has one.
+/// Of large machines, when they are as long as this number of descriptions, of which each file has one; but never longer than
+/// this part of the limit or of the room on the disk, since a file is dropped whole.
 const DESCRIPTIONS: u64 = 8;
-const MIN_SEGMENT: u64 = 64 << 10;
+const LARGEST_PART: u64 = 4;
 const EXTENSION: &str = "spool";
 const POSITION: &str = "acknowledged";
 
@@ -134,8 +135,8 @@ pub struct Spool {
     counts: SpoolCounts,
     /// Rows in memory that were lost at the end.
     given_up: u64,
-    /// A file is complete at this length.
-    piece: u64,
+    /// What the files can have together: the limit, or what they and the disk's free space have.
+    room: u64,
     trouble: Option<io::Error>,
 }
 
@@ -166,9 +167,10 @@ impl Spool {
             next: 0,
             counts: SpoolCounts::default(),
             given_up: 0,
-            piece: piece(limit, numakit_sys::file::free_bytes(folder).unwrap_or(u64::MAX)),
+            room: limit,
             trouble: None,
         };
+        spool.look_for_room();
         spool.find_end();
         spool.counts.found = spool.waiting();
         Ok(spool)
@@ -233,12 +235,10 @@ impl Spool {
             self.counts.dropped += batch.len() as u64;
             return;
         };
-        let piece = self.piece;
-        let most = (self.limit / 4).min(segment::MAX_FILE / 2);
-        let enough = |description: u64| piece.max((description * DESCRIPTIONS).min(most));
+        let room = self.room;
         let is_full = |growing: &Growing| {
             !crate::rows::are_described_by(Some(&growing.header), header)
-                || growing.bytes - growing.start >= enough(growing.start)
+                || growing.bytes - growing.start >= complete_length(room, growing.start)
                     && growing.rows.iter().all(|kept| kept.stored)
         };
         if self.growing.as_ref().is_some_and(is_full) {
@@ -256,7 +256,7 @@ impl Spool {
         growing.rows.push_back(Kept { sequence, rows: batch.len() as u64, record, stored: false });
         self.make_room(size);
         self.write();
-        self.bound_memory(piece);
+        self.bound_memory(SEGMENT.min(self.limit / 8));
     }
 
     /// Writes the record of the newest rows; on a full disk, at the cost of the oldest.
@@ -272,6 +272,9 @@ impl Spool {
             };
             let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
             self.trouble = Some(error);
+            if is_full {
+                self.look_for_room();
+            }
             if !is_full || !(self.drop_oldest() || self.set_aside()) {
                 return;
             }
@@ -339,7 +342,14 @@ impl Spool {
         stored.or_else(|| Some(self.growing.as_ref()?.first)).unwrap_or(self.next)
     }
 
+    /// Others fill and empty the disk, too.
+    fn look_for_room(&mut self) {
+        let free = numakit_sys::file::free_bytes(&self.folder).unwrap_or(u64::MAX);
+        self.room = self.limit.min(free.saturating_add(self.bytes()));
+    }
+
     fn complete(&mut self) {
+        self.look_for_room();
         let Some(growing) = self.growing.take() else { return };
         let lost: u64 = growing.rows.iter().filter(|kept| !kept.stored).map(|kept| kept.rows).sum();
         self.counts.dropped += lost;
@@ -520,9 +530,11 @@ fn append(to: &mut Batch, rows: Batch) {
     }
 }
 
-/// The length of files: the oldest one can be removed where there is little room.
-fn piece(limit: u64, free: u64) -> u64 {
-    SEGMENT.min(limit / 8).min(free / 8).max(MIN_SEGMENT)
+/// The length of a file's rows, of which the description has this length: where there is little room, the oldest file is
+/// removed, and the others stay.
+fn complete_length(room: u64, description: u64) -> u64 {
+    let most = (room / LARGEST_PART).min(segment::MAX_FILE / 2);
+    SEGMENT.min(room / 8).max((description * DESCRIPTIONS).min(most))
 }
 
 /// The files of a folder by their first row.
