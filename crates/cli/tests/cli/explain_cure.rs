@@ -81,7 +81,7 @@ fn of_threads(used: &PartUse, count: u32) -> f64 {
 fn measuring_parts_of_arrays_belong_to_the_threads_that_use_them() {
     let folder = Folder::new("parts");
     let Some(program) = program(&folder, "cc", "divided.c") else { return };
-    let Some(explained) = explained(&program, &["1"]) else { return };
+    let Some(explained) = explained(&program, &["3"]) else { return };
     for name in ["table", "malloc in make_first", "malloc in make_second"] {
         let facts = facts(&explained, name);
         let share = of_threads(&facts.each, THREADS);
