@@ -11,8 +11,16 @@ use std::time::SystemTime;
 
 /// The names that our program has.
 pub const OURS: [&str; 3] = ["numa", "numascope", "numaplace"];
-const FLAGS: [&str; 8] =
-    ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-fopenmp", "-pthread", "-Inative/include", "-o"];
+const FLAGS: [&str; 9] =
+    ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-fopenmp", "-pthread", "-Inative/include", "-Inative", "-o"];
+
+/// What programs include, by extension.
+const INCLUDED: [(&str, &[&str]); 4] = [
+    ("tests/guest/programs", &["h"]),
+    ("native/include", &["h"]),
+    ("native/base", &["c", "h"]),
+    ("native/mpi", &["c", "h"]),
+];
 
 /// Where the package has it, with a slash: a prefix of names.
 const FORTRAN_COMPILER: &str = "usr/lib/gcc/x86_64-linux-gnu/12/";
@@ -81,11 +89,12 @@ pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
     }
     let _lock = place::locked("programs")?;
     let program = place::folder("programs")?.join(name);
-    let headers = [sources(), place::root().join("native/include")];
     let mut inputs: Vec<PathBuf> = vec![source.clone()];
-    for folder in headers {
+    for (folder, extensions) in INCLUDED {
+        let folder = place::root().join(folder);
         let files = fs::read_dir(&folder).map_err(on("list", &folder))?.flatten().map(|entry| entry.path());
-        inputs.extend(files.filter(|path| path.extension().is_some_and(|e| e == "h")));
+        let is_included = |path: &PathBuf| path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x));
+        inputs.extend(files.filter(is_included));
     }
     let [fortran, cpp] =
         ["f90", "cc"].map(|extension| Some(source.with_extension(extension)).filter(|file| file.is_file()));
