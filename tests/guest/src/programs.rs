@@ -93,7 +93,8 @@ pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
     for (folder, extensions) in INCLUDED {
         let folder = place::root().join(folder);
         let files = fs::read_dir(&folder).map_err(on("list", &folder))?.flatten().map(|entry| entry.path());
-        let is_included = |path: &PathBuf| path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x));
+        let is_included =
+            |path: &PathBuf| path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x));
         inputs.extend(files.filter(is_included));
     }
     let [fortran, cpp] =
