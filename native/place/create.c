@@ -74,29 +74,71 @@ static void *thread_main(void *argument)
     return task_run(task);
 }
 
-/* Determines the thread's mask, and its core and node in the start. */
-static void assign_place(const struct request *request, struct start *start, struct cpus *mask, bool *is_assigned)
+/* Cores that were last taken for a thread of the program, and not for one of a team. */
+static atomic_bool is_programs[MAX_CPUS];
+
+/* The thread is bound to this core. */
+static void assign_core(int core, struct place *place, struct cpus *mask)
 {
-    struct place *place = &start->place;
-    int only;
-    *is_assigned = !request->has_mask;
-    if (request->has_mask) {
-        /* GCC's OpenMP has bound the main thread before. */
-        thread_follow_main();
-        *mask = request->mask;
-        place->node = node_of_cpus(mask);
-        place->core = cpus_count(mask, &only) == 1 ? cores_take_cpu(only) : NO_CORE;
-        return;
-    }
-    *mask = settings()->mask;
-    thread_bind_main();
-    place->core = cores_take();
-    if (place->core == NO_CORE)
-        return;
-    place->node = node_of_cpu(core_cpu(place->core));
-    place->cpu = core_cpu(place->core);
+    place->core = core;
+    place->cpu = core_cpu(core);
+    place->node = node_of_cpu(place->cpu);
     memset(mask, 0, sizeof *mask);
     cpus_add(mask, place->cpu);
+}
+
+/* Where threads of the program begin teams, GCC's OpenMP has the same places for each team. A thread of a team whose place is a core
+ * of the program's threads, or of another team, gets a free core near it; without one it may run anywhere. The team of the main
+ * thread may just be larger than the plan: its threads share its places. */
+static bool assign_instead(int core, struct place *place, struct cpus *mask)
+{
+    if (core == NO_CORE || (os_is_main_thread() && !atomic_load(&is_programs[core])))
+        return false;
+    int other = cores_take_on(place->node);
+    if (other == NO_CORE) {
+        *mask = settings()->mask;
+        place->node = -1;
+        return true;
+    }
+    assign_core(other, place, mask);
+    atomic_store(&is_programs[other], false);
+    return true;
+}
+
+/* The mask is requested. Whether it is another one now. */
+static bool assign_requested(enum owner owner, struct place *place, struct cpus *mask)
+{
+    int only;
+    /* GCC's OpenMP has bound the main thread before. */
+    thread_follow_main();
+    place->node = node_of_cpus(mask);
+    if (cpus_count(mask, &only) != 1)
+        return false;
+    place->core = cores_take_cpu(only);
+    if (place->core == NO_CORE)
+        return owner == OPENMP_OF_GCC && assign_instead(core_of_cpu(only), place, mask);
+    atomic_store(&is_programs[place->core], owner != OPENMP_OF_GCC);
+    return false;
+}
+
+/* Determines the thread's mask, and its core and node in the start. */
+static void assign_place(const struct request *request, enum owner owner, struct start *start, struct cpus *mask,
+                         bool *is_assigned)
+{
+    struct place *place = &start->place;
+    if (request->has_mask) {
+        *mask = request->mask;
+        *is_assigned = assign_requested(owner, place, mask);
+        return;
+    }
+    *is_assigned = true;
+    *mask = settings()->mask;
+    thread_bind_main();
+    int core = cores_take();
+    if (core == NO_CORE)
+        return;
+    assign_core(core, place, mask);
+    atomic_store(&is_programs[core], owner != OPENMP_OF_GCC);
 }
 
 static int create_helper(pthread_t *thread, const struct request *request, struct task task)
@@ -128,7 +170,7 @@ static int create_placed(pthread_t *thread, const struct request *request, enum 
     if (owner == BINDING_RUNTIME && !request->has_mask)
         mask = settings()->mask;
     else
-        assign_place(request, start, &mask, &is_assigned);
+        assign_place(request, owner, start, &mask, &is_assigned);
     if (owner == OPENMP_OF_GCC && request->has_mask)
         thread_runtime_binds();
     /* The start belongs to the thread as soon as it exists. */

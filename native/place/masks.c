@@ -33,11 +33,25 @@ PUBLIC int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *mask)
     return error ? -1 : 0;
 }
 
+/* GCC's OpenMP binds every thread of the program that begins a team to its first place: all of them would be on one CPU. They stay
+ * where this library has them, and so does a main thread that it has bound. */
+static bool is_first_place_of_all(void *caller)
+{
+    return settings()->active && library_is_of_process() && (!os_is_main_thread() || thread_place()->core != NO_CORE) &&
+           owner_of(caller) == OPENMP_OF_GCC;
+}
+
 PUBLIC int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *mask)
 {
     __typeof__(&pthread_setaffinity_np) set = NEXT(pthread_setaffinity_np);
+    void *caller = __builtin_return_address(0);
+    bool is_own = pthread_equal(thread, pthread_self());
+    if (is_own && is_first_place_of_all(caller)) {
+        thread_runtime_binds();
+        return 0;
+    }
     int error = set ? set(thread, bytes, mask) : ENOSYS;
-    if (error == 0 && pthread_equal(thread, pthread_self()))
-        note(__builtin_return_address(0));
+    if (error == 0 && is_own)
+        note(caller);
     return error;
 }
