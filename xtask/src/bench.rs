@@ -21,6 +21,7 @@ mod perf;
 mod placing;
 mod planning;
 mod recorder;
+mod ranks;
 mod reports;
 mod results;
 mod sampler;
@@ -50,10 +51,11 @@ struct Benchmark {
     run: fn(&mut Results) -> Result<()>,
 }
 
-/// Those without numa: a library is measured often while it is changed.
+/// Those of libraries, without numa as it is installed: a library is measured often while it is changed.
 const ALLOC: &str = "alloc";
 const APPLY: &str = "apply";
 const LOOPS: &str = "loops";
+const RANKS: &str = "ranks";
 /// Not among all: it takes minutes for each program. Words behind it are names of programs.
 const TUNE: &str = "tune";
 
@@ -102,6 +104,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: alloc::run,
     },
     Benchmark { name: LOOPS, question: "what adaptive OpenMP loops cost", run: loops::run },
+    Benchmark {
+        name: RANKS,
+        question: "what the report on MPI programs costs a call, and a program",
+        run: ranks::run,
+    },
     Benchmark { name: APPLY, question: "what a block costs under a cure", run: apply::run },
     Benchmark {
         name: "faults",
@@ -170,7 +177,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
         bail!("no benchmark '{word}'; there are: {}, and {TUNE}", known.join(", "));
     }
-    if words.iter().any(|word| ![ALLOC, APPLY, LOOPS].contains(&word.as_str())) || words.is_empty() {
+    if words.iter().any(|word| ![ALLOC, APPLY, LOOPS, RANKS].contains(&word.as_str())) || words.is_empty() {
         build::released()?;
     }
     let mut results = Results::open()?;
