@@ -204,7 +204,8 @@ fn mpich(root: &Path) -> Result<Files, Failure> {
 
 /// These files with the libraries of the programs, at the places where packages have them.
 fn with_libraries(mut files: Files, root: &Path, programs: &[PathBuf]) -> Result<Files, Failure> {
-    let folders = packages::library_path(root);
+    let alternatives = ["blas", "lapack"].map(|name| root.join(LIBRARIES).join(name).display().to_string());
+    let folders = format!("{}:{}", packages::library_path(root), alternatives.join(":"));
     for program in programs.iter().filter(|path| path.parent().is_some_and(|p| p.ends_with(LIBRARIES))) {
         let inside = program.strip_prefix(root).unwrap_or(program);
         files.add(program.clone(), &format!("/{}", inside.display()));
@@ -217,6 +218,13 @@ fn with_libraries(mut files: Files, root: &Path, programs: &[PathBuf]) -> Result
         files.add(library, &inside);
     }
     Ok(files)
+}
+
+/// A program of packages that were unpacked into a folder, such as `usr/bin/gmx`, with its libraries, all where Debian has them.
+pub fn of_packages(folder: &Path, program: &str) -> Result<Files, Failure> {
+    let mut files = Files::default();
+    files.add(folder.join(program), &format!("/{program}"));
+    with_libraries(files, folder, &[folder.join(program)])
 }
 
 fn of_wheel(wheel: &Wheel, inside: &str) -> Result<Files, Failure> {

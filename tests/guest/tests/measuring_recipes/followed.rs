@@ -81,7 +81,18 @@ impl Place {
 
     /// Follows the blocks of the page with one of these marks.
     pub fn follow_marked(&mut self, page: &str, marks: &[&str]) -> Vec<Block> {
-        let blocks = blocks(page, marks);
+        self.follow_blocks(page, marks, usize::MAX)
+    }
+
+    /// Follows the first block of the page; where its files are.
+    pub fn begin(&mut self, page: &str) -> &Path {
+        self.follow_blocks(page, &["sh"], 1);
+        &self.folder
+    }
+
+    fn follow_blocks(&mut self, page: &str, marks: &[&str], most: usize) -> Vec<Block> {
+        let mut blocks = blocks(page, marks);
+        blocks.truncate(most);
         assert!(!blocks.is_empty(), "{page} has no block marked {marks:?}");
         let steps = blocks.iter().map(|block| format!("printf '\\036'\n{block}"));
         let script = format!("set -e\n{}{}", self.before, steps.collect::<String>());

@@ -1,4 +1,5 @@
 //! A JVM: counters that share a cache line, and rows that the main thread creates, which are remote to all others.
+//! Threads of a JVM are not bound: what a row's own thread creates stays near only as long as the kernel does not move it.
 
 use super::followed::Place;
 use super::{Counted, counted};
@@ -44,18 +45,18 @@ fn boot(recipe: &Counted) -> Result<Boot, Failure> {
 }
 
 #[test]
-#[ignore = "thorough: a JVM five times in the simulator, 10 minutes"]
-fn rows_of_a_jvm_are_local_to_the_threads_that_create_them() {
+#[ignore = "thorough: a JVM five times in the simulator, 4 minutes"]
+fn rows_of_a_jvm_are_local_on_one_node_and_only_there() {
     let recipe = counted("jvm");
     let result = boot(&recipe);
     let Some(boot) = or_skipped(&result) else { return };
     let results = recipe.results(boot);
-    let [main, numa, spread, own, one] = &results[..] else { panic!("{results:?}") };
+    let [main, numa, spread, _, one] = &results[..] else { panic!("{results:?}") };
     for (command, text, _) in &results {
         let sum = |text: &str| text.lines().last().map(str::to_owned);
         assert_eq!(sum(text), sum(&main.1), "{command}: the sum is the same");
     }
     // The main thread creates the rows, wherever the heap may grow: UseNUMA makes nothing near, nor does interleaving.
     assert!(numa.2 > 0.5 * main.2 && spread.2 > 0.5 * main.2, "{results:?}");
-    assert!(own.2 < 0.5 * main.2 && one.2 < 0.5 * main.2, "{results:?}");
+    assert!(one.2 < 0.2 * main.2, "{results:?}");
 }

@@ -1,8 +1,11 @@
-//! Linear algebra: which BLAS a program loads, its threads, ranks that each make threads, and HPL.
+//! Linear algebra: which BLAS a program loads, its threads, ranks that each make threads, and HPL; and lines from other nodes of
+//! a product.
 
 use super::followed::{Place, printed, samples_tell};
 use super::ranks::Mpi;
-use super::unpacked;
+use super::{Counted, counted, unpacked};
+use numakit_guest::{Boot, Failure, or_skipped, place, runtimes};
+use std::time::Duration;
 
 /// The rate that a line of an example begins with.
 fn rate(line: &str) -> f64 {
@@ -38,4 +41,21 @@ fn the_recipe_for_linear_algebra_is_followed() {
     assert!(linpack.contains("HPL_Tflops=") && linpack.contains("PASSED"), "{linpack}");
     let raced = printed(&blocks, "numa tune");
     assert!(raced.contains("OPENBLAS_NUM_THREADS=1 numa run -c 1 python3"), "{raced}");
+}
+
+fn boot(recipe: &Counted) -> Result<Boot, Failure> {
+    let guest = runtimes::numpy()?.put_into(recipe.guest(Duration::from_secs(1800))?);
+    guest.file(&place::root().join("docs/examples/product.py"), "/out/product.py").boot()
+}
+
+#[test]
+#[ignore = "thorough: numpy five times in the simulator, 10 minutes"]
+fn a_product_has_fewer_remote_lines_where_threads_stay() {
+    let recipe = counted("linear");
+    let result = boot(&recipe);
+    let Some(boot) = or_skipped(&result) else { return };
+    let results = recipe.results(boot);
+    let [alone, placed, spread, near, one] = &results[..] else { panic!("{results:?}") };
+    assert!(placed.2 < 0.8 * alone.2 && spread.2 > placed.2, "{results:?}");
+    assert!(near.2 < 0.5 * alone.2 && one.2 < 0.5 * alone.2, "{results:?}");
 }
