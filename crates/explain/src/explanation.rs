@@ -14,6 +14,7 @@ use crate::ranks::RankTime;
 use crate::share::ShareEstimate;
 use crate::sharing::ThreadSharing;
 use crate::spins::Spins;
+use crate::teams::TeamTime;
 use crate::traffic::Traffic;
 use crate::waits::ThreadWaits;
 use numakit_sampling::operand::RecoveryRule;
@@ -132,6 +133,9 @@ pub struct Explanation {
     /// The ranks of an MPI job, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankTime>,
+    /// Teams of gcc's OpenMP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teams: Vec<TeamTime>,
     /// Which threads use the same data; `None` until the observation has ended.
     #[serde(default)]
     pub sharing: Option<ThreadSharing>,
@@ -182,6 +186,7 @@ impl Explanation {
             waits: ThreadWaits::default(),
             spins: Spins::default(),
             ranks: Vec::new(),
+            teams: Vec::new(),
             python: PythonTime::default(),
             caches: known.caches,
             uses,

@@ -58,6 +58,7 @@ pub mod sources;
 pub mod spins;
 pub mod symbols;
 pub mod tally;
+pub mod teams;
 #[cfg(test)]
 mod tests;
 pub mod thread_order;
@@ -74,6 +75,6 @@ pub use explanation::{Explanation, FaultTime, NodeTime, SampleCounts, Surveyed, 
 pub use flame::FlameGraph;
 pub use observation::{Observation, ObservedAccess, Waited};
 pub use report::{
-    ExplainReport, Explained, FlameGraphs, MissingSamples, ProjectedFacts, Regime, SampledObject,
+    ExplainReport, Explained, FlameGraphs, MissingSamples, OpenLoops, ProjectedFacts, Regime, SampledObject,
     SampledThread, SeenProcess, UNKNOWN_ARGUMENTS, UNKNOWN_COMMAND, lacks_words,
 };

@@ -18,8 +18,8 @@ pub struct ModuleFile {
     pub file: ProgramFile,
     /// The address in the terms of the file at which its first page is loaded.
     first: u64,
-    /// Whether it has loops whose iterations gcc's OpenMP hands out.
-    has_open_loops: bool,
+    /// Its loops whose iterations gcc's OpenMP hands out.
+    loops: LoopKinds,
 }
 
 impl ModuleFile {
@@ -30,8 +30,8 @@ impl ModuleFile {
         let first = elf.segments().map(|segment| segment.address()).min()? / PAGE * PAGE;
         let id = elf.build_id().ok().flatten().unwrap_or_default();
         let file = path.file_name()?.to_string_lossy().into_owned();
-        let has_open_loops = has_open_loops(&elf);
-        Some(Self { file: ProgramFile { file, build_id: hexadecimal(id) }, first, has_open_loops })
+        let loops = LoopKinds::of(&elf);
+        Some(Self { file: ProgramFile { file, build_id: hexadecimal(id) }, first, loops })
     }
 
     /// The name of a process's program, and its file if that can be read. The link to it leads to the file in whatever root the
@@ -51,16 +51,43 @@ impl ModuleFile {
     }
 }
 
-/// Whether a file calls what hands out iterations in any order: loops with schedule(dynamic), schedule(guided) or schedule(runtime), compiled
-/// by GCC 9 or later, or 4.8 or before.
-fn has_open_loops<'a>(elf: &impl Object<'a>) -> bool {
-    elf.dynamic_symbols().filter(ObjectSymbol::is_undefined).any(|symbol| {
-        let name = symbol.name().unwrap_or_default();
-        let is_old = name
-            .strip_prefix("GOMP_parallel_loop_")
-            .is_some_and(|loops| ["dynamic_start", "guided_start", "runtime_start"].contains(&loops));
-        is_old || name.starts_with("GOMP_") && name.contains("nonmonotonic_")
-    })
+/// Loops whose iterations gcc's OpenMP hands out in any order, by the schedule in the source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LoopKinds {
+    /// schedule(dynamic).
+    pub dynamic: bool,
+    /// schedule(guided).
+    pub guided: bool,
+    /// schedule(runtime).
+    pub runtime: bool,
+}
+
+impl LoopKinds {
+    /// Those that a file calls, compiled by GCC 9 or later, or 4.8 or before.
+    fn of<'a>(elf: &impl Object<'a>) -> Self {
+        let undefined = elf.dynamic_symbols().filter(ObjectSymbol::is_undefined);
+        let names = undefined.filter_map(|symbol| symbol.name().ok());
+        names.fold(Self::default(), |all, name| all.or(Self::of_name(name)))
+    }
+
+    /// That which a function begins.
+    fn of_name(name: &str) -> Self {
+        let old = name.strip_prefix("GOMP_parallel_loop_").and_then(|name| name.strip_suffix("_start"));
+        let schedule = match name.split_once("nonmonotonic_") {
+            Some((start, schedule)) if start.starts_with("GOMP_") => schedule,
+            _ => old.unwrap_or_default(),
+        };
+        let is = |wanted| schedule.trim_end_matches("_start") == wanted;
+        Self { dynamic: is("dynamic"), guided: is("guided"), runtime: is("runtime") }
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            dynamic: self.dynamic || other.dynamic,
+            guided: self.guided || other.guided,
+            runtime: self.runtime || other.runtime,
+        }
+    }
 }
 
 /// The files from which processes have mapped code. Each is read once, when it is mapped: what a container has is out of reach
@@ -89,9 +116,9 @@ impl ModuleFiles {
         }
     }
 
-    /// Whether one of the files has loops whose iterations gcc's OpenMP hands out.
-    pub fn have_open_loops(&self) -> bool {
-        self.read.values().flatten().any(|file| file.has_open_loops)
+    /// The loops of all files whose iterations gcc's OpenMP hands out.
+    pub fn loops(&self) -> LoopKinds {
+        self.read.values().flatten().fold(LoopKinds::default(), |all, file| all.or(file.loops))
     }
 
     /// A file that was noted.
@@ -103,6 +130,30 @@ impl ModuleFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loops_are_known_by_the_functions_that_begin_them() {
+        let (dynamic, guided, runtime) = (
+            LoopKinds { dynamic: true, ..LoopKinds::default() },
+            LoopKinds { guided: true, ..LoopKinds::default() },
+            LoopKinds { runtime: true, ..LoopKinds::default() },
+        );
+        for (name, kinds) in [
+            ("GOMP_parallel_loop_nonmonotonic_dynamic", dynamic),
+            ("GOMP_loop_ull_nonmonotonic_guided_start", guided),
+            ("GOMP_loop_maybe_nonmonotonic_runtime_start", runtime),
+            ("GOMP_parallel_loop_maybe_nonmonotonic_runtime", runtime),
+            ("GOMP_parallel_loop_guided_start", guided),
+            // GCC 4.9 to 8, static loops, and others.
+            ("GOMP_parallel_loop_dynamic", LoopKinds::default()),
+            ("GOMP_loop_static_start", LoopKinds::default()),
+            ("GOMP_loop_nonmonotonic_dynamic_next", LoopKinds::default()),
+            ("my_nonmonotonic_guided", LoopKinds::default()),
+        ] {
+            assert_eq!(LoopKinds::of_name(name), kinds, "{name}");
+        }
+        assert_eq!(dynamic.or(guided), LoopKinds { dynamic: true, guided: true, runtime: false });
+    }
 
     #[test]
     fn this_program_has_a_first_page_and_other_files_have_none() {

@@ -14,11 +14,12 @@ use crate::fields::AddressedObject;
 use crate::identity::{self, ObjectIdentity, StartedProgram};
 use crate::java::MAX_NAMES;
 use crate::malloc_memory::is_of_malloc;
-use crate::module_files::ModuleFiles;
+use crate::module_files::{LoopKinds, ModuleFiles};
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
 use crate::process_objects::{ProcessObjects, inside};
 use crate::python::Pythons;
+use crate::report::OpenLoops;
 use crate::runtime::{MallocLibrary, ProgramRuntime};
 use crate::sources::SourceError;
 use crate::symbols::Symbols;
@@ -37,8 +38,8 @@ use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
 use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::allocation_log::{BlockSites, LogThreshold};
 use numakit_sys::file::{text_named_by_program, text_of_process};
-use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::syscall::BlockedPlace;
+use numakit_sys::proc::{LoopSchedule, TaskDir};
 use numakit_sys::registers::UserRegisters;
 use numakit_sys::{SysRoot, clock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -70,6 +71,8 @@ pub struct Processes {
     changed: HashMap<u32, Vec<Range<u64>>>,
     /// The numbers of processes that a launcher started as ranks of an MPI job.
     ranks: HashMap<u32, u32>,
+    /// The schedule of loops of OpenMP that leave it to the environment, if that says one that leaves work uneven.
+    loop_schedule: Option<LoopSchedule>,
     /// Where the processes see their files, and who runs them.
     views: BTreeMap<u32, (PathBuf, u32)>,
     pages: PageNodes,
@@ -144,6 +147,7 @@ impl Processes {
             code: HashMap::new(),
             changed: HashMap::new(),
             ranks: HashMap::new(),
+            loop_schedule: None,
             views: BTreeMap::new(),
             pages: PageNodes::new(&SysRoot::host(), &with_memory),
             node_of_cpu: topology.nodes.iter().flat_map(cpus).collect(),
@@ -209,15 +213,17 @@ impl Processes {
 
     /// Notes code of a process: at its first sample, and when it maps more.
     fn process(&mut self, pid: u32) -> Option<&mut ObservedProcess> {
-        let Self { open, code, ranks, views, files, seen, .. } = self;
+        let Self { open, code, ranks, loop_schedule, views, files, seen, .. } = self;
         let process = open.entry(pid).or_insert_with(|| {
             let host = SysRoot::host();
             let task = TaskDir::of(&host, pid);
             // A process that has ended has none of this.
             let status = task.status().ok();
-            if let Some(rank) = task.environment().ok().and_then(|variables| variables.rank()) {
+            let variables = task.environment().unwrap_or_default();
+            if let Some(rank) = variables.rank() {
                 ranks.insert(pid, rank);
             }
+            *loop_schedule = loop_schedule.or(variables.loop_schedule());
             if let Some(user) = status.and_then(|status| status.users().first().copied()) {
                 views.insert(pid, (root_of(pid), user));
             }
@@ -425,11 +431,19 @@ impl Processes {
         self.code.get(&pid).is_some_and(|pieces| pieces.iter().any(|piece| is_it(&piece.module)))
     }
 
-    /// Whether the programs have OpenMP loops that are not static, and that `numa run --loops adaptive` would change.
-    pub(crate) fn have_open_loops(&self) -> bool {
-        let is_adaptive =
-            || self.code.values().flatten().any(|piece| piece.module.starts_with("libnumasched."));
-        self.files.have_open_loops() && !is_adaptive()
+    /// The OpenMP loops of the programs that are not static, and that `numa run --loops adaptive` would change.
+    pub(crate) fn open_loops(&self) -> Option<OpenLoops> {
+        if self.code.values().flatten().any(|piece| piece.module.starts_with("libnumasched.")) {
+            return None;
+        }
+        let LoopKinds { dynamic, guided, runtime } = self.files.loops();
+        let of_runtime = self.loop_schedule.filter(|_| runtime);
+        match of_runtime {
+            Some(LoopSchedule::Fixed) => Some(OpenLoops::Fixed),
+            Some(LoopSchedule::Guided) => Some(OpenLoops::Guided),
+            None if guided => Some(OpenLoops::Guided),
+            None => (dynamic || runtime).then_some(OpenLoops::Even),
+        }
     }
 
     /// The file of an address that has no name, of those that were asked for: `Some(None)` is code that was compiled meanwhile.

@@ -144,6 +144,24 @@ pub fn lacks_words(command: &str) -> bool {
     command.rsplit(' ').next().is_some_and(|last| [UNKNOWN_COMMAND, UNKNOWN_ARGUMENTS].contains(&last))
 }
 
+/// OpenMP loops that are not static in the source, by what `numa run --loops adaptive` is to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenLoops {
+    /// Threads take iterations as they go. Unequal work is evened out already, and only where they run changes.
+    Even,
+    /// Some have schedule(guided), whose first chunks may have most of the work.
+    Guided,
+    /// `OMP_SCHEDULE` gives those with schedule(runtime) a fixed order, in which no thread takes iterations of another.
+    Fixed,
+}
+
+impl OpenLoops {
+    /// Whether their unequal work would be evened out.
+    pub fn are_uneven(self) -> bool {
+        self != Self::Even
+    }
+}
+
 /// What an observation found, before rules judge it.
 #[derive(Debug)]
 pub struct Explained {
@@ -157,8 +175,8 @@ pub struct Explained {
     pub attached: Vec<u32>,
     /// How to start the program again; [`UNKNOWN_COMMAND`] where that is not known, [`UNKNOWN_ARGUMENTS`] in place of arguments.
     pub command: String,
-    /// Whether it has OpenMP loops that are not static, and that `numa run --loops adaptive` would change.
-    pub has_open_loops: bool,
+    /// The OpenMP loops of it that `numa run --loops adaptive` would change; `None` if it has none.
+    pub open_loops: Option<OpenLoops>,
     /// What remote memory costs on this machine.
     pub costs: RemoteCosts,
     /// What a cure needs to know of the program; `None` until the observation has ended.

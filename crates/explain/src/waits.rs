@@ -14,6 +14,7 @@ pub(crate) use watch::{WaitScene, WaitWatch};
 
 use crate::account::ThreadTimes;
 use crate::code::CodeName;
+use crate::teams::TeamSleep;
 use serde::{Deserialize, Serialize};
 
 /// What a thread waits for.
@@ -152,6 +153,9 @@ pub struct ThreadWaits {
     pub rows: Vec<WaitTime>,
     /// Locks for which they waited, the longest time first.
     pub locks: Vec<LockTime>,
+    /// Sleep in libgomp, by thread.
+    #[serde(skip)]
+    pub in_teams: Vec<TeamSleep>,
     /// Time of threads that neither ran nor were seen to wait, in ns.
     pub unseen: u64,
     /// How often a thread was looked at.

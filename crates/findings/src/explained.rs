@@ -254,9 +254,9 @@ pub fn judge(explained: Explained, again: &ObservedAgain) -> JudgedReport {
     let of_threads = rules::judge_threads(&ThreadCase::new(&explained));
     let of_faults = FaultCase::new(&explained).and_then(|case| rules::judge_faults(&case));
     let of_program = waits.chain(of_threads).chain(of_faults).collect();
-    let Explained { mut report, objects, command, attached, has_open_loops, costs, projected, cured, .. } =
+    let Explained { mut report, objects, command, attached, open_loops, costs, projected, cured, .. } =
         explained;
-    let program = JudgedProgram { command: &command, is_attached: !attached.is_empty(), has_open_loops };
+    let program = JudgedProgram { command: &command, is_attached: !attached.is_empty(), open_loops };
     let (places, mut objects) = judged(objects, program, &costs);
     report.explanation.renumber_objects(&places);
     let cure =

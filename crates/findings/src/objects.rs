@@ -13,7 +13,7 @@ use crate::finding::{
 use crate::rules::{self, Judge, Rule, RuleKind};
 use numakit_explain::object_use::ObjectUse;
 use numakit_explain::remote_costs::{RemoteCosts, Slowdown};
-use numakit_explain::{ExplainedObject, ObjectFacts, SampledObject};
+use numakit_explain::{ExplainedObject, ObjectFacts, OpenLoops, SampledObject};
 use numakit_model::thresholds::MIN_SAMPLES;
 use std::borrow::Cow;
 
@@ -32,8 +32,8 @@ pub(crate) struct JudgedProgram<'a> {
     pub(crate) command: &'a str,
     /// Whether it runs already, and was not started for the observation.
     pub(crate) is_attached: bool,
-    /// Whether it has OpenMP loops that `numa run --loops adaptive` changes.
-    pub(crate) has_open_loops: bool,
+    /// Its OpenMP loops that `numa run --loops adaptive` changes.
+    pub(crate) open_loops: Option<OpenLoops>,
 }
 
 /// What a rule may look at: the use of an object.

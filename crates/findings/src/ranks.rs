@@ -132,7 +132,8 @@ mod tests {
             without_cpu: 0.0,
             threads: &[],
             ranks,
-            open_loops: None,
+            teams: &[],
+            loops: None,
         };
         let mut found = rules::judge_threads(&case);
         assert!(found.len() <= 1, "{found:?}");

@@ -171,6 +171,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &thread_waits::CONTENDED_LOCK,
     &ranks::WAITING_RANKS,
     &thread_waits::SPINNING,
+    &thread_waits::WAITING_TEAM,
     &fault_time::MEMORY_GIVEN_BACK,
     &fault_time::HUGE_PAGE_FAULTS,
     &fault_time::FIRST_USE,

@@ -7,8 +7,9 @@ use crate::rules::{Judge, Rule, RuleKind};
 use numakit_explain::code::CodeName;
 use numakit_explain::ranks::RankTime;
 use numakit_explain::spins::Spins;
+use numakit_explain::teams::TeamTime;
 use numakit_explain::waits::LockTime;
-use numakit_explain::{Explained, SampledThread};
+use numakit_explain::{Explained, OpenLoops, SampledThread};
 use numakit_model::thresholds::MIN_SAMPLES;
 
 /// From this part of the time in which threads had work, waiting for a lock is a problem, and from this part of their CPU time,
@@ -40,14 +41,16 @@ pub(crate) struct ThreadCase<'a> {
     pub(crate) threads: &'a [SampledThread],
     /// The ranks of an MPI job.
     pub(crate) ranks: &'a [RankTime],
-    /// How to start the program again, if it has loops that `numa run --loops adaptive` changes.
-    pub(crate) open_loops: Option<&'a str>,
+    /// The teams of OpenMP.
+    pub(crate) teams: &'a [TeamTime],
+    /// How to start the program again, and its loops that `numa run --loops adaptive` changes, if it has such.
+    pub(crate) loops: Option<(&'a str, OpenLoops)>,
 }
 
 impl<'a> ThreadCase<'a> {
     /// What an observation found.
     pub(crate) fn new(explained: &'a Explained) -> Self {
-        let Explained { report, command, has_open_loops, .. } = explained;
+        let Explained { report, command, open_loops, .. } = explained;
         let explanation = &report.explanation;
         Self {
             locks: &explanation.waits.locks,
@@ -57,8 +60,16 @@ impl<'a> ThreadCase<'a> {
             threads: &report.threads_sampled,
             // What few samples say of each rank is chance.
             ranks: if explanation.samples.total < MIN_SAMPLES { &[] } else { &explanation.ranks },
-            open_loops: has_open_loops.then_some(command),
+            teams: if explanation.samples.total < MIN_SAMPLES { &[] } else { &explanation.teams },
+            loops: open_loops.map(|loops| (command.as_str(), loops)),
         }
+    }
+
+    /// Starts the program again so that unequal work of its loops is evened out; `None` where that changes nothing.
+    fn adaptive(&self) -> Option<String> {
+        self.loops
+            .filter(|(_, loops)| loops.are_uneven())
+            .map(|(command, loops)| adaptive_loops(command, loops))
     }
 }
 
@@ -196,12 +207,10 @@ fn cause_of_spins(case: &ThreadCase<'_>) -> (FindingRemedy, FindingCost) {
         return (FindingRemedy { words, ..FindingRemedy::default() }, cost);
     }
     let of_gcc = case.spins.functions.first().is_some_and(|code| code.name.module.starts_with("libgomp."));
-    let command = case.open_loops.filter(|_| of_gcc && !works_alone(case.spins));
-    let words = match command {
-        Some(_) => format!(
-            "Let threads that are done take iterations of others, of their own part of the memory first. Where loops with \
-             schedule(static) have the unequal work, write schedule(runtime) there; {SLEEP}"
-        ),
+    let is_tried = of_gcc && (!works_alone(case.spins) || case.teams.iter().any(is_unequal_team));
+    let command = case.adaptive().filter(|_| is_tried);
+    let words = match &command {
+        Some(_) => format!("{STEAL}; {SLEEP}"),
         None => format!(
             "Give each thread as much work as the others (OpenMP: schedule(dynamic), more and smaller parts), or run no more \
              threads than there is work for; {SLEEP}"
@@ -209,8 +218,8 @@ fn cause_of_spins(case: &ThreadCase<'_>) -> (FindingRemedy, FindingCost) {
     };
     let remedy = FindingRemedy {
         words,
-        commands: command.map(adaptive_loops).into_iter().collect(),
-        expect: command.map(|_| ADAPTS.into()),
+        expect: command.as_ref().map(|_| ADAPTS.into()),
+        commands: command.into_iter().collect(),
         ..FindingRemedy::default()
     };
     (remedy, cost)
@@ -219,9 +228,72 @@ fn cause_of_spins(case: &ThreadCase<'_>) -> (FindingRemedy, FindingCost) {
 /// What `numa run --loops adaptive` does.
 pub(crate) const ADAPTS: &str = "begins loops with schedule(dynamic), guided and runtime with the parts of schedule(static), and evens out what is left";
 
+/// What to do about loops whose iterations are unequal.
+const STEAL: &str = "Let threads that are done take iterations of others, of their own part of the memory first. Where loops with \
+     schedule(static) have the unequal work, write schedule(runtime) there";
+/// What to do where threads take iterations as they go.
+const DIVIDE: &str = "Threads take iterations as they go, so those left, or the chunks of the schedule, are few and large: make them smaller. \
+     Where loops with schedule(static) have the unequal work, write schedule(runtime) there, and start it with 'numa run --loops adaptive'";
+
 /// Starts a program with loops that begin with static parts.
-pub(crate) fn adaptive_loops(command: &str) -> String {
-    format!("numa run --loops adaptive {command}")
+pub(crate) fn adaptive_loops(command: &str, loops: OpenLoops) -> String {
+    let variable = match loops {
+        OpenLoops::Even | OpenLoops::Guided => "",
+        // With a fixed order, they would stay as they are.
+        OpenLoops::Fixed => "OMP_SCHEDULE=dynamic ",
+    };
+    format!("{variable}numa run --loops adaptive {command}")
+}
+
+/// Threads that sleep in the library of OpenMP because others of their team have more work.
+pub(crate) const WAITING_TEAM: Rule = rule(
+    "waiting-team",
+    "threads of OpenMP that sleep until others of their team, with more work in the same loops, are done",
+    |case| {
+        // Threads that spin are told by what they do with the CPUs, and without a CPU nobody is late by their work.
+        if case.spinning >= MUCH || case.without_cpu >= LATE {
+            return None;
+        }
+        case.loops?;
+        let command = case.adaptive();
+        let team =
+            case.teams.iter().filter(|team| is_unequal_team(team)).max_by_key(|team| team_waited(team))?;
+        let (share, all) = (team_share(team), team.members.iter().map(|member| member.worked).sum::<u64>());
+        let most = team.members.first()?;
+        let region = team.region.as_ref().map_or_else(String::new, |code| format!(", in {code}"));
+        let says = format!(
+            "{} threads of OpenMP wait {} of their time until others of their team are done{region}; thread {} has {} of the work",
+            team.members.len(),
+            percent(100.0 * share),
+            most.thread,
+            percent(100.0 * most.worked as f64 / all.max(1) as f64),
+        );
+        let remedy = FindingRemedy {
+            words: if command.is_some() { STEAL } else { DIVIDE }.to_owned(),
+            expect: command.as_ref().map(|_| ADAPTS.into()),
+            commands: command.into_iter().collect(),
+            ..FindingRemedy::default()
+        };
+        // Looks at waits are few; the CPU time of threads is exact.
+        let saved = team.lacking() as f64 / team.time.max(1) as f64;
+        let cost = FindingCost::at_most(CostBasis::WallTime, 100.0 * saved);
+        Some(evident(says, cost, remedy, ("teams.waited", 100.0 * share, percent(100.0 * share))))
+    },
+);
+
+/// The time that members of a team wait for others since these have more work, in ns.
+fn team_waited(team: &TeamTime) -> u64 {
+    team.waited.min(team.lacking())
+}
+
+/// The same as a part of the time of all members.
+fn team_share(team: &TeamTime) -> f64 {
+    team_waited(team) as f64 / team.time.max(1) as f64
+}
+
+/// Whether unequal work keeps members of a team waiting, and not what else they sleep for in their regions.
+fn is_unequal_team(team: &TeamTime) -> bool {
+    team.members.len() > 1 && team_share(team) >= MUCH && 2 * team.elsewhere < team_waited(team)
 }
 
 /// Whether one thread works while the others wait.
@@ -264,6 +336,7 @@ mod tests {
     use crate::rules;
     use numakit_explain::CodeShare;
     use numakit_explain::spins::{SpinFunction, SpinningThread};
+    use numakit_explain::teams::TeamMember;
     use numakit_explain::waits::LockHolder;
 
     fn code(function: &str) -> CodeName {
@@ -292,7 +365,8 @@ mod tests {
             without_cpu: 0.0,
             threads: &threads,
             ranks: &[],
-            open_loops: None,
+            teams: &[],
+            loops: None,
         };
         rules::judge_threads(&case).into_iter().map(|finding| (finding.rule, finding.says)).collect()
     }
@@ -343,38 +417,105 @@ mod tests {
         assert_eq!(found(&[], &spins(150)), []);
     }
 
+    /// Two threads of a team in 800 ns of their time, of which they waited for this long within regions.
+    fn team(worked: [u64; 2], waited: u64) -> TeamTime {
+        let member = |(thread, worked)| TeamMember { thread, worked, waited };
+        let region = Some(CodeName { module: "app".to_owned(), ..code("main._omp_fn.0") });
+        let members = (7..).zip(worked).map(member).collect();
+        TeamTime { pid: 7, members, time: 800, waited, elsewhere: 0, region }
+    }
+
     #[test]
-    fn what_to_do_about_spinning_follows_from_why_others_are_late() {
-        let judged = |without_cpu, worked: [u64; 2], worker, open_loops| {
-            let threads = [
-                SpinningThread { thread: 0, spun: 300, worked: worked[0] },
-                SpinningThread { thread: 1, spun: 100, worked: worked[1] },
-            ];
-            let name =
-                CodeName { module: "libgomp.so.1.0.0".to_owned(), ..code("gomp_team_barrier_wait_end") };
-            let functions = vec![SpinFunction { name, time: 400 }];
-            let spins = Spins { time: 400, functions, threads: threads.into(), worker, ..Spins::default() };
+    fn a_team_that_sleeps_for_one_with_more_work_gets_adaptive_loops() {
+        let (none, guided) = (Spins::default(), Some(OpenLoops::Guided));
+        let judged = |team: TeamTime, without_cpu, loops: Option<OpenLoops>| {
+            let teams = [team];
             let case = ThreadCase {
                 locks: &[],
-                spins: &spins,
-                spinning: 0.4,
+                spins: &none,
+                spinning: 0.0,
                 without_cpu,
                 threads: &[],
                 ranks: &[],
-                open_loops,
+                teams: &teams,
+                loops: loops.map(|loops| ("./app", loops)),
             };
-            let found = rules::judge_threads(&case).remove(0);
-            (found.remedy, found.cost)
+            rules::judge_threads(&case)
+                .pop()
+                .map(|found| (found.rule, found.says, found.cost.words(), found.remedy.commands))
         };
+        let says = "2 threads of OpenMP wait 25.0 % of their time until others of their team are done, in main._omp_fn.0 [app]; thread 7 has \
+                    75.0 % of the work";
+        let (rule, said, cost, commands) = judged(team([300, 100], 210), 0.0, guided).unwrap();
+        assert_eq!(
+            (rule, said.as_str(), cost.as_str()),
+            ("waiting-team", says, "at most 25.0 % of the time")
+        );
+        assert_eq!(commands, ["numa run --loops adaptive ./app"]);
+        let fixed = judged(team([300, 100], 200), 0.0, Some(OpenLoops::Fixed)).unwrap();
+        assert_eq!(fixed.3, ["OMP_SCHEDULE=dynamic numa run --loops adaptive ./app"]);
+        let even = judged(team([300, 100], 200), 0.0, Some(OpenLoops::Even)).unwrap();
+        assert_eq!(
+            (even.0, even.3.len()),
+            ("waiting-team", 0),
+            "their iterations are too large to be evened out"
+        );
+        // Equal work, waits outside of regions, waits for files in them, CPUs of others, and loops that are static.
+        let calm = [
+            judged(team([300, 290], 200), 0.0, guided),
+            judged(team([300, 100], 100), 0.0, guided),
+            judged(TeamTime { elsewhere: 150, ..team([300, 100], 200) }, 0.0, guided),
+            judged(team([300, 100], 200), 0.3, guided),
+            judged(team([300, 100], 200), 0.0, None),
+        ];
+        assert!(calm.iter().all(Option::is_none), "{calm:?}");
+    }
+
+    #[test]
+    fn what_to_do_about_spinning_follows_from_why_others_are_late() {
+        let judged =
+            |without_cpu, worked: [u64; 2], worker, loops: Option<(&str, OpenLoops)>, teams: &[TeamTime]| {
+                let threads = [
+                    SpinningThread { thread: 0, spun: 300, worked: worked[0] },
+                    SpinningThread { thread: 1, spun: 100, worked: worked[1] },
+                ];
+                let name =
+                    CodeName { module: "libgomp.so.1.0.0".to_owned(), ..code("gomp_team_barrier_wait_end") };
+                let functions = vec![SpinFunction { name, time: 400 }];
+                let spins =
+                    Spins { time: 400, functions, threads: threads.into(), worker, ..Spins::default() };
+                let case = ThreadCase {
+                    locks: &[],
+                    spins: &spins,
+                    spinning: 0.4,
+                    without_cpu,
+                    threads: &[],
+                    ranks: &[],
+                    teams,
+                    loops,
+                };
+                let found = rules::judge_threads(&case).remove(0);
+                (found.remedy, found.cost)
+            };
         let of = |without_cpu, worked, worker| {
-            let (remedy, cost) = judged(without_cpu, worked, worker, None);
+            let (remedy, cost) = judged(without_cpu, worked, worker, None, &[]);
             (remedy.words, cost)
         };
         // Loops that can begin with static parts, unless the work is equal, or one thread does it.
-        let tried = |worked, worker| judged(0.0, worked, worker, Some("./app")).0.commands;
+        let guided = Some(("./app", OpenLoops::Guided));
+        let tried = |worked, worker| judged(0.0, worked, worker, guided, &[]).0.commands;
         assert_eq!(tried([100, 300], None), ["numa run --loops adaptive ./app"]);
         assert_eq!(tried([200, 200], None), [""; 0]);
+        // Threads that take iterations as they go do so already.
+        let even = judged(0.0, [100, 300], None, Some(("./app", OpenLoops::Even)), &[]).0;
+        assert!(
+            even.commands.is_empty() && even.words.starts_with("Give each thread as much work"),
+            "{even:?}"
+        );
         assert_eq!(tried([200, 200], Some((0, 0.9))), [""; 0]);
+        // Of two threads, the one with more work always works alone in the end.
+        let of_team = judged(0.0, [100, 300], Some((0, 1.0)), guided, &[team([300, 100], 200)]);
+        assert_eq!(of_team.0.commands, ["numa run --loops adaptive ./app"]);
         let starts = |(words, _): &(String, FindingCost), begin: &str| words.starts_with(begin);
         assert!(starts(&of(0.0, [100, 300], None), "Give each thread as much work"));
         assert!(starts(&of(0.0, [200, 200], Some((0, 0.9))), "Give each thread as much work"));

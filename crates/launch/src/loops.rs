@@ -4,6 +4,7 @@ use crate::command::CommandRequest;
 use crate::environment::Environment;
 use crate::preload::{Library, PreloadError};
 use crate::program::Obstacle;
+use numakit_sys::proc::LoopSchedule;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -81,7 +82,7 @@ impl CommandRequest<'_> {
             ));
         }
         let schedule = environment.get("OMP_SCHEDULE")?.to_string_lossy().to_ascii_lowercase();
-        ["static", "auto", "monotonic"].iter().any(|start| schedule.trim().starts_with(start)).then(|| {
+        (LoopSchedule::parse(&schedule) == Some(LoopSchedule::Fixed)).then(|| {
             format!("OMP_SCHEDULE is '{schedule}', so loops with schedule(runtime) stay as they are; unset it, or set it to dynamic")
         })
     }

@@ -14,7 +14,7 @@ pub mod status;
 pub mod syscall;
 pub mod tree;
 
-pub use environment::{RANKS, Variables};
+pub use environment::{LoopSchedule, RANKS, Variables};
 pub use machine::{LoadAverage, digits, timer_slack};
 pub use processor::Processor;
 pub use stat::{Counts, TaskStat};

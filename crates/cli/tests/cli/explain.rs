@@ -46,7 +46,18 @@ pub fn explained_or_not(
     options: &str,
     command: &str,
 ) -> Result<Value, (&'static Kind, String)> {
-    let done = folder.run(&format!("explain {options} --json result.json -- {command}"));
+    explained_in(folder, &[], options, command)
+}
+
+/// The same, with these variables.
+pub fn explained_in(
+    folder: &Folder,
+    variables: &[(&str, &str)],
+    options: &str,
+    command: &str,
+) -> Result<Value, (&'static Kind, String)> {
+    let mut numa = folder.numa(&format!("explain {options} --json result.json -- {command}"));
+    let done = Done::of(numa.envs(variables.iter().copied()).output().unwrap());
     if done.code == 2 && done.err.contains("no samples can be taken") {
         return Err((&numakit_skips::SAMPLES, done.err));
     }

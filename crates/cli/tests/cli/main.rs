@@ -28,6 +28,7 @@ mod explain_runtimes;
 mod explain_screen;
 mod explain_shared;
 mod explain_sites;
+mod explain_teams;
 mod explain_touch;
 mod explain_truth;
 mod explain_waits;

@@ -238,7 +238,7 @@ impl Explainer {
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());
         explanation.waits = self.waits(complete, end);
-        (explanation.spins, explanation.ranks) = self.waiting();
+        (explanation.spins, explanation.ranks, explanation.teams) = self.waiting(&explanation.waits.in_teams);
         explanation.kernel = self.kernel.functions(&mut self.processes);
         let (of_kernel, grown_pages) = (self.kernel.faulting(), self.accounts.grown_pages());
         explanation.faulting = FaultTime { of_kernel, grown_pages };
@@ -276,7 +276,7 @@ impl Explainer {
             objects,
             attached: self.observed.attached.clone(),
             command: self.command(),
-            has_open_loops: self.processes.have_open_loops(),
+            open_loops: self.processes.open_loops(),
             costs: RemoteCosts::of(&self.topology),
             cured: complete.then(|| self.cure_program()),
             projected: projection,

@@ -2,16 +2,18 @@
 
 use super::Explainer;
 use crate::chain_names::ChainNames;
+use crate::observation::Observation;
 use crate::ranks::{self, MpiWaits, RankProcess, RankTime};
 use crate::spins::{self, Spins, Waiting};
+use crate::teams::{self, TeamScene, TeamSleep, TeamTime};
 use numakit_sampling::operand::Decoder;
 use std::collections::{BTreeMap, HashMap};
 
 impl Explainer {
-    /// CPU time in which threads only waited for others, and that of each rank of an MPI job.
-    pub(super) fn waiting(&mut self) -> (Spins, Vec<RankTime>) {
+    /// CPU time in which threads only waited for others, that of each rank of an MPI job, and the teams of OpenMP, whose members slept so.
+    pub(super) fn waiting(&mut self, slept: &[TeamSleep]) -> (Spins, Vec<RankTime>, Vec<TeamTime>) {
         let of_ranks = self.rank_processes();
-        let Self { collector, processes, .. } = self;
+        let Self { collector, processes, accounts, .. } = self;
         let samples = &collector.observations;
         let mpi = MpiWaits::find(samples, of_ranks, &mut ChainNames::new(&collector.calls, processes));
         let mut decoders: HashMap<u32, Decoder> = HashMap::new();
@@ -28,7 +30,17 @@ impl Explainer {
             is_called_to_wait: &|at| mpi.call(at).is_some(),
             group: &|process| mpi.job(process),
         };
-        (spins::find(samples, processes, waiting), mpi.times(samples))
+        let spins = spins::find(samples, processes, waiting);
+        let is_loop = |at: &Observation| loops.get(&(at.process, at.instruction)).is_some_and(|spins| *spins);
+        let team_scene = TeamScene {
+            observations: samples,
+            threads: &collector.sampled_threads,
+            times: &accounts.times().collect(),
+            slept,
+            spins: &is_loop,
+        };
+        let teams = teams::find(&team_scene, &mut ChainNames::new(&collector.calls, processes));
+        (spins, mpi.times(samples), teams)
     }
 
     /// The processes to which a launcher gave a rank, by their places in the list of processes.

@@ -12,6 +12,7 @@ use crate::account::ThreadTimes;
 use crate::chain_names::ChainNames;
 use crate::code::CodeName;
 use crate::java::waits::{JavaPlace, JavaWaits};
+use crate::teams::TeamSleep;
 use numakit_sys::proc::syscall;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -102,6 +103,7 @@ impl WaitWatch {
             busy: scene.accounts.busy_at_once(observed),
             locks: self.locks(&named, &times, scene),
             rows: rows(&named, &works),
+            in_teams: in_teams(&named),
             working,
             unseen,
             looks: self.looks,
@@ -376,6 +378,17 @@ fn call(wait: &SeenWait) -> Option<String> {
     wait.call.map(name)
 }
 
+/// The sleep of threads that wait for their team of OpenMP in gcc's library.
+fn in_teams(named: &[NamedWait]) -> Vec<TeamSleep> {
+    let is_of_team = |wait: &&NamedWait| {
+        let first = wait.chain.iter().find(|code| !is_c_library(code));
+        wait.kind == WaitKind::Barrier && first.is_some_and(|code| code.module.starts_with("libgomp."))
+    };
+    let sleep =
+        |((pid, tid), seen): (&Thread, &SeenTime)| TeamSleep { pid: *pid, tid: *tid, time: seen.time };
+    named.iter().filter(is_of_team).flat_map(|wait| wait.threads.iter().map(sleep)).collect()
+}
+
 /// Some of the threads of a wait.
 type SomeThreads<'a> = BTreeMap<&'a Thread, &'a SeenTime>;
 
@@ -438,7 +451,7 @@ fn row(kind: WaitKind, what: Option<String>, waits: &[(&NamedWait, SomeThreads<'
 /// The part of a chain that is the program's: without the functions of the C library in which the thread waits, and those that
 /// start threads and programs. All of it where nothing else is left.
 fn outside(chain: &[CodeName]) -> Vec<CodeName> {
-    let is_library = |code: &&CodeName| C_LIBRARIES.iter().any(|library| code.module.starts_with(library));
+    let is_library = |code: &&CodeName| is_c_library(code);
     let is_start = |code: &&CodeName| {
         is_library(code) || code.function.as_deref() == Some("_start") || starts_script(code)
     };
@@ -446,6 +459,11 @@ fn outside(chain: &[CodeName]) -> Vec<CodeName> {
     let begins = chain.iter().take_while(is_library).count();
     let shown = if begins < ends { &chain[begins..ends] } else { chain };
     shown.iter().take(MAX_FUNCTIONS).cloned().collect()
+}
+
+/// Whether code is of a C library.
+fn is_c_library(code: &CodeName) -> bool {
+    C_LIBRARIES.iter().any(|library| code.module.starts_with(library))
 }
 
 /// Whether a function of Python's library starts what a thread runs.

@@ -48,6 +48,7 @@ fn calm() -> JudgedReport {
         waits: ThreadWaits::default(),
         spins: Spins::default(),
         ranks: Vec::new(),
+        teams: Vec::new(),
         python: PythonTime::default(),
         caches: CacheSizes::default(),
         uses: Vec::new(),

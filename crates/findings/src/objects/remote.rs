@@ -253,8 +253,8 @@ pub(crate) const SPREAD: Rule = rule(
                 let says = format!("it is on {}, and threads of {} use all of it", home(e), used_from(e));
                 // Threads touched parts of it first, as those of a static loop do.
                 let is_parted = is_even(e, &nodes_with(&e.used.home, USER));
-                let has_loops = is_parted && e.program.has_open_loops;
-                let loops = has_loops.then(|| adaptive_loops(e.program.command));
+                let open = e.program.open_loops.filter(|_| is_parted);
+                let loops = open.map(|open| adaptive_loops(e.program.command, open));
                 let change = match loops {
                     Some(_) => format!(
                         "If loops with schedule(dynamic), guided or runtime use it, begin them with static parts. Otherwise: {}",

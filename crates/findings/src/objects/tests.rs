@@ -1,5 +1,4 @@
 use super::*;
-use numakit_explain::NodeTime;
 use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
 use numakit_explain::contended::Sharing;
 use numakit_explain::memory_policies::{BoundBy, MemoryBinding};
@@ -9,6 +8,7 @@ use numakit_explain::python::ScriptShares;
 use numakit_explain::runtime::{MallocLibrary, ProgramRuntime};
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::walk::MemoryWalk;
+use numakit_explain::{NodeTime, OpenLoops};
 use numakit_model::measured::LatencyMatrix;
 use numakit_model::thresholds::REMOTE;
 use numakit_model::topology::{Distances, Topology};
@@ -93,7 +93,7 @@ fn machine() -> Topology {
 
 /// A program that was started, or runs already.
 fn app(is_attached: bool) -> JudgedProgram<'static> {
-    JudgedProgram { command: "./app", is_attached, has_open_loops: false }
+    JudgedProgram { command: "./app", is_attached, open_loops: None }
 }
 
 /// The finding about an object, which the test may change before.
@@ -160,19 +160,19 @@ fn what_is_far_has_a_cause() {
 /// Loops that hand out iterations to any thread lose what their threads touched first.
 #[test]
 fn what_dynamic_loops_use_gets_adaptive_loops() {
-    let tried = |home: &[(u32, f64)], has_open_loops, partition| {
+    let tried = |home: &[(u32, f64)], open_loops, partition| {
         let explained = explained(&far(home, &ALL, partition), object(ObjectKind::Allocated));
-        let program = JudgedProgram { has_open_loops, ..app(false) };
+        let program = JudgedProgram { open_loops, ..app(false) };
         let finding = judge((0, &explained), program, &RemoteCosts::of(&machine())).unwrap();
         (finding.rule, command(&finding).map(str::to_owned))
     };
     let even = [(0, 0.5), (1, 0.5)];
     let adaptive = Some("numa run --loops adaptive ./app".to_owned());
-    assert_eq!(tried(&even, true, 0.1), ("spread", adaptive));
-    assert_eq!(tried(&even, false, 0.1), ("spread", None));
+    assert_eq!(tried(&even, Some(OpenLoops::Even), 0.1), ("spread", adaptive));
+    assert_eq!(tried(&even, None, 0.1), ("spread", None));
     // Threads use parts of their own, and one node has nearly all.
-    assert_eq!(tried(&even, true, 0.9), ("spread", None));
-    assert_eq!(tried(&[(0, 0.8), (1, 0.2)], true, 0.1), ("spread", None));
+    assert_eq!(tried(&even, Some(OpenLoops::Even), 0.9), ("spread", None));
+    assert_eq!(tried(&[(0, 0.8), (1, 0.2)], Some(OpenLoops::Even), 0.1), ("spread", None));
 }
 
 #[test]

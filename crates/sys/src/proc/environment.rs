@@ -37,6 +37,30 @@ impl Variables {
     pub fn rank(&self) -> Option<u32> {
         RANKS.iter().find_map(|name| self.get(name))?.parse().ok()
     }
+
+    /// The schedule of loops of OpenMP with schedule(runtime), if `OMP_SCHEDULE` says one of these.
+    pub fn loop_schedule(&self) -> Option<LoopSchedule> {
+        LoopSchedule::parse(&self.get("OMP_SCHEDULE")?)
+    }
+}
+
+/// Schedules of OpenMP by which threads may have unequal work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopSchedule {
+    /// A fixed order, in which no thread takes iterations of another.
+    Fixed,
+    /// The first chunks are large.
+    Guided,
+}
+
+impl LoopSchedule {
+    /// The schedule of a value of `OMP_SCHEDULE`; `None` for others.
+    pub fn parse(value: &str) -> Option<Self> {
+        let value = value.trim().to_ascii_lowercase();
+        let is_fixed = ["static", "auto", "monotonic"].iter().any(|start| value.starts_with(start));
+        let is_guided = value.trim_start_matches("nonmonotonic:").starts_with("guided");
+        if is_fixed { Some(Self::Fixed) } else { is_guided.then_some(Self::Guided) }
+    }
 }
 
 #[cfg(test)]
@@ -50,6 +74,17 @@ mod tests {
         assert_eq!((variables.get("A").as_deref(), variables.get("B").as_deref()), (Some("1"), Some("x=y")));
         assert_eq!((variables.get("C").as_deref(), variables.get("nothing")), (Some("\u{fffd}"), None));
         assert!(Variables::default().is_empty() && Variables::default().get("").is_none());
+    }
+
+    #[test]
+    fn a_schedule_is_fixed_or_guided_or_hands_out_iterations() {
+        let of =
+            |value: &str| Variables::new(format!("A=1\0OMP_SCHEDULE={value}\0").into_bytes()).loop_schedule();
+        for fixed in ["static", " Static,4", "auto", "monotonic:dynamic"] {
+            assert_eq!(of(fixed), Some(LoopSchedule::Fixed), "{fixed}");
+        }
+        assert_eq!([of("guided"), of("nonmonotonic:guided,3")], [Some(LoopSchedule::Guided); 2]);
+        assert_eq!([of("dynamic,4"), of(""), Variables::default().loop_schedule()], [None; 3]);
     }
 
     #[test]

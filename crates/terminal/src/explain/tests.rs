@@ -176,6 +176,7 @@ fn explanation() -> Explanation {
         faulting: numakit_explain::FaultTime::default(),
         spins: Spins::default(),
         ranks: Vec::new(),
+        teams: Vec::new(),
         python: PythonTime::default(),
         caches: numakit_explain::caches::CacheSizes::default(),
         uses: Vec::new(),
