@@ -315,6 +315,7 @@ mod tests {
             words: &[],
             program: &program,
             plan: &plan,
+            is_crowded: false,
             topology: &Topology::default(),
             options: &RunOptions::default(),
             setting: None,

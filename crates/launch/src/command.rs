@@ -22,6 +22,9 @@ const TUNABLES: &str = "GLIBC_TUNABLES";
 const BY_NODE: &str = "numa";
 const MALLOC_HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
 
+/// Whether threads of OpenMP that wait keep their CPUs.
+const WAIT_POLICY: &str = "OMP_WAIT_POLICY";
+
 /// Names the process that the launcher started, for the library.
 const PROCESS: &str = "NUMA_PROCESS";
 
@@ -39,6 +42,8 @@ pub struct CommandRequest<'a> {
     pub program: &'a Program,
     /// Its cores and memory.
     pub plan: &'a Plan,
+    /// Whether other programs use these cores without a reservation.
+    pub is_crowded: bool,
     /// The machine that the plan is for.
     pub topology: &'a Topology,
     /// Other options.
@@ -74,7 +79,7 @@ impl ExplainedCommand {
     /// Prepares the command. Nothing is started; only the kernel is asked whether it accepts the memory policy.
     pub fn new(request: &CommandRequest<'_>, mut environment: Environment) -> Result<Self, LaunchError> {
         let (wanted, policy) = request.memory()?;
-        request.open_mp(&mut environment);
+        let waiting = request.open_mp(&mut environment);
         request.huge_pages(&mut environment);
         let cpus = request.plan.cpus();
         if request.program.is_go() {
@@ -101,6 +106,7 @@ impl ExplainedCommand {
         if obstacle.is_none() {
             messages.push(format!("preloads {}", request.library.display()));
         }
+        messages.extend(waiting);
         messages.extend(allocator);
         messages.push(format!("memory: {}{}", describe(&wanted), request.substitute()));
         let prepared = PreparedCommand {
@@ -161,8 +167,8 @@ impl CommandRequest<'_> {
         }
     }
 
-    /// Gives OpenMP the plan's order of CPUs, since OpenMP binds its threads without the library.
-    fn open_mp(&self, environment: &mut Environment) {
+    /// Gives OpenMP the plan's order of CPUs, since OpenMP binds its threads without the library. Returns a text for `-v`.
+    fn open_mp(&self, environment: &mut Environment) -> Option<String> {
         environment.unset_bindings();
         let processes = self.plan.processes().count().max(1);
         if processes == 1 {
@@ -179,12 +185,30 @@ impl CommandRequest<'_> {
             environment.set("OMP_PLACES", if per_core { "threads" } else { "cores" });
         }
         environment.set("OMP_PROC_BIND", "close");
-        if !self.options.shared {
-            environment.set_default("OMP_WAIT_POLICY", "ACTIVE");
-        }
         if let Some(stack) = self.options.stack {
             environment.set_default("OMP_STACKSIZE", format!("{}K", stack >> 10));
         }
+        let needed = self.needs_cpus(processes, environment);
+        let is_set = environment.get(WAIT_POLICY).is_some();
+        if !self.options.shared {
+            environment.set_default(WAIT_POLICY, if needed.is_some() { "PASSIVE" } else { "ACTIVE" });
+        }
+        needed.filter(|_| !is_set).map(|who| format!("threads of OpenMP that wait sleep: {who}"))
+    }
+
+    /// Who needs the CPUs on which threads of OpenMP would wait in loops; `None` if nobody does, or they are shared, as the user
+    /// wants it. Unset, gcc's OpenMP waits in loops for longer than a turn on a CPU takes.
+    fn needs_cpus(&self, processes: usize, environment: &Environment) -> Option<String> {
+        if self.options.shared {
+            return None;
+        }
+        if self.is_crowded {
+            return Some("other programs use the CPUs".to_owned());
+        }
+        // The first number is that of threads outside of other regions.
+        let threads = environment.get("OMP_NUM_THREADS")?.to_str()?.split(',').next()?;
+        let (threads, cpus) = (threads.trim().parse::<usize>().ok()?, self.plan.cpus().len() / processes);
+        (threads > cpus).then(|| format!("{} share {}", count(threads, "thread"), count(cpus, "CPU")))
     }
 
     /// Makes malloc call madvise, if the machine gives huge pages only to memory for which a program calls it.

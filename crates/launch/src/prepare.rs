@@ -174,7 +174,7 @@ impl LaunchRequest<'_> {
     /// Prepares the program for a machine that is described and idle: who uses this one does not matter.
     pub fn dry_run_elsewhere(&self) -> Result<PreparedLaunch, StartError> {
         let (plan, reasons) = explained(self.topology, self.request, &Taken::default())?;
-        self.prepare_command(ExplainedPlan { plan, reasons }, None)
+        self.prepare_command(ExplainedPlan { plan, reasons, is_crowded: false }, None)
     }
 
     fn select(
@@ -223,6 +223,7 @@ impl LaunchRequest<'_> {
             words: self.words,
             program: self.program,
             plan: &plan.plan,
+            is_crowded: plan.is_crowded,
             topology: self.topology,
             options: self.options,
             setting: Setting::read(self.root),

@@ -29,6 +29,8 @@ pub struct ExplainedPlan {
     pub plan: Plan,
     /// The reasons for the whole plan.
     pub reasons: Vec<String>,
+    /// Whether other programs use its CPUs without a reservation, as one of its warnings says.
+    pub is_crowded: bool,
 }
 
 impl<'a> CoreSelector<'a> {
@@ -102,13 +104,14 @@ impl<'a> CoreSelector<'a> {
         avoided.busy.clone_from(&self.busy);
         let plan = |taken: &Taken| {
             let (plan, reasons) = explained(self.topology, request, taken)?;
-            Ok(ExplainedPlan { plan, reasons })
+            Ok(ExplainedPlan { plan, reasons, is_crowded: false })
         };
         match plan(&avoided) {
             Err(PlanError::TooFew(_)) if avoided != held => {
                 let mut selected = plan(&held)?;
                 let uses = self.uses(view, &selected.plan.held);
-                if !uses.is_empty() {
+                selected.is_crowded = !uses.is_empty();
+                if selected.is_crowded {
                     selected.plan.warnings.push(format!("too few other cores are free: {}", uses.join(", ")));
                 }
                 Ok(selected)
@@ -182,9 +185,11 @@ mod tests {
         let chosen = ask(Cores::Count(1), &[(2, 90)], &others).unwrap();
         assert_eq!((cpus(&chosen.value.plan).as_str(), chosen.cores), ("3", 1));
         assert!(chosen.value.plan.warnings.is_empty(), "{:?}", chosen.value.plan.warnings);
+        assert!(!chosen.value.is_crowded);
         assert_eq!(cpus(&ask(Cores::Auto, &[(2, 90)], &others).unwrap().value.plan), "3");
         let chosen = ask(Cores::Count(3), &[(2, 90)], &others).unwrap();
         assert_eq!(cpus(&chosen.value.plan), "1-3");
+        assert!(chosen.value.is_crowded);
         let messages = chosen.value.plan.warnings.join("; ");
         assert!(
             messages.contains("CPU 2 is 90 % busy") && messages.contains("CPU 1 is used by stray"),

@@ -43,10 +43,22 @@ fn program(obstacle: Option<Obstacle>) -> Program {
 }
 
 fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str, &str)]) -> ExplainedCommand {
+    launch_on(false, program, plan, options, before)
+}
+
+/// The same, on cores that other programs use too, or do not.
+fn launch_on(
+    is_crowded: bool,
+    program: &Program,
+    plan: &Plan,
+    options: &RunOptions,
+    before: &[(&str, &str)],
+) -> ExplainedCommand {
     let request = CommandRequest {
         words: &["solver".into()],
         program,
         plan,
+        is_crowded,
         topology: &topology(),
         options,
         setting: Some(Setting::Advised),
@@ -94,6 +106,34 @@ fn a_program_gets_its_order_its_mask_and_its_nodes() {
         "{}",
         launch.messages[0]
     );
+}
+
+#[test]
+fn threads_that_wait_sleep_where_others_need_the_cpus() {
+    let plan = plan(&[(0, 0), (1, 0)], Memory::default());
+    let policy = |is_crowded, before: &[(&str, &str)]| {
+        let launch = launch_on(is_crowded, &program(None), &plan, &RunOptions::default(), before);
+        let why =
+            launch.messages.iter().find_map(|line| line.strip_prefix("threads of OpenMP that wait sleep: "));
+        (value(&launch, "OMP_WAIT_POLICY").map(str::to_owned), why.map(str::to_owned))
+    };
+    let set = |value: &str| (Some(value.to_owned()), None);
+    let asleep = |why: &str| (Some("PASSIVE".to_owned()), Some(why.to_owned()));
+    assert_eq!(policy(false, &[]), set("ACTIVE"));
+    assert_eq!(policy(true, &[]), asleep("other programs use the CPUs"));
+    // What the user has set stays.
+    assert_eq!(policy(true, &[("OMP_WAIT_POLICY", "ACTIVE")]), set("ACTIVE"));
+    assert_eq!(policy(false, &[("OMP_WAIT_POLICY", "PASSIVE")]), set("PASSIVE"));
+    assert_eq!(policy(false, &[("OMP_WAIT_POLICY", "ACTIVE"), ("OMP_NUM_THREADS", "9")]), set("ACTIVE"));
+    for (threads, expected) in [
+        ("2", set("ACTIVE")),
+        ("2,8", set("ACTIVE")),
+        ("many", set("ACTIVE")),
+        ("3", asleep("3 threads share 2 CPUs")),
+        (" 4,1", asleep("4 threads share 2 CPUs")),
+    ] {
+        assert_eq!(policy(false, &[("OMP_NUM_THREADS", threads)]), expected, "{threads}");
+    }
 }
 
 #[test]
@@ -173,6 +213,7 @@ fn where_policies_are_refused_local_memory_needs_none_and_others_say_what_permit
             words: &["solver".into()],
             program: &program(None),
             plan: &plan(&[(0, 0)], memory),
+            is_crowded: false,
             topology: &topology(),
             options,
             setting: None,
@@ -208,6 +249,7 @@ fn nodes_that_are_not_there_are_refused_before_anything_starts() {
         words: &["solver".into()],
         program: &program(None),
         plan: &plan(&[(0, 0)], nowhere),
+        is_crowded: false,
         topology: &topology(),
         options: &RunOptions::default(),
         setting: None,
