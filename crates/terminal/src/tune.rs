@@ -146,7 +146,9 @@ fn answer(report: &TuneReport, is_interrupted: bool) -> String {
         ReportedAnswer::DefaultFailed { failure, why } => {
             let failed = match failure {
                 RunFailure::Failed => "the program fails without a setting, so nothing can be compared",
-                RunFailure::Hung => "the program does not end without a setting, so nothing can be compared",
+                RunFailure::Hung => {
+                    "the program did not end in time without a setting, so nothing can be compared"
+                }
                 RunFailure::WrongResult => {
                     "the result of the program is wrong without a setting: see the check"
                 }

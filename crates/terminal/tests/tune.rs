@@ -129,7 +129,7 @@ fn first_lines_say_what_is_known() {
     let failed = |failure| ReportedAnswer::DefaultFailed { failure, why: "exit status 3".to_owned() };
     for (failure, words) in [
         (RunFailure::Failed, "the program fails without a setting"),
-        (RunFailure::Hung, "the program does not end without a setting"),
+        (RunFailure::Hung, "the program did not end in time without a setting"),
         (RunFailure::WrongResult, "the result of the program is wrong without a setting"),
         (RunFailure::NoMetric, "the program does not give the metric without a setting"),
     ] {

@@ -147,6 +147,8 @@ pub enum SpoiledBy {
     Frequency,
     /// Cores were reserved by another program meanwhile.
     Reserved,
+    /// It was the program without a setting, and took far longer than before.
+    CutOff,
 }
 
 impl SpoiledBy {
@@ -157,6 +159,7 @@ impl SpoiledBy {
             Self::Steal => "the hypervisor gave CPUs to other machines",
             Self::Frequency => "cores were slower than before",
             Self::Reserved => "another program reserved cores",
+            Self::CutOff => "it had not ended in time without a setting, as runs before had",
         }
     }
 }

@@ -8,7 +8,7 @@ mod running;
 mod server;
 
 use crate::commands::TrialCommand;
-use crate::disturbance::{Disturbance, SpoiledBy, quantile};
+use crate::disturbance::{Disturbance, SpoiledBy};
 use crate::metric::{self, FigureError, TrialMetric};
 use crate::request::{TrialCheck, TrialScene, TuneRequest};
 use numakit_registry::SUPERVISOR_NAME;
@@ -30,10 +30,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
-/// A run hangs if it takes this many times as long as the default does.
+/// A run hangs if it takes this many times as long as the longest run of the default did.
 const HANGS: f64 = 5.0;
-/// And at least this long.
-const LEAST_LIMIT: f64 = 2.0;
+/// And at least this long, in seconds: on a busy machine, a short run now and then takes many times as long as others.
+const LEAST_LIMIT: f64 = 10.0;
+/// The default hangs if as many of its runs, one after the other, do not end in time; with the first, the limit was too short.
+const CUT_OFF: usize = 2;
 /// What a program starts may end this much later than the program itself.
 const GRACE: Duration = Duration::from_millis(300);
 /// What is ended may take this long.
@@ -114,8 +116,10 @@ pub struct TrialRunner {
     guard: Option<SettingsGuard>,
     /// The file of this program, which runs in place of the word `numa`.
     numa: OsString,
-    /// Seconds of runs of the default.
+    /// Seconds of runs of the default that have ended.
     defaults: Vec<f64>,
+    /// Seconds after which its last runs were cut off, since the last that has ended.
+    cut_off: Vec<f64>,
     /// What disturbed the runs so far.
     usual: Vec<Disturbance>,
     /// Whether another program had reserved cores before this run.
@@ -194,6 +198,7 @@ impl TrialRunner {
             guard,
             numa: std::env::current_exe()?.into_os_string(),
             defaults: Vec::new(),
+            cut_off: Vec::new(),
             usual: Vec::new(),
             was_reserved: false,
             seen: ProgramReach::default(),
@@ -212,11 +217,14 @@ impl TrialRunner {
     pub fn remember(&mut self, run: &TrialRun, is_default: bool) {
         if is_default && matches!(run.outcome, RunOutcome::Metric(_)) {
             self.defaults.push(run.wall);
+            self.cut_off.clear();
+        } else if is_default && run.spoiled == Some(SpoiledBy::CutOff) {
+            self.cut_off.push(run.wall);
         }
         self.usual.push(run.disturbance);
     }
 
-    /// Runs once with a setting. Without `limit`, it hangs if it takes five times as long as the default.
+    /// Runs once with a setting. Without `limit`, it hangs if it takes five times as long as the longest run of the default.
     pub fn run(&mut self, setting: &TuneSetting, limit: Option<Duration>) -> Result<TrialEnd, TrialError> {
         let begun = std::time::Instant::now();
         let limit = limit.or_else(|| self.limit());
@@ -254,8 +262,14 @@ impl TrialRunner {
 
     /// After which time a run hangs; `None` before the first run of the default.
     fn limit(&self) -> Option<Duration> {
-        let usual = quantile(&self.defaults, 0.5)?;
-        Some(Duration::from_secs_f64((HANGS * usual).max(LEAST_LIMIT)))
+        let usual = (HANGS * self.longest()?).max(LEAST_LIMIT);
+        // With one that was cut off, the limit was too short, or it hangs.
+        Some(Duration::from_secs_f64(self.cut_off.iter().fold(usual, |limit, cut| limit.max(2.0 * cut))))
+    }
+
+    /// Seconds of the longest run of the default that has ended; `None` before the first.
+    fn longest(&self) -> Option<f64> {
+        self.defaults.iter().copied().max_by(f64::total_cmp)
     }
 
     /// Ends what a run left behind; returns how many processes that were.

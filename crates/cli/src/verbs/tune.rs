@@ -35,8 +35,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// is printed, with the interval in which the median gain of ten new pairs is by 95 %. That nothing is worth it is an answer too.
 ///
 /// A run is what you would type: the command that is printed at the end is the one that ran. Runs that other programs, the hypervisor
-/// or a lower frequency disturbed are repeated. A run hangs if it takes five times as long as without a setting. What a run leaves
-/// behind is ended. The program reads nothing and has no terminal.
+/// or a lower frequency disturbed are repeated. A run hangs if it takes five times as long as the longest
+/// without a setting, and ten seconds at least. What a run leaves behind is ended. The program reads nothing and has no terminal.
 ///
 /// All runs are kept in a file, from which --resume goes on after Ctrl-C or a crash.
 #[derive(Debug, Args)]

@@ -147,11 +147,54 @@ fn what_numa_run_says_before_is_not_why_a_program_fails() {
 #[test]
 fn a_setting_with_which_it_hangs_is_out() {
     let tuned = Tuned::new("tune-hangs", "test -z \"$LD_PRELOAD\" || sleep 300; echo score 10");
-    let done = tuned.tune(&format!("{SCORES} --budget 30"));
-    is_nothing(&done, &[", of which ", "numa run ./app: it had not ended after "]);
-    assert!(row(&done.out, "numa run ./app").contains("hung"), "{}", done.out);
+    let done = tuned.tune(&format!("{SCORES} --no-generic --with=--stack=16M --budget 30"));
+    is_nothing(
+        &done,
+        &["numa run --stack 16M ./app: it had not ended after 10.0 s (without a setting it had taken 0."],
+    );
+    assert!(row(&done.out, "numa run --stack 16M ./app").contains("hung"), "{}", done.out);
     // That it was ended is what hanging means.
     assert!(!done.out.contains("left processes behind"), "{}", done.out);
+    tuned.leaves_nothing_but(&[]);
+    tuned.keeps_all_of(&done);
+}
+
+/// A program that counts its runs without a setting in `run/plain`, and sleeps in those with a number of which this is true.
+fn sleeping(name: &str, when: &str) -> Tuned {
+    let count = "test -n \"$LD_PRELOAD\" || echo run >>run/plain; n=$(wc -l <run/plain)";
+    Tuned::new(
+        name,
+        &format!("{COUNTS}; {count}; test -z \"$LD_PRELOAD\" && test $n {when} && exec sleep 300; exit 0"),
+    )
+}
+
+#[test]
+fn a_run_without_a_setting_that_takes_too_long_once_is_repeated() {
+    let tuned = sleeping("tune-slow-once", "-eq 2");
+    let done = tuned.tune(&format!("{SCORES} --no-generic --with=--stack=16M --budget 8"));
+    assert!(done.code == 0, "{} {}", done.out, done.err);
+    let words = "1 run was repeated, since it had not ended in time without a setting, as runs before had\n";
+    assert!(done.out.contains(words) && !done.out.contains("nothing can be compared"), "{}", done.out);
+    let runs = tuned.kept_value()["runs"].as_array().unwrap().clone();
+    let cut =
+        runs.iter().find(|run| run["run"]["spoiled"] == "cut-off").unwrap_or_else(|| panic!("{runs:?}"));
+    assert!(
+        cut["run"]["why"].as_str().unwrap().starts_with("it had not ended after 10.0 s (without"),
+        "{cut}"
+    );
+    tuned.leaves_nothing_but(&[]);
+    tuned.keeps_all_of(&done);
+}
+
+#[test]
+#[ignore = "thorough: waits for limits of 10 and 20 seconds"]
+fn a_program_that_does_not_end_again_without_a_setting_is_said_to_hang() {
+    let tuned = sleeping("tune-slow-twice", "-gt 1");
+    let done = tuned.tune(&format!("{SCORES} --no-generic --with=--stack=16M --budget 8"));
+    assert!(done.code == 2, "{} {}", done.out, done.err);
+    let words = "the program did not end in time without a setting, so nothing can be compared: it had not ended after 20.0 s, nor after 10.0 s \
+                 in the run before; end other programs, or give it an input that takes as long each time";
+    assert!(done.out.starts_with(words), "{}", done.out);
     tuned.leaves_nothing_but(&[]);
     tuned.keeps_all_of(&done);
 }

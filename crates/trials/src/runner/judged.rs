@@ -1,7 +1,7 @@
 //! What a run says: its number, or why it has none.
 
 use super::output::TrialOutput;
-use super::{Measured, RunCheck, TrialError, TrialRun, TrialRunner, is_reserved};
+use super::{CUT_OFF, Measured, RunCheck, TrialError, TrialRun, TrialRunner, is_reserved};
 use crate::commands::words_of_line;
 use crate::disturbance::SpoiledBy;
 use crate::metric::{self, FigureError, TrialMetric};
@@ -24,9 +24,11 @@ impl TrialRunner {
             Err((failure, words)) => {
                 // It may have found no core, and is repeated.
                 let is_reserved = setting.is_placed() && (self.was_reserved || is_reserved());
-                spoiled = is_reserved.then_some(SpoiledBy::Reserved);
+                let is_cut_off = failure == RunFailure::Hung && self.may_be_slow(setting);
+                let by = [(is_reserved, SpoiledBy::Reserved), (is_cut_off, SpoiledBy::CutOff)];
+                spoiled = by.into_iter().find_map(|(is_it, by)| is_it.then_some(by));
                 why = Some(words);
-                if is_reserved { RunOutcome::Spoiled } else { RunOutcome::Failed(failure) }
+                if spoiled.is_some() { RunOutcome::Spoiled } else { RunOutcome::Failed(failure) }
             }
             Ok(()) => match self.checked(&output)? {
                 Some(words) => {
@@ -44,6 +46,11 @@ impl TrialRunner {
             },
         };
         Ok(TrialRun { outcome, seconds, wall, cpu, disturbance, spoiled, why, left })
+    }
+
+    /// Whether a run that did not end in time may only have been slow: one of the default, which has ended before.
+    fn may_be_slow(&self, setting: &TuneSetting) -> bool {
+        *setting == TuneSetting::default() && !self.defaults.is_empty() && self.cut_off.len() + 1 < CUT_OFF
     }
 
     /// Why the result is wrong; `None` if it is right.

@@ -51,7 +51,7 @@ impl TrialRunner {
                 Err((RunFailure::Failed, output.ending_of_started(end)))
             }
             PartEnd::Ended(end) => Err((RunFailure::Failed, output.ending(end))),
-            PartEnd::Hung => Err((RunFailure::Hung, hung(limit, self.defaults.is_empty()))),
+            PartEnd::Hung => Err((RunFailure::Hung, self.hung(limit))),
             PartEnd::Interrupted(signal) => return Ok(SceneEnd::Interrupted(signal)),
         };
         if end.is_ok() {
@@ -61,6 +61,25 @@ impl TrialRunner {
         let after = self.children.usage()?;
         let cpu = after.cpu().saturating_sub(before.cpu() + start.cpu) as f64 / 1e9;
         Ok(measured(end, wall, Some(cpu), disturbed, output))
+    }
+
+    /// That a run took too long, in words.
+    pub(super) fn hung(&self, limit: Option<Duration>) -> String {
+        let limit = limit.unwrap_or_default().as_secs_f64();
+        let Some(longest) = self.longest() else {
+            return format!(
+                "it had not ended after {limit:.1} s, which is all of the budget; give more with --budget, or an input that takes less"
+            );
+        };
+        let again = match self.cut_off.last() {
+            Some(before) => format!(
+                ", nor after {before:.1} s in the run before; end other programs, or give it an input that takes as long each time"
+            ),
+            None => String::new(),
+        };
+        format!(
+            "it had not ended after {limit:.1} s{again} (without a setting it had taken {longest:.1} s at most)"
+        )
     }
 
     pub(super) fn kept(&self) -> Vec<u32> {
@@ -140,19 +159,6 @@ impl TrialRunner {
             }
         };
         Ok((end, said))
-    }
-}
-
-/// That a run took too long; `is_first` says that nothing is known of how long the program takes.
-pub(super) fn hung(limit: Option<Duration>, is_first: bool) -> String {
-    let limit = limit.unwrap_or_default().as_secs_f64();
-    match is_first {
-        true => format!(
-            "it had not ended after {limit:.1} s, which is all of the budget; give more with --budget, or an input that takes less"
-        ),
-        false => format!(
-            "it had not ended after {limit:.1} s, five times what the program takes without a setting"
-        ),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A server that is started, warmed, loaded and stopped in each run.
 
 use super::output::TrialOutput;
-use super::program::{hung, measured};
+use super::program::measured;
 use super::{PartEnd, SceneEnd, TrialError, TrialRunner};
 use crate::commands::TrialCommand;
 use crate::disturbance::DisturbanceClock;
@@ -114,7 +114,7 @@ impl TrialRunner {
             (Some(ended), _) => failed(format!("the server ended: {}", said.ending(ended))),
             (None, PartEnd::Ended(ChildEnd::Exited(0))) => Ok(()),
             (None, PartEnd::Ended(end)) => failed(format!("the load failed: {}", output.ending(end))),
-            (None, PartEnd::Hung) => Err((RunFailure::Hung, hung(limit, self.defaults.is_empty()))),
+            (None, PartEnd::Hung) => Err((RunFailure::Hung, self.hung(limit))),
         };
         Ok(measured(end, wall, Some(cpu), clock, output))
     }
