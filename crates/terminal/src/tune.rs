@@ -285,6 +285,12 @@ fn remarks(report: &TuneReport, is_interrupted: bool) -> Vec<String> {
     if report.binds_threads {
         lines.push("the program binds its threads itself: settings of cores may not reach them".to_owned());
     }
+    if report.binds_unless_placed {
+        lines.push(
+            "without a setting the program, or what starts it, binds its threads; with 'numa run' they have the cores that it gives"
+                .to_owned(),
+        );
+    }
     if report.leaving > 0 {
         lines.push(format!(
             "{} left processes behind, which were ended: the metric does not say what these would have done",

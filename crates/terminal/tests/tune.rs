@@ -77,6 +77,7 @@ fn report() -> TuneReport {
         noise: Some(0.021),
         spoiled: [(SpoiledBy::Others, 3), (SpoiledBy::Frequency, 1)].into(),
         binds_threads: true,
+        binds_unless_placed: false,
         leaving: 2,
         file: "/home/user/.local/state/numakit/tuned/app-1.json".to_owned(),
     }

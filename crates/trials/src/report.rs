@@ -43,6 +43,8 @@ pub struct TuneReport {
     pub spoiled: BTreeMap<SpoiledBy, usize>,
     /// Whether the program binds its threads itself, so that settings of cores may not reach them.
     pub binds_threads: bool,
+    /// Whether it, or what starts it, binds its threads only without `numa run`.
+    pub binds_unless_placed: bool,
     /// Runs with a metric that left processes behind, which were ended.
     pub leaving: usize,
     /// The file in which all runs are kept.
@@ -184,7 +186,8 @@ impl TuneSession {
             seconds: self.runs.iter().map(|kept| kept.run.seconds).sum(),
             noise: stages.iter().rev().find_map(|stage| stage.race.noise()),
             spoiled,
-            binds_threads: self.seen.binds_threads,
+            binds_threads: self.seen.evades_cores(),
+            binds_unless_placed: self.seen.binds_threads && !self.seen.evades_cores(),
             leaving: self.runs.iter().filter(has_left).count(),
             file: self.file.display().to_string(),
             candidates,

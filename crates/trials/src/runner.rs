@@ -36,6 +36,8 @@ const HANGS: f64 = 5.0;
 const LEAST_LIMIT: f64 = 10.0;
 /// The default hangs if as many of its runs, one after the other, do not end in time; with the first, the limit was too short.
 const CUT_OFF: usize = 2;
+/// Of a program that binds its threads, as many runs with cores of `numa run` are looked at.
+const PLACED_RUNS: usize = 5;
 /// What a program starts may end this much later than the program itself.
 const GRACE: Duration = Duration::from_millis(300);
 /// What is ended may take this long.
@@ -124,8 +126,10 @@ pub struct TrialRunner {
     usual: Vec<Disturbance>,
     /// Whether another program had reserved cores before this run.
     was_reserved: bool,
-    /// What the program was seen to do in its first run.
+    /// What the program was seen to do in its first run, and in the first with cores of `numa run`.
     seen: ProgramReach,
+    /// How many runs with cores of `numa run` were looked at, and whether the present one is.
+    placed: (usize, bool),
     /// The files of the observation that this run is.
     observation: Option<(PathBuf, PathBuf)>,
     /// A signal that came while a helper ran.
@@ -202,6 +206,7 @@ impl TrialRunner {
             usual: Vec::new(),
             was_reserved: false,
             seen: ProgramReach::default(),
+            placed: (0, false),
             observation: None,
             pending: None,
             server: None,
@@ -229,6 +234,7 @@ impl TrialRunner {
         let begun = std::time::Instant::now();
         let limit = limit.or_else(|| self.limit());
         self.was_reserved = is_reserved();
+        self.look_at_placed(setting);
         self.change_machine(setting)?;
         let ended = match self.scene.clone() {
             TrialScene::Program { words } => self.run_program(&words, setting, limit),
@@ -253,6 +259,18 @@ impl TrialRunner {
         }
         self.remember(&run, *setting == TuneSetting::default());
         Ok(TrialEnd::Ran(Box::new(run)))
+    }
+
+    /// Decides whether a run is looked at, for whether the program keeps the cores that it gets.
+    fn look_at_placed(&mut self, setting: &TuneSetting) {
+        let is_known = self.defaults.is_empty() || !self.seen.binds_threads || self.placed.0 >= PLACED_RUNS;
+        let looks = setting.is_placed() && !is_known;
+        self.placed = (self.placed.0 + usize::from(looks), looks);
+    }
+
+    /// Goes on with what the program was seen to do before an interruption.
+    pub fn recall(&mut self, seen: ProgramReach) {
+        self.seen = seen;
     }
 
     /// What the program was seen to do in its first run that was not observed.

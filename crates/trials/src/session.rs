@@ -222,8 +222,9 @@ impl TuneSession {
         Ok(Self { folder, request, advised, seen, first, tuning, runs, file: path() })
     }
 
-    /// Tells a runner what the runs so far said of the machine.
+    /// Tells a runner what the runs so far said of the machine and of the program.
     pub fn remind(&self, runner: &mut TrialRunner) {
+        runner.recall(self.seen);
         if let Some(first) = &self.first {
             runner.remember(first, true);
         }
@@ -243,6 +244,7 @@ impl TuneSession {
                 TrialEnd::Ran(trial) => *trial,
                 TrialEnd::Interrupted(signal) => return Ok(SessionEnd::Interrupted(signal)),
             };
+            self.seen = runner.seen();
             self.tuning.tell(trial.outcome, trial.seconds)?;
             self.runs.push(KeptRun { stage, candidate: run.candidate, purpose: run.purpose, run: trial });
             self.keep()?;

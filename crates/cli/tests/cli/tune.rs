@@ -262,15 +262,30 @@ fn a_program_that_refuses_its_own_file_fails_without_a_setting() {
 #[test]
 fn a_program_that_binds_its_threads_is_said_to() {
     let all = numakit_sys::sched::affinity().unwrap();
-    let Some(first) = all.iter().next().filter(|_| all.len() > 1) else {
+    let Some(last) = all.last().filter(|_| all.len() > 1) else {
         return numakit_skips::TOOLS.skip("a thread is bound to fewer CPUs only where there are two");
     };
-    let tuned = Tuned::new("tune-binds", &format!("taskset -cp {first} $$; sleep 0.3; {COUNTS}"));
-    let done = tuned.tune(&format!("{SCORES} --budget 3"));
-    assert!(done.code == 0, "{} {}", done.out, done.err);
-    assert!(done.out.contains("the program binds its threads itself"), "{}", done.out);
-    tuned.leaves_nothing_but(&[]);
-    tuned.keeps_all_of(&done);
+    let binds = format!("taskset -cp {last} $$; sleep 0.5; {COUNTS}");
+    // As mpirun does by what numa run sets.
+    let launcher = format!("test -n \"$NUMA_MASK\" || taskset -cp {last} $$; sleep 0.5; {COUNTS}");
+    let always = "the program binds its threads itself: settings of cores may not reach them";
+    let unless = "binds its threads; with 'numa run' they have the cores that it gives";
+    for (name, text, said, unsaid) in
+        [("always", &binds, always, unless), ("unless", &launcher, unless, always)]
+    {
+        let tuned = Tuned::new(&format!("tune-binds-{name}"), text);
+        let done = tuned.tune(&format!("{SCORES} --no-generic --with=--busy=off --budget 5"));
+        assert!(done.code == 0, "{} {}", done.out, done.err);
+        assert!(done.out.contains(said) && !done.out.contains(unsaid), "{name}: {}", done.out);
+        let seen = &tuned.kept_value()["seen"];
+        assert_eq!(
+            (&seen["binds_threads"], &seen["is_placed"]),
+            (&true.into(), &(name == "unless").into()),
+            "{seen}"
+        );
+        tuned.leaves_nothing_but(&[]);
+        tuned.keeps_all_of(&done);
+    }
 }
 
 #[test]

@@ -104,9 +104,10 @@ impl TrialRunner {
     pub(super) fn wait(&mut self, child: u32, limit: Option<Duration>) -> Result<PartEnd, TrialError> {
         let until = limit.map(|limit| Instant::now() + limit);
         // The first run counts for nothing, so it may be disturbed by looking at it.
-        let looks = self.defaults.is_empty() && self.observation.is_none();
+        let is_first = self.defaults.is_empty() && self.observation.is_none();
+        let mut pause = LOOK;
         loop {
-            let next = looks.then(|| Instant::now() + LOOK);
+            let next = (is_first || self.placed.1).then(|| Instant::now() + pause);
             let soon = next.into_iter().chain(until).min();
             match self.children.wait(child, Some(&self.signals), soon)? {
                 ChildWait::Ended(end) => return Ok(PartEnd::Ended(end)),
@@ -114,7 +115,12 @@ impl TrialRunner {
                 ChildWait::TimeUp if until.is_some_and(|until| Instant::now() >= until) => {
                     return Ok(PartEnd::Hung);
                 }
-                ChildWait::TimeUp => self.seen.look(self.server.unwrap_or(child)),
+                ChildWait::TimeUp if is_first => self.seen.look(self.server.unwrap_or(child)),
+                ChildWait::TimeUp => {
+                    // Such a run counts.
+                    pause *= 2;
+                    self.seen.look_placed(self.server.unwrap_or(child));
+                }
             }
         }
     }

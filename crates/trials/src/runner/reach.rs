@@ -1,5 +1,6 @@
 //! What a program that runs is seen to do: which settings can reach it.
 
+use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{TaskDir, tree};
 use numakit_sys::sched::affinity;
@@ -15,29 +16,70 @@ const THREADS: usize = 256;
 pub struct ProgramReach {
     /// It has loaded a library of OpenMP.
     pub has_openmp: bool,
-    /// It binds its threads itself.
+    /// Without a setting, it or what starts it binds its threads.
     pub binds_threads: bool,
+    /// Whether its threads had the cores of `numa run` in a run with it; `None` if that was not seen.
+    #[serde(default)]
+    pub is_placed: Option<bool>,
 }
 
+/// The CPUs that `numa run` gives a program, as its library reads them.
+const GIVEN: &str = "NUMA_MASK";
+/// The same CPUs in the order of threads.
+const PLACE: &str = "NUMA_PLACE";
+
 impl ProgramReach {
+    /// Whether settings of cores may not reach its threads, as far as is known.
+    pub fn evades_cores(&self) -> bool {
+        self.binds_threads && self.is_placed != Some(true)
+    }
+
+    /// Looks whether a program that `numa run` started has the CPUs that it gave, in a process and all below it.
+    pub(super) fn look_placed(&mut self, process: u32) {
+        let root = SysRoot::host();
+        for pid in tree::family(&root, process) {
+            let process = TaskDir::of(&root, pid);
+            let variables = process.environment().unwrap_or_default();
+            // Without its library, as before it runs the program, nothing says what it gives.
+            let Some(given) = variables.get(GIVEN).and_then(|list| CpuSet::parse_list(&list).ok()) else {
+                continue;
+            };
+            let masks: Vec<CpuSet> = masks(&process).collect();
+            // A launcher gives its ranks parts, and a runtime its threads. Another thread has all CPUs if it is the only one, or was
+            // bound to the first when there were others.
+            let is_parted = masks.len() > 1 || variables.rank().is_some() || has_openmp(&process);
+            let main = variables.get(PLACE).and_then(|order| order.split([',', '-']).next()?.parse().ok());
+            let is_main = |mask: &CpuSet| main.is_some_and(|cpu| *mask == CpuSet::range(cpu, cpu));
+            let evades =
+                |mask: &CpuSet| !mask.is_subset(&given) || !is_parted && *mask != given && !is_main(mask);
+            if !masks.is_empty() {
+                let is_placed = !masks.iter().any(evades);
+                self.is_placed = Some(self.is_placed.unwrap_or(true) && is_placed);
+            }
+        }
+    }
+
     /// Looks at a process and all below it.
     pub(super) fn look(&mut self, process: u32) {
         let (root, own) = (SysRoot::host(), affinity().ok());
         for pid in tree::family(&root, process) {
             let process = TaskDir::of(&root, pid);
-            if !self.has_openmp {
-                let maps = process.text("maps").unwrap_or_default();
-                self.has_openmp = OPENMP.iter().any(|library| maps.contains(library));
-            }
+            self.has_openmp = self.has_openmp || has_openmp(&process);
             if !self.binds_threads {
-                let threads = process.threads().unwrap_or_default();
-                let masks = threads
-                    .into_iter()
-                    .take(THREADS)
-                    .filter_map(|tid| process.thread(tid).status().ok()?.allowed_cpus());
-                self.binds_threads =
-                    own.is_some() && masks.into_iter().any(|mask| Some(&mask) != own.as_ref());
+                self.binds_threads = own.is_some() && masks(&process).any(|mask| Some(&mask) != own.as_ref());
             }
         }
     }
+}
+
+/// Whether a process has loaded a library of OpenMP.
+fn has_openmp(process: &TaskDir<'_>) -> bool {
+    let maps = process.text("maps").unwrap_or_default();
+    OPENMP.iter().any(|library| maps.contains(library))
+}
+
+/// The CPU masks of the threads of a process.
+fn masks(process: &TaskDir<'_>) -> impl Iterator<Item = CpuSet> {
+    let threads = process.threads().unwrap_or_default().into_iter().take(THREADS);
+    threads.filter_map(|tid| process.thread(tid).status().ok()?.allowed_cpus())
 }
