@@ -257,7 +257,7 @@ pub(crate) const WAITING_TEAM: Rule = rule(
         case.loops?;
         let command = case.adaptive();
         let team =
-            case.teams.iter().filter(|team| is_unequal_team(team)).max_by_key(|team| team_waited(team))?;
+            case.teams.iter().filter(|team| is_unequal_team(team)).max_by_key(|team| team.lacking())?;
         let (share, all) = (team_share(team), team.members.iter().map(|member| member.worked).sum::<u64>());
         let most = team.members.first()?;
         let region = team.region.as_ref().map_or_else(String::new, |code| format!(", in {code}"));
@@ -274,26 +274,21 @@ pub(crate) const WAITING_TEAM: Rule = rule(
             commands: command.into_iter().collect(),
             ..FindingRemedy::default()
         };
-        // Looks at waits are few; the CPU time of threads is exact.
-        let saved = team.lacking() as f64 / team.time.max(1) as f64;
-        let cost = FindingCost::at_most(CostBasis::WallTime, 100.0 * saved);
+        let cost = FindingCost::at_most(CostBasis::WallTime, 100.0 * share);
         Some(evident(says, cost, remedy, ("teams.waited", 100.0 * share, percent(100.0 * share))))
     },
 );
 
-/// The time that members of a team wait for others since these have more work, in ns.
-fn team_waited(team: &TeamTime) -> u64 {
-    team.waited.min(team.lacking())
-}
-
-/// The same as a part of the time of all members.
+/// The part of the time of all members in which they wait for others, since these have more work. Looks at waits are few; the CPU
+/// time of threads is exact.
 fn team_share(team: &TeamTime) -> f64 {
-    team_waited(team) as f64 / team.time.max(1) as f64
+    team.lacking() as f64 / team.time.max(1) as f64
 }
 
 /// Whether unequal work keeps members of a team waiting, and not what else they sleep for in their regions.
 fn is_unequal_team(team: &TeamTime) -> bool {
-    team.members.len() > 1 && team_share(team) >= MUCH && 2 * team.elsewhere < team_waited(team)
+    let waits = 2 * team.waited >= team.lacking() && 2 * team.elsewhere < team.waited;
+    team.members.len() > 1 && team_share(team) >= MUCH && waits
 }
 
 /// Whether one thread works while the others wait.
@@ -463,7 +458,7 @@ mod tests {
         // Equal work, waits outside of regions, waits for files in them, CPUs of others, and loops that are static.
         let calm = [
             judged(team([300, 290], 200), 0.0, guided),
-            judged(team([300, 100], 100), 0.0, guided),
+            judged(team([300, 100], 90), 0.0, guided),
             judged(TeamTime { elsewhere: 150, ..team([300, 100], 200) }, 0.0, guided),
             judged(team([300, 100], 200), 0.3, guided),
             judged(team([300, 100], 200), 0.0, None),
