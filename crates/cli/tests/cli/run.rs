@@ -47,7 +47,7 @@ fn cpus() -> usize {
 }
 
 #[test]
-fn threads_of_openmp_sleep_where_others_are_bound_to_the_cpus() {
+fn measuring_threads_of_openmp_sleep_where_others_are_bound_to_the_cpus() {
     let folder = Folder::new("run-crowded");
     let bind = |cpu: u32| {
         Started::of(
@@ -56,21 +56,16 @@ fn threads_of_openmp_sleep_where_others_are_bound_to_the_cpus() {
     };
     let others: Vec<Started> = numakit_sys::sched::affinity().unwrap().iter().map(bind).collect();
     let words = ["-c", "1", "--busy", "off", "-v", "--", "env"];
-    until!(run(&folder, &words).err.contains("too few other cores are free: "));
+    let why = "threads of OpenMP that wait sleep: other programs use the CPUs";
+    until!(run(&folder, &words).err.contains(why));
     let crowded = run(&folder, &words);
     assert_eq!(value(&crowded.out, "OMP_WAIT_POLICY").as_deref(), Some("PASSIVE"), "{}", crowded.err);
-    let words_of_it = "threads of OpenMP that wait sleep: other programs use the CPUs";
-    assert!(crowded.err.contains(words_of_it), "{}", crowded.err);
     let kept = Done::of(numa(&folder, &words).env("OMP_WAIT_POLICY", "active").output().unwrap());
     assert_eq!(value(&kept.out, "OMP_WAIT_POLICY").as_deref(), Some("active"), "{}", kept.err);
     for mut other in others {
         other.signal("KILL");
         other.wait();
     }
-    // Others of the machine may be bound too.
-    let alone = run(&folder, &words);
-    let policy = if alone.err.contains("too few other cores are free") { "PASSIVE" } else { "ACTIVE" };
-    assert_eq!(value(&alone.out, "OMP_WAIT_POLICY").as_deref(), Some(policy), "{}", alone.err);
 }
 
 #[test]
