@@ -95,7 +95,7 @@ fn json_has_what_the_text_says() {
         words.join(" ")
     };
     let fields = "command metric worth answer candidates left_out budget_for_all untried few_samples runs seconds noise spoiled \
-                  binds_threads leaving file";
+                  binds_threads binds_unless_placed leaving file";
     assert_eq!(sorted(&names(&report)), sorted(fields));
     let fields = "command source says bound needs state runs spoiled in_rounds confirmed why";
     report["candidates"]
