@@ -274,7 +274,9 @@ pub(crate) const WAITING_TEAM: Rule = rule(
             commands: command.into_iter().collect(),
             ..FindingRemedy::default()
         };
-        let cost = FindingCost::at_most(CostBasis::WallTime, 100.0 * share);
+        // Members that have more work in turns wait for longer than their sums say.
+        let saved = team.waited.max(team.lacking()) as f64 / team.time.max(1) as f64;
+        let cost = FindingCost::at_most(CostBasis::WallTime, 100.0 * saved);
         Some(evident(says, cost, remedy, ("teams.waited", 100.0 * share, percent(100.0 * share))))
     },
 );
@@ -444,7 +446,7 @@ mod tests {
         let (rule, said, cost, commands) = judged(team([300, 100], 210), 0.0, guided).unwrap();
         assert_eq!(
             (rule, said.as_str(), cost.as_str()),
-            ("waiting-team", says, "at most 25.0 % of the time")
+            ("waiting-team", says, "at most 26.2 % of the time")
         );
         assert_eq!(commands, ["numa run --loops adaptive ./app"]);
         let fixed = judged(team([300, 100], 200), 0.0, Some(OpenLoops::Fixed)).unwrap();
