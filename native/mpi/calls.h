@@ -37,6 +37,10 @@ static struct {
     int (*comm_create_keyval)(int (*)(MPI_Comm, int, void *, void *, void *, int *), int (*)(MPI_Comm, int, void *, void *), int *,
                               void *);
     int (*bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
+    /* To be timed beside those of this library. */
+    int (*barrier)(MPI_Comm);
+    int (*reduce)(const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
+    int (*allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
     int (*pack)(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
     int (*unpack)(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
     int (*reduce_local)(const void *, void *, int, MPI_Datatype, MPI_Op);
@@ -322,6 +326,7 @@ FORTRAN(Alltoallv, alltoallv,
 static void *(*own_find)(const char *name);
 
 #include "mpi/own.h"
+#include "mpi/timed.h"
 #include "mpi/lifetime.h"
 
 #endif

@@ -2,10 +2,12 @@
 #define _GNU_SOURCE
 #include "collectives.h"
 #include "job.h"
+#include "measure.h"
 #include "meeting.h"
 #include "os.h"
 #include "pays.h"
 #include "settings.h"
+#include "tally.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,7 +36,9 @@ static struct served_communicator *unused;
 static const char *obstacle;
 static bool is_coming, is_wrong, has_printed;
 static int world_rank;
-static uint64_t served_calls[SERVED_COUNT], teams_made;
+/* Of this rank; in the file of the report, if there is one. */
+static word own_counts[SERVED_COUNT], own_teams, *served_calls = own_counts, *teams_made = &own_teams;
+static char library[1024];         /* the text of MPI_Get_library_version */
 
 static void say(const char *what, const char *more)
 {
@@ -62,7 +66,6 @@ static void complain_later(const char *name, const char *value, const char *exam
 
 void collectives_come(const struct mpi_table *table)
 {
-    static char library[1024];
     settings_read(environ ? environ : (char *[]){NULL}, complain_later);
     if (settings()->collectives == OF_THE_MPI)
         return;
@@ -148,7 +151,7 @@ static bool make_team(uintptr_t handle, struct members *members, struct team *te
     team->size = members->size;
     team->is_crowded = grant.is_crowded;
     team_begin(team, grant.base);
-    teams_made++;
+    add_to(teams_made, 1);
     return true;
 }
 
@@ -236,7 +239,7 @@ struct team *collectives_team(uintptr_t handle, enum served operation, size_t by
         return NULL;
     if (communicator->state != OURS && !becomes_served(handle, communicator, operation))
         return NULL;
-    served_calls[operation]++;
+    add_to(&served_calls[operation], 1);
     return &communicator->team;
 }
 
@@ -255,16 +258,58 @@ void collectives_forget(uintptr_t handle, void *kept)
     unused = communicator;
 }
 
-static bool may_attend(int level)
+static bool may_attend(int level, int size)
 {
-    if (level == 3)
+    if (size < 2)
+        obstacle = "there is one rank";
+    else if (level == 3)
         obstacle = "the program has MPI_THREAD_MULTIPLE";
     else if (meeting->mode == AUTO && meeting->rows == 0)
-        obstacle = settings()->table ? "the table of NUMAMPI_TABLE has no line for this MPI"
-                                     : "NUMAMPI_COLLECTIVES is auto, and NUMAMPI_TABLE names no table of this machine";
+        obstacle = pays_lack(settings()->table, library, size);
+    else if (meeting->mode == MEASURE && !settings()->table)
+        obstacle = "NUMAMPI_COLLECTIVES is measure, and NUMAMPI_TABLE names no file for the result";
+    else if (!mpi->can_serve())
+        obstacle = "it lacks a function that is needed";
     else
         return true;
     return false;
+}
+
+/* Measures all, or says why not. The program does not go on: a rank would wait for ranks that have measured. */
+static _Noreturn void measure_and_end(int size, bool is_told)
+{
+    static char text[80];
+    for (int i = 0; is_coming && i < size; i++)
+        if (!meeting_has(i, team_calls.progress)) {
+            snprintf(text, sizeof text, "rank %d is on another machine, or lacks libnumampi.so", i);
+            obstacle = text;
+            is_coming = false;
+        }
+    if (is_coming && collectives_team(mpi->world(), SERVED_Allreduce, sizeof(double)))
+        measure(mpi, library, world_rank, size);
+    if (is_coming)
+        obstacle = "there is no memory for the ranks";
+    if (!is_told)
+        measure_refused(obstacle);
+    /* Ranks without the library would wait for this one. */
+    if (meeting && atomic_load(&meeting->begun) == (uint64_t)size)
+        mpi->finish();
+    else
+        mpi->abort("");
+    os_exit(1);
+}
+
+/* To the file of the report, if there is one. */
+static void report(void)
+{
+    static_assert(SERVED_COUNT == sizeof tally_own->served / sizeof *tally_own->served, "each has a number in the file");
+    if (!tally_own)
+        return;
+    set(&tally_own->collectives, is_coming ? meeting->mode : settings()->collectives);
+    if (!is_coming)
+        snprintf(tally_own->obstacle, sizeof tally_own->obstacle, "%s", obstacle);
+    served_calls = tally_own->served;
+    teams_made = &tally_own->teams;
 }
 
 void collectives_begin(const struct mpi_table *table)
@@ -278,14 +323,19 @@ void collectives_begin(const struct mpi_table *table)
     if (settings()->collectives == OF_THE_MPI)
         return;
     int size = table->size(table->world());
-    if (is_coming) {
-        bool may = size > 1 && may_attend(table->thread_level()) && table->can_serve();
-        is_coming = meeting_attend(world_rank, size, may, &obstacle);
-    }
+    bool measures = settings()->collectives == MEASURE, may = is_coming && may_attend(table->thread_level(), size);
+    /* Before other ranks find that this one does not attend. */
+    if (measures && !may)
+        measure_refused(obstacle);
+    is_coming = is_coming && meeting_attend(world_rank, size, may, &obstacle);
     if (is_coming)
         table->serve();
-    else if (world_rank == 0 && size > 1)
-        say("collectives are those of the MPI: ", obstacle ? obstacle : "it lacks a function that is needed");
+    if (measures)
+        measure_and_end(size, !may);
+    report();
+    const char *lack = is_coming && meeting->mode == AUTO ? pays_lack(settings()->table, library, size) : obstacle;
+    if (lack && world_rank == 0 && size > 1)
+        say(is_coming ? "collectives of all ranks are those of the MPI: " : "collectives are those of the MPI: ", lack);
 }
 
 void collectives_end(void)
@@ -295,7 +345,7 @@ void collectives_end(void)
         return;
     has_printed = true;
     snprintf(text, sizeof text, "rank %d: %llu communicators, %llu barriers, %llu broadcasts, %llu reduces, %llu allreduces", world_rank,
-             (unsigned long long)teams_made, (unsigned long long)served_calls[0], (unsigned long long)served_calls[1],
+             (unsigned long long)*teams_made, (unsigned long long)served_calls[0], (unsigned long long)served_calls[1],
              (unsigned long long)served_calls[2], (unsigned long long)served_calls[3]);
     say(text, "");
 }

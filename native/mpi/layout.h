@@ -12,12 +12,13 @@
 #define MPI_FILE_MAGIC UINT64_C(0x534c4c414349504d) /* "MPICALLS" */
 
 enum {
-    MPI_FILE_VERSION = 1,
+    MPI_FILE_VERSION = 2,
     RANKS = 1024,           /* processes; later ones are counted, and write nothing */
     COMMUNICATORS = 128,    /* of a process; the last one is for all that have no room, and for calls without any */
     CELLS = 1024,           /* of a process; the last one is for all that have no room */
     MASK_WORDS = 128,
     TEXT_BYTES = 80,
+    OBSTACLE_BYTES = 160,
     SEGMENTS = 1024,        /* communicators whose ranks tell each other when they arrive */
     RING = 64,              /* the last arrivals of a rank */
     ARENA_WORDS = 1 << 22,  /* of all arrivals */
@@ -76,7 +77,11 @@ struct mpi_process {
     word copy, copy_error;
     word beacon;            /* the address of a number that is the file's token */
     word full_cells;        /* calls without room for their cell */
-    word unused[358];
+    word collectives;       /* whose they are: 0: the MPI's; 1: this library's; 2: this library's where that pays */
+    word teams;             /* communicators whose collectives were this library's */
+    word served[4];         /* these: barriers, broadcasts, reduces, allreduces */
+    char obstacle[OBSTACLE_BYTES]; /* why they were the MPI's, though the user asked for this library's */
+    word unused[332];
     char library[TEXT_BYTES];
     word padding[2];
     word mask[MASK_WORDS];  /* CPUs that the process may use after MPI_Init */

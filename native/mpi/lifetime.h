@@ -36,6 +36,11 @@ static int Finalize(void)
     return result;
 }
 
+static void finish(void)
+{
+    Finalize();
+}
+
 static int Comm_free(MPI_Comm *comm)
 {
     uintptr_t handle = comm ? (uintptr_t)*comm : NO_COMMUNICATOR;
@@ -121,6 +126,9 @@ static void begin(void *(*find)(const char *name))
     FIND_OWN(comm_set_attr, "Comm_set_attr")
     FIND_OWN(comm_create_keyval, "Comm_create_keyval")
     FIND_OWN(bcast, "Bcast")
+    FIND_OWN(barrier, "Barrier")
+    FIND_OWN(reduce, "Reduce")
+    FIND_OWN(allreduce, "Allreduce")
     FIND_OWN(pack, "Pack")
     FIND_OWN(unpack, "Unpack")
     FIND_OWN(reduce_local, "Reduce_local")
@@ -219,6 +227,10 @@ const struct mpi_table ABI_TABLE = {FUNCTIONS(ENTRY) FUNCTIONS(FORTRAN_ENTRY).nu
                                     .serve = serve,
                                     .agree = agree,
                                     .kept = kept,
-                                    .keep = keep};
+                                    .keep = keep,
+                                    .call = call_timed,
+                                    .largest = largest,
+                                    .finish = finish,
+                                    .abort = give_up};
 
 #endif

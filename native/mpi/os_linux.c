@@ -81,6 +81,28 @@ void os_print(const char *text)
     (void)result;
 }
 
+int os_append(const char *path, const char *text)
+{
+    long file = CALL(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+    size_t length = strlen(text), done = 0;
+    long result = file < 0 ? file : 0;
+    while (result >= 0 && done < length) {
+        result = CALL(SYS_write, file, text + done, length - done);
+        if (result == -EINTR)
+            result = 0;
+        done += result > 0 ? (size_t)result : 0;
+    }
+    if (file >= 0)
+        CALL(SYS_close, file);
+    return result < 0 ? (int)result : 0;
+}
+
+void os_exit(int status)
+{
+    for (;;)
+        CALL(SYS_exit_group, status);
+}
+
 uint64_t os_file_limit(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};

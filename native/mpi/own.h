@@ -322,7 +322,7 @@ static bool can_serve(void)
         own.fortran_bottom[i] = own_find(BOTTOM[i]);
     team_calls = (struct team_calls){progress, give_up};
     return real.iprobe && real.abort && real.comm_get_attr && real.comm_set_attr && real.comm_create_keyval && real.bcast &&
-           real.pack && real.unpack && real.reduce_local && (!ABI_FORTRAN_IS_SEPARATE || real.op_f2c) && own.types[0].handle &&
+           real.barrier && real.reduce && real.allreduce && real.pack && real.unpack && real.reduce_local && (!ABI_FORTRAN_IS_SEPARATE || real.op_f2c) && own.types[0].handle &&
            real.type_size(own.types[0].handle, &own.types[0].size) == 0 &&
            real.comm_create_keyval(not_copied, communicator_freed, &own.key, NULL) == 0;
 }

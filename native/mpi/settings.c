@@ -17,6 +17,8 @@ static bool read_collectives(const char *text)
         present.collectives = SMALL;
     else if (strcmp(text, "auto") == 0)
         present.collectives = AUTO;
+    else if (strcmp(text, "measure") == 0)
+        present.collectives = MEASURE;
     else
         return false;
     return true;

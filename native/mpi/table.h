@@ -48,6 +48,14 @@ struct mpi_table {
     /* What is kept with a communicator, NULL if nothing is. False if the MPI refuses, as for a handle that is none. */
     bool (*kept)(uintptr_t handle, void **value);
     bool (*keep)(uintptr_t handle, void *value);
+    /* To measure what collectives cost, on MPI_COMM_WORLD, after serve(): one with values of 8 bytes from the first rank or to it, this
+     * library's or the MPI's; the largest number of all ranks, by this library. */
+    void (*call)(int operation, bool is_own, double *in, double *out, int count);
+    double (*largest)(double number);
+    /* MPI_Finalize. */
+    void (*finish)(void);
+    /* Ends all ranks. */
+    void (*abort)(const char *text);
 };
 
 extern const struct mpi_table table_openmpi, table_mpich, table_standard;

@@ -79,6 +79,17 @@ static void check_rank(struct mpi_process *rank, const char *calls, uint64_t siz
     }
 }
 
+/* How many calls of a rank were the library's, such as 39,0,40,80. */
+static void check_served(struct mpi_process *rank, const char *wanted)
+{
+    char found[128];
+    snprintf(found, sizeof found, "%llu,%llu,%llu,%llu", (unsigned long long)rank->served[0], (unsigned long long)rank->served[1],
+             (unsigned long long)rank->served[2], (unsigned long long)rank->served[3]);
+    if (strcmp(found, wanted) != 0)
+        printf("collectives of the library: %s, because of '%.160s'\n", found, rank->obstacle);
+    has_failed |= strcmp(found, wanted) != 0;
+}
+
 /* How often others waited for a rank, and for any. */
 static void check_late(struct mpi_file *file, uint64_t ranks)
 {
@@ -120,6 +131,8 @@ int main(int count, char **words)
     expect(file->header.ranks == ranks, "ranks", file->header.ranks);
     for (uint64_t at = 0; at < file->header.ranks && at < ranks; at++)
         check_rank(&file->processes[at], words[3], ranks);
+    for (uint64_t at = 0; getenv("OBSERVE_SERVED") && at < file->header.ranks && at < ranks; at++)
+        check_served(&file->processes[at], getenv("OBSERVE_SERVED"));
     if (getenv("OBSERVE_LATE"))
         check_late(file, ranks);
     return has_failed;
