@@ -1,9 +1,9 @@
-//! Results of `numa bench` from a stranger's file.
+//! Results of `numa bench` from a stranger's file, and what ranks have measured.
 
-use numakit_bench::BenchResults;
 use numakit_bench::distances::measured_distances;
+use numakit_bench::{BenchResults, MeasuredJobs};
 use numakit_findings::comparison::bench::compare;
-use numakit_terminal::bench::{BenchStyle, compared, csv, html, page};
+use numakit_terminal::bench::{BenchStyle, collectives_page, compared, csv, html, page};
 use numakit_terminal::topology::measured;
 
 /// Everything that is shown of results that are not refused.
@@ -24,4 +24,16 @@ pub fn results(input: &[u8]) -> bool {
         assert!(!measured(topology, &results, &distances, style).is_empty());
     }
     true
+}
+
+/// What ranks that measured collectives have written, and the table that is kept of it.
+pub fn collectives(input: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(input) else { return false };
+    let measured = MeasuredJobs::parse(text);
+    let table = measured.table(text);
+    assert_eq!(MeasuredJobs::parse(&table).table(""), table);
+    let page = collectives_page(&measured);
+    assert!(!page.chars().any(|letter| letter.is_control() && letter != '\n'), "{page:?}");
+    assert_eq!(measured.result().tables.len(), 2 * measured.jobs.len());
+    !measured.jobs.is_empty()
 }

@@ -86,6 +86,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "allocation_counts", run: allocation_counts::words },
     Target { name: "cure", run: cure::file },
     Target { name: "bench_results", run: bench::results },
+    Target { name: "collectives", run: bench::collectives },
     Target { name: "debug_members", run: elf::members },
     Target { name: "unwind_tables", run: elf::unwind_tables },
     Target { name: "java_dump", run: java::dump },

@@ -9,6 +9,7 @@
 #include "settings.h"
 #include "tally.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -296,7 +297,7 @@ static _Noreturn void measure_and_end(int size, bool is_told)
         mpi->finish();
     else
         mpi->abort("");
-    os_exit(1);
+    exit(1);
 }
 
 /* To the file of the report, if there is one. */

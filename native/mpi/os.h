@@ -18,10 +18,8 @@ pid_t os_parent_of(pid_t process, char name[16]);
 void os_yield(void);
 /* To standard error. */
 void os_print(const char *text);
-/* Adds to the end of a file, which is made if there is none; 0, or the negative error. */
+/* Adds to the end of a regular file, which is made if there is none; 0, or the negative error. */
 int os_append(const char *path, const char *text);
-/* Ends the process, without what the program has asked for at its end. */
-_Noreturn void os_exit(int status);
 
 /* A memory file without a path; the descriptor, or the negative error. */
 int os_memory_file(const char *name, uint64_t bytes);

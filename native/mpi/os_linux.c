@@ -85,7 +85,11 @@ int os_append(const char *path, const char *text)
 {
     long file = CALL(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
     size_t length = strlen(text), done = 0;
-    long result = file < 0 ? file : 0;
+    struct stat data;
+    long result = file < 0 ? file : CALL(SYS_fstat, file, &data);
+    /* What is in /proc/PID/fd may be another file when that process has started another program. */
+    if (result >= 0 && !S_ISREG(data.st_mode))
+        result = -EINVAL;
     while (result >= 0 && done < length) {
         result = CALL(SYS_write, file, text + done, length - done);
         if (result == -EINTR)
@@ -95,12 +99,6 @@ int os_append(const char *path, const char *text)
     if (file >= 0)
         CALL(SYS_close, file);
     return result < 0 ? (int)result : 0;
-}
-
-void os_exit(int status)
-{
-    for (;;)
-        CALL(SYS_exit_group, status);
 }
 
 uint64_t os_file_limit(void)

@@ -7,6 +7,7 @@ mod alloc;
 pub mod allocations;
 mod bandwidth;
 mod caches;
+mod collectives;
 mod faults;
 mod ground;
 mod interruptible;
@@ -20,6 +21,10 @@ mod sharing;
 
 pub use alloc::ALLOC_WORK_VERB;
 pub use alloc::work::{AllocWork, WorkDone, WorkError, WorkRequest, WorkSeat};
+pub use collectives::{
+    MOST_BYTES as MOST_COLLECTIVES_BYTES, MeasuredCollective, MeasuredJob, MeasuredJobs, collectives_table,
+    keep_collectives,
+};
 pub use interruptible::{BenchProgress, Interrupted, results_of, run, select};
 pub use overhead::{Overhead, OverheadError, measure as measure_overhead};
 pub use results::conditions::BenchConditions;
@@ -54,6 +59,7 @@ pub const ALL: &str = "all";
 pub fn about(name: &str) -> &'static str {
     match name {
         overhead::OVERHEAD => "Time and CPU time that a recording adds to a command, by rate",
+        collectives::COLLECTIVES => "Time of small collectives of MPI programs, the MPI's and libnumampi's",
         name => {
             BENCHMARKS.iter().find(|benchmark| benchmark.name == name).map_or("", |benchmark| benchmark.about)
         }

@@ -1,5 +1,6 @@
 //! Small collectives of MPI programs within one machine: what a program gets for `--collectives`.
 
+use crate::Environment;
 use crate::preload::{Library, PreloadError};
 use std::path::PathBuf;
 use thiserror::Error;
@@ -11,6 +12,8 @@ pub enum CollectivesOption {
     Auto,
     /// All up to 4 KiB.
     Small,
+    /// Both are measured, and the program ends when it begins MPI. Not a value of `--collectives`: `numa bench mpi`.
+    Measure,
 }
 
 /// Not a value of `--collectives`.
@@ -34,12 +37,14 @@ pub struct Collectives {
     pub library: PathBuf,
     /// Which ones.
     pub which: CollectivesOption,
+    /// The table of the machine, or the file for what is measured.
+    pub table: Option<PathBuf>,
 }
 
 impl CollectivesOption {
     /// Extracts the library.
     pub fn with_library(self) -> Result<Collectives, PreloadError> {
-        Ok(Collectives { library: Library::Mpi.extract()?, which: self })
+        Ok(Collectives { library: Library::Mpi.extract()?, which: self, table: None })
     }
 
     /// The value of the variable that the library reads.
@@ -47,12 +52,25 @@ impl CollectivesOption {
         match self {
             Self::Auto => "auto",
             Self::Small => "small",
+            Self::Measure => "measure",
         }
     }
 }
 
-/// The variable that the library reads.
-pub(crate) const VARIABLE: &str = "NUMAMPI_COLLECTIVES";
+impl Collectives {
+    /// Sets the variables that the library reads. A table that the user names comes first.
+    pub(crate) fn set(&self, environment: &mut Environment) {
+        environment.set(VARIABLE, self.which.value());
+        match (&self.table, self.which) {
+            (Some(file), CollectivesOption::Measure) => environment.set(TABLE, file),
+            (Some(file), _) => environment.set_default(TABLE, file),
+            (None, _) => {}
+        }
+    }
+}
+
+const VARIABLE: &str = "NUMAMPI_COLLECTIVES";
+const TABLE: &str = "NUMAMPI_TABLE";
 
 #[cfg(test)]
 mod tests {
@@ -63,7 +81,7 @@ mod tests {
         for option in [CollectivesOption::Auto, CollectivesOption::Small] {
             assert_eq!(collectives(option.value()), Ok(option));
         }
-        for wrong in ["", "Auto", "large", "small,auto"] {
+        for wrong in ["", "Auto", "large", "small,auto", "measure"] {
             let error = collectives(wrong).unwrap_err().to_string();
             assert_eq!(error, format!("'{wrong}' is not auto or small"));
         }

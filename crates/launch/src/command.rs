@@ -279,7 +279,7 @@ impl CommandRequest<'_> {
             environment.set(name, value.as_str());
         }
         if let Some(collectives) = collectives {
-            environment.set(crate::collectives::VARIABLE, collectives.which.value());
+            collectives.set(environment);
         }
         environment.preload_mpi(library);
         None

@@ -2,7 +2,7 @@
 
 use crate::LaunchError;
 use crate::apply::RunCure;
-use crate::collectives::Collectives;
+use crate::collectives::{Collectives, CollectivesOption};
 use crate::loops::AdaptiveLoops;
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::{HugePages, SETTING, Setting};
@@ -62,6 +62,12 @@ pub struct MpiObserver {
 }
 
 impl RunOptions {
+    /// Whether something is to be read when the program has ended, so that this process must not become the program.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let measures = |collectives: &Collectives| collectives.which == CollectivesOption::Measure;
+        self.mpi.is_some() || self.collectives.as_ref().is_some_and(measures)
+    }
+
     /// Refuses options that the kernel or a limit would refuse later. The text is a warning if the machine's setting
     /// of huge pages prevents the option.
     pub fn check(&self, root: &SysRoot) -> Result<Option<String>, LaunchError> {

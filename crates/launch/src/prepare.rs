@@ -254,7 +254,7 @@ impl LaunchRequest<'_> {
             }
             Some(Err(error)) => (None, Some(Isolation::Shared(format!("{error}; {}", error.fix())))),
         };
-        let is_awaited = self.options.mpi.is_some();
+        let is_awaited = self.options.is_awaited();
         Ok(PreparedLaunch { plan, command, isolation, reservation, group, is_awaited })
     }
 }

@@ -5,6 +5,7 @@ mod findings;
 mod order;
 mod report;
 mod rows;
+mod served;
 #[cfg(test)]
 mod testing;
 
@@ -12,3 +13,4 @@ pub use findings::{MpiFinding, MpiProblem};
 pub use order::{RankOrder, arranged};
 pub use report::{MOST_BYTES, MpiJob, MpiRank, MpiReport, MpiSurroundings, ReportError, Talk, VERSION};
 pub use rows::{CallTime, MpiRow};
+pub use served::{ServedCollectives, ServedOperation};

@@ -3,6 +3,7 @@
 use crate::findings::{MpiFinding, findings};
 use crate::order::{RankOrder, arranged};
 use crate::rows::{CallTime, MpiRow, rows};
+use crate::served::{ServedCollectives, served};
 use numakit_model::CpuSet;
 use numakit_sys::mpi_calls::{MpiCalls, MpiProcess};
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct MpiJob {
     pub unjudged: f64,
     /// Time of all ranks in calls for messages, in seconds.
     pub messages: f64,
+    /// The collectives of `--collectives`; `None` if those of the MPI were wanted.
+    #[serde(default)]
+    pub collectives: Option<ServedCollectives>,
     /// Calls by communicator, operation and size; those that took longest first.
     pub rows: Vec<MpiRow>,
     /// Who sends to whom; most bytes first.
@@ -191,6 +195,7 @@ fn job(processes: &[&MpiProcess], around: &MpiSurroundings) -> MpiJob {
         unjudged,
         messages: estimated.map(|row| row.seconds).sum(),
         order: nodes_of(processes, around).and_then(|nodes| arranged(&talk, &nodes)),
+        collectives: served(processes, &rows),
         rows,
         talk,
         findings: Vec::new(),

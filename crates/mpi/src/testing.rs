@@ -19,6 +19,7 @@ pub(crate) fn process(rank: u32, size: u32) -> MpiProcess {
         copy: SingleCopy::Works,
         cpus: CpuSet::range(rank, rank),
         full_cells: 0,
+        served: None,
         communicators: vec![(0, world)],
         cells: Vec::new(),
         peers: Vec::new(),

@@ -220,6 +220,11 @@ pub fn path_of(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
+/// A path to an open file for other processes, valid as long as this one has it open.
+pub fn path_for_others(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()))
+}
+
 /// Opens a directory.
 pub fn open_folder(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path)

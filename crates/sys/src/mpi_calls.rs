@@ -6,7 +6,7 @@ mod operation;
 mod parse;
 
 pub use operation::{MpiGroup, MpiOperation};
-pub use parse::{MpiAbi, MpiCell, MpiCommunicator, MpiPeer, MpiProcess, NotJudged, SingleCopy};
+pub use parse::{MpiAbi, MpiCell, MpiCommunicator, MpiPeer, MpiProcess, MpiServed, NotJudged, SingleCopy};
 
 use crate::shared_file::{SharedFile, Taken};
 use crate::ticks;

@@ -1,5 +1,6 @@
 //! `numa bench`: matrices and tables, curves as plots, and what to think of them.
 
+mod collectives;
 pub mod compared;
 mod csv;
 mod curve;
@@ -8,6 +9,7 @@ mod html;
 mod matrix;
 mod weights;
 
+pub use collectives::collectives_page;
 pub use weights::weights_page;
 
 pub use csv::csv;

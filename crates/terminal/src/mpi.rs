@@ -3,7 +3,9 @@
 use crate::alloc_profile::{bytes, percent};
 use crate::table::page_table;
 use numakit_model::numbers::{counted, duration, grouped};
-use numakit_mpi::{CallTime, MpiFinding, MpiJob, MpiRank, MpiReport, MpiRow, Talk};
+use numakit_mpi::{
+    CallTime, MpiFinding, MpiJob, MpiRank, MpiReport, MpiRow, ServedCollectives, ServedOperation, Talk,
+};
 
 const ABSENT: &str = "-";
 /// Rows of the table of calls, ranks, and pairs of ranks; the report in JSON has all.
@@ -28,6 +30,7 @@ pub fn text(report: &MpiReport) -> String {
 
 fn job(job: &MpiJob) -> String {
     let mut out = head(job);
+    out.push_str(&job.collectives.as_ref().map_or_else(String::new, collectives));
     let headings = [
         "COMMUNICATOR",
         "RANKS",
@@ -91,6 +94,20 @@ fn head(job: &MpiJob) -> String {
         out.push_str(".\n");
     }
     out
+}
+
+/// Which calls were the library's.
+fn collectives(served: &ServedCollectives) -> String {
+    let called = served.operations.iter().filter(|one| one.calls > 0 || one.served > 0);
+    let count = |one: &ServedOperation| {
+        let [part, of] = [one.served, one.calls].map(|calls| grouped(calls as f64));
+        format!("{part} of {of} {}", one.operation)
+    };
+    let counts = called.map(count).collect::<Vec<_>>().join(", ");
+    let counts = if counts.is_empty() { "there were none of its calls".to_owned() } else { counts };
+    let why =
+        served.obstacle.as_ref().map_or_else(String::new, |why| format!("; not those of all ranks: {why}"));
+    format!("Collectives of the library (--collectives {}): {counts}{why}.\n", served.which)
 }
 
 fn row(row: &MpiRow) -> Vec<String> {
@@ -186,6 +203,15 @@ mod tests {
             moving: 0.1,
             unjudged: 0.0,
             messages: 0.5,
+            collectives: Some(ServedCollectives {
+                which: "small".to_owned(),
+                obstacle: Some("there is no room".to_owned()),
+                communicators: 1,
+                operations: vec![
+                    ServedOperation { operation: "Bcast".to_owned(), calls: 0, served: 0 },
+                    ServedOperation { operation: "Allreduce".to_owned(), calls: 2000, served: 1999 },
+                ],
+            }),
             rows: vec![row, messages],
             talk: vec![Talk { from: 0, to: 1, messages: 5, bytes: 2048 }],
             order: None,
@@ -204,6 +230,7 @@ mod tests {
         for part in [
             "MPI: Open MPI v5.0.11, 2 of 3 ranks seen here, 1 s from MPI_Init to MPI_Finalize\n",
             "Of the ranks' time 20.0 % was waiting in collectives for late ranks, 5.0 % moving data in them, 25.0 % in messages.",
+            "Collectives of the library (--collectives small): 1,999 of 2,000 Allreduce; not those of all ranks: there is no room.\n",
             "~400 ms",
             "rank 1 comes last\n  fix: less work\n",
             "There was no room for 1 more rank.",

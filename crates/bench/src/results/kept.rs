@@ -40,7 +40,7 @@ fn folder() -> Option<PathBuf> {
 
 /// Keeps results of a machine, as JSON, and replaces its earlier ones. Returns the file.
 pub fn keep(machine_key: &str, results: &str) -> io::Result<PathBuf> {
-    let folder = folder().ok_or_else(|| io::Error::other("there is no folder for it; set XDG_STATE_HOME"))?;
+    let folder = folder().ok_or_else(no_folder)?;
     let name = file_name(machine_key);
     cache::store(&folder, &name, results)?;
     Ok(folder.join(name))
@@ -58,10 +58,36 @@ pub fn key_of(root: &SysRoot, topology: &Topology) -> String {
 /// The results that were kept of a machine with the processor of this one: those of this user, else those of root. If
 /// XDG_STATE_HOME is set, only folders below it are searched.
 pub fn find(topology: &Topology) -> Result<BenchResults, NoPeak> {
+    find_in(&folders(), &key_of(&SysRoot::host(), topology))
+}
+
+/// Those that are searched, in this order.
+fn folders() -> Vec<PathBuf> {
     let is_chosen = std::env::var_os("XDG_STATE_HOME").is_some();
     let system = Some(Path::new(cache::SYSTEM_STATE).join(BELOW)).filter(|_| !is_chosen);
-    let folders: Vec<PathBuf> = folder().into_iter().chain(system).collect();
-    find_in(&folders, &key_of(&SysRoot::host(), topology))
+    folder().into_iter().chain(system).collect()
+}
+
+fn collectives_name(topology: &Topology) -> String {
+    format!("{}.mpi", key_of(&SysRoot::host(), topology))
+}
+
+/// The table of measured collectives that was kept of this machine: its file and its text. That of this user comes first, as above.
+pub(crate) fn collectives_table(topology: &Topology) -> Option<(PathBuf, String)> {
+    let name = collectives_name(topology);
+    folders().iter().find_map(|folder| Some((folder.join(&name), cache::load(folder, &name)?)))
+}
+
+/// Replaces that of this user.
+pub(crate) fn keep_collectives_table(topology: &Topology, text: &str) -> io::Result<PathBuf> {
+    let folder = folder().ok_or_else(no_folder)?;
+    let name = collectives_name(topology);
+    cache::store(&folder, &name, text)?;
+    Ok(folder.join(name))
+}
+
+fn no_folder() -> io::Error {
+    io::Error::other("there is no folder for it; set XDG_STATE_HOME")
 }
 
 fn find_in(folders: &[PathBuf], key: &str) -> Result<BenchResults, NoPeak> {

@@ -1,6 +1,7 @@
 //! `numa bench`.
 
 mod compare;
+mod mpi;
 mod output;
 mod overhead;
 mod show;
@@ -73,6 +74,7 @@ pub struct BenchArgs {
 enum BenchTask {
     Show(show::BenchShowArgs),
     Compare(compare::BenchCompareArgs),
+    Mpi(mpi::BenchMpiArgs),
     Overhead(overhead::BenchOverheadArgs),
     Weights(weights::BenchWeightsArgs),
 }
@@ -108,6 +110,7 @@ impl BenchArgs {
         match self.task {
             Some(BenchTask::Show(show)) => return show.run(global),
             Some(BenchTask::Compare(compare)) => return compare.run(global),
+            Some(BenchTask::Mpi(mpi)) => return mpi.run(global),
             Some(BenchTask::Overhead(overhead)) => return overhead.run(global),
             Some(BenchTask::Weights(weights)) => return weights.run(global),
             None => global.only_here("it measures the memory of this machine")?,

@@ -10,6 +10,7 @@ use crate::registry::RegistryArgs;
 use crate::{Examples, GlobalArgs};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use numakit_bench::collectives_table;
 use numakit_launch::apply::RunCure;
 use numakit_launch::blacklist::Blacklists;
 use numakit_launch::collectives::{self, CollectivesOption};
@@ -37,7 +38,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// CPUs are avoided that unregistered programs use for this percentage of the time.
-const BUSY: &str = "50";
+pub const BUSY: &str = "50";
 
 /// Run a program on free cores, one thread per core, with node-local memory
 ///
@@ -136,7 +137,7 @@ struct With {
     json: bool,
     /// Small collectives of MPI programs on this machine (barrier; broadcast, reduce, allreduce up to 4 KiB): the library's own, not the MPI's
     ///
-    /// 'small' means always; 'auto' where the table that NUMAMPI_TABLE names says that it pays. The library libnumampi.so is preloaded.
+    /// 'small' means always; 'auto' where 'numa bench mpi' has measured on this machine that it pays. The library libnumampi.so is preloaded.
     /// With NUMAMPI_STATS=1 each rank prints at the end how many there were.
     #[arg(long, value_name = "auto|small", value_parser = collectives::collectives, conflicts_with = "pid")]
     collectives: Option<CollectivesOption>,
@@ -274,6 +275,9 @@ impl RunArgs {
         };
         if topology.allowed != topology.online && numakit_launch::isolate::remove_abandoned() {
             topology = self::topology(root, request)?;
+        }
+        if let Some(collectives) = options.collectives.as_mut().filter(|_| self.machine.is_none()) {
+            collectives.table = collectives_table(&topology);
         }
         let request = LaunchRequest {
             root,

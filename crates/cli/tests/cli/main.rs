@@ -8,6 +8,7 @@ mod alloc_running;
 mod apply;
 mod bench;
 mod bench_alloc;
+mod bench_mpi;
 mod calibrations;
 mod cards;
 mod compared;

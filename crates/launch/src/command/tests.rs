@@ -302,13 +302,20 @@ fn it_is_said_where_a_policy_comes_before_the_allocator() {
 
 #[test]
 fn collectives_are_the_library_s_where_the_program_can_load_it() {
-    let collectives =
-        Some(CollectivesOption::Auto).map(|which| Collectives { library: "/c/libnumampi.so".into(), which });
-    let options = RunOptions { collectives, ..RunOptions::default() };
+    let with = |which| {
+        let (library, table) = ("/c/libnumampi.so".into(), Some("/s/table".into()));
+        RunOptions { collectives: Some(Collectives { library, which, table }), ..RunOptions::default() }
+    };
+    let options = with(CollectivesOption::Auto);
     let plan = plan(&[(0, 0)], Memory::default());
     let plain = launch(&program(None), &plan, &options, &[]);
     assert_eq!(value(&plain, "LD_PRELOAD"), Some("/c/libnumaplace.so:/c/libnumampi.so"));
     assert_eq!((value(&plain, "NUMAMPI_COLLECTIVES"), value(&plain, "NUMA_MPI")), (Some("auto"), None));
+    assert_eq!(value(&plain, "NUMAMPI_TABLE"), Some("/s/table"));
+    let own = [("NUMAMPI_TABLE", "/own")];
+    assert_eq!(value(&launch(&program(None), &plan, &options, &own), "NUMAMPI_TABLE"), Some("/own"));
+    let measured = launch(&program(None), &plan, &with(CollectivesOption::Measure), &own);
+    assert_eq!(value(&measured, "NUMAMPI_TABLE"), Some("/s/table"));
     let refused = launch(&program(Some(Obstacle::Go)), &plan, &options, &[]);
     assert_eq!(value(&refused, "NUMAMPI_COLLECTIVES"), None);
     assert!(

@@ -3,7 +3,7 @@
 /// "MPICALLS".
 pub const MAGIC: u64 = 0x534c_4c41_4349_504d;
 /// The version of the layout.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 pub const HEADER_WORDS: usize = 512;
 pub const SEGMENTS: usize = 1024;
@@ -16,12 +16,16 @@ pub const CELL_WORDS: usize = 8;
 pub const PAIR_WORDS: usize = 4;
 pub const MASK_WORDS: usize = 128;
 pub const TEXT_WORDS: usize = 10;
+pub const OBSTACLE_WORDS: usize = 20;
+/// Operations that the library has.
+pub const SERVED: usize = 4;
 pub const ARENA_WORDS: usize = 1 << 22;
 
 /// Words of the part of a process.
 pub mod process {
     use super::{
-        CELL_WORDS, CELLS, COMMUNICATOR_WORDS, COMMUNICATORS, MASK_WORDS, PAIR_WORDS, RANKS, TEXT_WORDS,
+        CELL_WORDS, CELLS, COMMUNICATOR_WORDS, COMMUNICATORS, MASK_WORDS, PAIR_WORDS, RANKS, SERVED,
+        TEXT_WORDS,
     };
     pub const STATE: usize = 0;
     pub const PID: usize = 1;
@@ -36,6 +40,10 @@ pub mod process {
     pub const COPY: usize = 10;
     pub const COPY_ERROR: usize = 11;
     pub const FULL_CELLS: usize = 13;
+    pub const COLLECTIVES: usize = 14;
+    pub const TEAMS: usize = 15;
+    pub const SERVED_AT: usize = 16;
+    pub const OBSTACLE: usize = SERVED_AT + SERVED;
     pub const LIBRARY: usize = 372;
     pub const MASK: usize = LIBRARY + TEXT_WORDS + 2;
     pub const COMMUNICATORS_AT: usize = MASK + MASK_WORDS;

@@ -2,8 +2,8 @@
 
 use super::MpiOperation;
 use super::layout::{
-    CELL_WORDS, CELLS, COMMUNICATOR_NAME, COMMUNICATOR_WORDS, COMMUNICATORS, MASK_WORDS, PAIR_WORDS, RANKS,
-    TEXT_WORDS, process as at,
+    CELL_WORDS, CELLS, COMMUNICATOR_NAME, COMMUNICATOR_WORDS, COMMUNICATORS, MASK_WORDS, OBSTACLE_WORDS,
+    PAIR_WORDS, RANKS, SERVED, TEXT_WORDS, process as at,
 };
 use numakit_model::CpuSet;
 
@@ -42,6 +42,19 @@ pub enum NotJudged {
     OtherMachines,
 }
 
+/// The collectives that a user asked for in place of those of the MPI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MpiServed {
+    /// Only where the table of the machine says that they pay.
+    pub is_auto: bool,
+    /// Communicators that had them.
+    pub communicators: u64,
+    /// Calls that were theirs.
+    pub calls: [(MpiOperation, u64); SERVED],
+    /// Why none was; empty if some could be.
+    pub obstacle: String,
+}
+
 /// A process that called `MPI_Init`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MpiProcess {
@@ -69,6 +82,8 @@ pub struct MpiProcess {
     pub cpus: CpuSet,
     /// Calls that were counted without communicator and operation, for want of room.
     pub full_cells: u64,
+    /// The library's collectives; `None` if those of the MPI were wanted.
+    pub served: Option<MpiServed>,
     /// Its communicators, by their places.
     pub communicators: Vec<(usize, MpiCommunicator)>,
     /// What its calls cost.
@@ -170,6 +185,7 @@ pub(super) fn process(words: &[u64], scale: Scale) -> Option<MpiProcess> {
         },
         cpus: mask(&words[at::MASK..at::MASK + MASK_WORDS]),
         full_cells: words[at::FULL_CELLS],
+        served: served(words),
         communicators: rows(at::COMMUNICATORS_AT, COMMUNICATORS, COMMUNICATOR_WORDS)
             .enumerate()
             .filter_map(|(place, words)| Some((place, communicator(words)?)))
@@ -179,6 +195,21 @@ pub(super) fn process(words: &[u64], scale: Scale) -> Option<MpiProcess> {
             .enumerate()
             .filter_map(|(rank, words)| Some((rank as u32, peer(words, scale)?)))
             .collect(),
+    })
+}
+
+fn served(words: &[u64]) -> Option<MpiServed> {
+    let [barrier, bcast, reduce, allreduce] = [0, 1, 2, 3].map(|at| words[at::SERVED_AT + at]);
+    matches!(words[at::COLLECTIVES], 1 | 2).then(|| MpiServed {
+        is_auto: words[at::COLLECTIVES] == 2,
+        communicators: words[at::TEAMS],
+        calls: [
+            (MpiOperation::Barrier, barrier),
+            (MpiOperation::Bcast, bcast),
+            (MpiOperation::Reduce, reduce),
+            (MpiOperation::Allreduce, allreduce),
+        ],
+        obstacle: text(&words[at::OBSTACLE..at::OBSTACLE + OBSTACLE_WORDS]),
     })
 }
 
@@ -246,6 +277,8 @@ mod tests {
         let own = [1, 77, 5, 2, 4, 2, 3, 100, 1100, 600, 2, 1];
         words[..own.len()].copy_from_slice(&own);
         words[at::LIBRARY] = u64::from_ne_bytes(*b"MPICH\t4\n");
+        words[at::COLLECTIVES..at::OBSTACLE].copy_from_slice(&[2, 1, 10, 20, 0, 40]);
+        words[at::OBSTACLE] = u64::from_ne_bytes(*b"no room\0");
         words[at::MASK + 1] = 0b101;
         words[at::COMMUNICATORS_AT..at::COMMUNICATORS_AT + 4].copy_from_slice(&[9, 4, 2, 3]);
         let barrier = MpiOperation::ALL.iter().position(|one| *one == MpiOperation::Barrier).unwrap() as u64;
@@ -261,6 +294,10 @@ mod tests {
         assert_eq!((found.pid, found.rank, found.size, found.is_multiple), (77, 2, 4, true));
         assert_eq!((found.run_ns, found.cpu_ns, found.copy), (Some(1000), Some(600), SingleCopy::Fails(1)));
         assert_eq!((found.library.as_str(), found.cpus.to_string().as_str()), ("MPICH 4", "64,66"));
+        let served = found.served.unwrap();
+        assert_eq!((served.is_auto, served.communicators, served.obstacle.as_str()), (true, 1, "no room"));
+        assert_eq!(served.calls.map(|(_, calls)| calls), [10, 20, 0, 40]);
+        assert_eq!(served.calls[3].0, MpiOperation::Allreduce);
         assert_eq!(found.communicators[0].1.not_judged, Some(NotJudged::OtherMachines));
         let cell = found.cells[0];
         assert_eq!((cell.operation, cell.communicator), (Some(MpiOperation::Barrier), Some(0)));
@@ -271,8 +308,9 @@ mod tests {
     #[test]
     fn a_rank_that_has_not_ended_has_no_times_and_a_part_that_is_written_is_nothing() {
         let mut words = words();
-        words[at::END_TICKS] = 0;
-        assert_eq!(process(&words, SCALE).unwrap().run_ns, None);
+        (words[at::END_TICKS], words[at::COLLECTIVES]) = (0, 0);
+        let found = process(&words, SCALE).unwrap();
+        assert_eq!((found.run_ns, found.served), (None, None));
         words[at::STATE] = 0;
         assert_eq!(process(&words, SCALE), None);
     }

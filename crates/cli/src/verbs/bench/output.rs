@@ -37,15 +37,18 @@ impl BenchOutputArgs {
 
     /// Writes them.
     pub fn write(&self, results: &BenchResults, global: &GlobalArgs) -> anyhow::Result<()> {
+        let width = tty::columns().unwrap_or(WIDTH);
+        self.write_with(results, || page(results, BenchStyle { color: global.color(), width, all: self.all }))
+    }
+
+    /// Writes them, with another text.
+    pub fn write_with(&self, results: &BenchResults, text: impl FnOnce() -> String) -> anyhow::Result<()> {
         let is_page = self.html.as_ref().is_some_and(|path| to_file::is_standard_output(path));
         match (self.json, self.csv) {
             (true, _) => print(format_args!("{}\n", json(results)?))?,
             (_, true) => print(csv(results))?,
             _ if is_page => {}
-            _ => {
-                let width = tty::columns().unwrap_or(WIDTH);
-                print(page(results, BenchStyle { color: global.color(), width, all: self.all }))?;
-            }
+            _ => print(text())?,
         }
         let Some(path) = &self.html else { return Ok(()) };
         let text = html(results);
