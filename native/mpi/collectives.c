@@ -334,8 +334,10 @@ void collectives_begin(const struct mpi_table *table)
     if (measures)
         measure_and_end(size, !may);
     report();
+    if (world_rank != 0 || size < 2)
+        return;
     const char *lack = is_coming && meeting->mode == AUTO ? pays_lack(settings()->table, library, size) : obstacle;
-    if (lack && world_rank == 0 && size > 1)
+    if (lack)
         say(is_coming ? "collectives of all ranks are those of the MPI: " : "collectives are those of the MPI: ", lack);
 }
 

@@ -276,9 +276,7 @@ impl RunArgs {
         if topology.allowed != topology.online && numakit_launch::isolate::remove_abandoned() {
             topology = self::topology(root, request)?;
         }
-        if let Some(collectives) = options.collectives.as_mut().filter(|_| self.machine.is_none()) {
-            collectives.table = collectives_table(&topology);
-        }
+        self.name_table(&mut options, &topology);
         let request = LaunchRequest {
             root,
             topology: &topology,
@@ -318,6 +316,13 @@ impl RunArgs {
             }
             Err(StartError::Program(error)) => Ok(not_started(program.file.as_os_str(), &error)),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Names the table of what `numa bench mpi` has measured, which is of this machine.
+    fn name_table(&self, options: &mut RunOptions, topology: &Topology) {
+        if let Some(collectives) = options.collectives.as_mut().filter(|_| self.machine.is_none()) {
+            collectives.table = collectives_table(topology);
         }
     }
 
