@@ -62,7 +62,7 @@ static double least_time_of(const struct trial *trial, bool is_own)
     return first < second ? first : second;
 }
 
-/* So many calls in a round that it takes long enough. */
+/* The calls of a row, which is to take long enough. */
 static void choose_calls(struct trial *trial)
 {
     enum { STEP = 8 };

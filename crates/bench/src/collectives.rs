@@ -16,7 +16,9 @@ pub const MOST_BYTES: u64 = 1 << 20;
 /// What the table keeps: the library reads 64 KiB of it, and 64 rows of an MPI.
 const MOST_JOBS: usize = 32;
 const MOST_JOBS_OF_MPI: usize = 16;
-/// Of one job: 13 measurements, and a row for each operation.
+/// Operations and sizes of one job.
+const MEASUREMENTS: usize = 13;
+/// These, and a row for each operation.
 const MOST_LINES: usize = 20;
 const MOST_LINE: usize = 256;
 
@@ -150,6 +152,7 @@ impl MeasuredJobs {
             }
             result.tables.extend([times, shares]);
             result.remarks.push(format!("{what}: {}", job.conclusion()));
+            result.warnings.extend(job.missing().map(|missing| format!("{what}: {missing}")));
         }
         result
     }
@@ -184,6 +187,15 @@ impl MeasuredJob {
         self.pays
             .iter()
             .any(|(operation, most)| *operation == collective.operation && collective.bytes <= *most)
+    }
+
+    /// What was not measured, if anything; `auto` leaves it to the MPI.
+    pub fn missing(&self) -> Option<String> {
+        let missing = MEASUREMENTS.checked_sub(self.collectives.len()).filter(|missing| *missing > 0)?;
+        Some(format!(
+            "{missing} of {MEASUREMENTS} operations and sizes were not measured in the 5 seconds that there are, and are left to the MPI; \
+             measure again when less runs on this machine"
+        ))
     }
 
     /// What `auto` does with it.
@@ -235,16 +247,13 @@ fn parse(line: &str) -> Option<(&str, u32, Line)> {
         [from, to, most] if from == to => Some((library, ranks(from)?, Line::Pays(operation, bytes(most)?))),
         [of, size, rounds, ref times @ ..] => {
             let samples = usize::try_from(rounds).ok()?;
-            let value = |at: usize, unit: f64| {
+            let value = |at: usize| {
                 let [low, median, high] = *times.get(at..at + 3)? else { return None };
-                (low <= median && median <= high).then(|| {
-                    scaled(
-                        Quantiles { median: median as f64, low: low as f64, high: high as f64, samples },
-                        unit,
-                    )
-                })
+                let [low, median, high] = (low <= median && median <= high)
+                    .then(|| [low, median, high].map(|millionths| millionths as f64 / 1e6))?;
+                Some(Quantiles { median, low, high, samples })
             };
-            let (theirs, own, ratio) = (value(0, 1e-6)?, value(3, 1e-6)?, value(6, 1e-6)?);
+            let (theirs, own, ratio) = (value(0)?, value(3)?, value(6)?);
             let collective = MeasuredCollective { operation, bytes: bytes(size)?, theirs, own, ratio };
             Some((library, ranks(of)?, Line::Measured(collective)))
         }
@@ -285,6 +294,7 @@ mod tests {
         assert_eq!((barrier.theirs.median, barrier.own.low, barrier.ratio.median), (0.2, 0.04, 0.45));
         assert_eq!((job.is_used(barrier), job.is_used(&job.collectives[1])), (true, false));
         assert_eq!(job.conclusion(), "--collectives auto has the library's Barrier");
+        assert!(job.missing().unwrap().starts_with("11 of 13 "));
         let result = found.result();
         assert_eq!(result.tables.len(), 2);
         assert_eq!(result.tables[1].values().next().unwrap().2.median, 45.0);

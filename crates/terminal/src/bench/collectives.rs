@@ -17,8 +17,9 @@ fn job(job: &MeasuredJob) -> String {
     let rows: Vec<Vec<String>> = job.collectives.iter().map(|one| row(job, one)).collect();
     let pairs = job.collectives.iter().map(|one| one.ratio.samples);
     let least = pairs.min().unwrap_or(0);
+    let missing = job.missing().map_or_else(String::new, |missing| format!("{missing}\n"));
     format!(
-        "{}, {}\n\n{}medians of at least {}; {}\n",
+        "{}, {}\n\n{}medians of at least {}; {}\n{missing}",
         job.mpi(),
         counted(job.ranks as usize, "rank"),
         page_table(&HEADINGS, &rows, ""),
@@ -54,7 +55,9 @@ mod tests {
              OPERATION      SIZE   MPI'S     OWN  RATIO  AUTO HAS\n\
              Barrier           -  200 ns   90 ns   0.45       own\n\
              Bcast      1.00 KiB  200 ns  990 ns   4.95     MPI's\n\
-             medians of at least 9 pairs; --collectives auto has the library's Barrier\n"
+             medians of at least 9 pairs; --collectives auto has the library's Barrier\n\
+             11 of 13 operations and sizes were not measured in the 5 seconds that there are, and are left to the MPI; \
+             measure again when less runs on this machine\n"
         );
     }
 }
