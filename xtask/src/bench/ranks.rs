@@ -22,8 +22,7 @@ struct Mpi {
 /// Those that are fetched.
 fn built() -> Result<Vec<Mpi>> {
     let folder = mpis::folder()?;
-    let [source, timed] =
-        ["ranks.c", "timed.h"].map(|name| workspace::root().join("xtask/floor").join(name));
+    let [source, timed] = ["ranks.c", "timed.h"].map(|name| workspace::root().join("xtask/floor").join(name));
     let of = |(name, label): (&str, &'static str)| {
         let bin = folder.join(name).join("bin");
         let program = workspace::target().join("floor").join(format!("ranks-{name}"));
