@@ -59,7 +59,7 @@ impl BenchMpiArgs {
         let table = path_for_others(&file);
         // The launch takes standard output away, and ranks may print before they measure.
         let kept = to_file::keep_from_program([Path::new("-")])?;
-        let ended = self.launch(&root, &topology, &placement, &table)?;
+        let (ended, cpus) = self.launch(&root, &topology, &placement, &table)?;
         to_file::give_back(kept)?;
         let ending = match ended {
             Ok(ending) => ending,
@@ -76,6 +76,15 @@ impl BenchMpiArgs {
         }
         let results = results_of(&topology, measured.result(), true);
         self.output.write_with(&results, || collectives_page(&measured))?;
+        let (most, allowed) = (measured.jobs.iter().map(|job| job.ranks).max(), topology.allowed.len());
+        if let Some(ranks) = most.filter(|ranks| *ranks as usize > cpus && cpus < allowed) {
+            note(format_args!(
+                "not kept: {ranks} ranks had {cpus} of {allowed} CPUs, which is not how they run on all; measure when other \
+                 programs leave the CPUs, or say how many with '-c {}'",
+                allowed.min(ranks as usize)
+            ));
+            return Ok(ExitCode::SUCCESS);
+        }
         let path = keep_collectives(&topology, &measured).context("what was measured cannot be kept")?;
         note(format_args!(
             "kept for 'numa run --collectives auto' in {}; the program itself did not run",
@@ -84,19 +93,19 @@ impl BenchMpiArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// How the command ended, or why it did not start.
+    /// How the command ended, or why it did not start; the number of CPUs that it had.
     fn launch(
         &self,
         root: &SysRoot,
         topology: &Topology,
         placement: &PlacementRequest,
         table: &Path,
-    ) -> anyhow::Result<Result<Ending, io::Error>> {
+    ) -> anyhow::Result<(Result<Ending, io::Error>, usize)> {
         let name = self.command.first().context("no command")?;
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
         let program = match Program::find(name, &path) {
             Ok(program) => program,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok((Err(error), 0)),
         };
         let measuring = CollectivesOption::Measure.with_library()?;
         let options = RunOptions {
@@ -122,9 +131,10 @@ impl BenchMpiArgs {
             request.prepare().map_err(|error| with_another_machine(error, &dry_run, &self.command))?;
         launch.plan.plan.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
         launch.command.notes.iter().for_each(note);
+        let cpus = launch.plan.plan.cpus().len();
         match launch.run() {
-            Ok((ending, _)) => Ok(Ok(ending)),
-            Err(StartError::Program(error)) => Ok(Err(error)),
+            Ok((ending, _)) => Ok((Ok(ending), cpus)),
+            Err(StartError::Program(error)) => Ok((Err(error), cpus)),
             Err(error) => Err(error.into()),
         }
     }
