@@ -93,7 +93,7 @@ PUBLIC struct ompt_start_result *ompt_start_tool(unsigned version, const char *r
     /* Another tool has precedence; there can be only one. */
     struct ompt_start_result *theirs = other ? other(version, runtime) : NULL;
     if (settings()->active)
-        thread_unbind_main();
+        thread_unbind();
     if (theirs || !settings()->active || (libraries && *libraries))
         return theirs;
     return &result;

@@ -246,9 +246,9 @@ void thread_follow_main(void)
         thread_bind_main();
 }
 
-void thread_unbind_main(void)
+void thread_unbind(void)
 {
-    if (!os_is_main_thread() || !atomic_exchange(&main_bound, false))
+    if (os_is_main_thread() ? !atomic_exchange(&main_bound, false) : own.cpu == NO_CPU)
         return;
     thread_release();
     os_set_mask(0, &settings()->mask);

@@ -43,9 +43,9 @@ void thread_bind_main(void);
 /* The same if the main thread is bound already; otherwise does nothing. */
 void thread_follow_main(void);
 
-/* Gives the main thread the whole mask again if `thread_bind_main` bound it: a runtime is about to read
- * it. */
-void thread_unbind_main(void);
+/* Gives the calling thread the whole mask again if this library bound it: a runtime is about to read it, and takes it for that of
+ * all threads. */
+void thread_unbind(void);
 
 /* Whether this library, or an OpenMP that follows the plan, bound the calling thread to its only CPU, and
  * not the program. */
