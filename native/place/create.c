@@ -74,8 +74,18 @@ static void *thread_main(void *argument)
     return task_run(task);
 }
 
-/* Cores that were last taken for a thread of the program, and not for one of a team. */
-static atomic_bool is_programs[MAX_CPUS];
+/* Threads beside the main one begin teams of GCC's OpenMP. */
+static atomic_bool has_several_teams;
+
+void create_has_several_teams(void)
+{
+    atomic_store(&has_several_teams, true);
+}
+
+void create_forget(void)
+{
+    atomic_store(&has_several_teams, false);
+}
 
 /* The thread is bound to this core. */
 static void assign_core(int core, struct place *place, struct cpus *mask)
@@ -87,21 +97,20 @@ static void assign_core(int core, struct place *place, struct cpus *mask)
     cpus_add(mask, place->cpu);
 }
 
-/* Where threads of the program begin teams, GCC's OpenMP has the same places for each team. A thread of a team whose place is a core
- * of the program's threads, or of another team, gets a free core near it; without one it may run anywhere. The team of the main
- * thread may just be larger than the plan: its threads share its places. */
-static bool assign_instead(int core, struct place *place, struct cpus *mask)
+/* GCC's OpenMP has the same places for each team. Where several threads begin teams, a thread whose place is the core of another one gets
+ * a free core near it; without one it may run anywhere. The team of the main thread alone may just be larger than the plan, and shares
+ * its places, or those of threads that begin no team. */
+static bool assign_instead(struct place *place, struct cpus *mask)
 {
-    if (core == NO_CORE || (os_is_main_thread() && !atomic_load(&is_programs[core])))
+    if (!atomic_load(&has_several_teams) && os_is_main_thread())
         return false;
-    int other = cores_take_on(place->node);
-    if (other == NO_CORE) {
+    int core = cores_take_on(place->node);
+    if (core != NO_CORE) {
+        assign_core(core, place, mask);
+    } else {
         *mask = settings()->mask;
         place->node = -1;
-        return true;
     }
-    assign_core(other, place, mask);
-    atomic_store(&is_programs[other], false);
     return true;
 }
 
@@ -115,10 +124,7 @@ static bool assign_requested(enum owner owner, struct place *place, struct cpus 
     if (cpus_count(mask, &only) != 1)
         return false;
     place->core = cores_take_cpu(only);
-    if (place->core == NO_CORE)
-        return owner == OPENMP_OF_GCC && assign_instead(core_of_cpu(only), place, mask);
-    atomic_store(&is_programs[place->core], owner != OPENMP_OF_GCC);
-    return false;
+    return place->core == NO_CORE && owner == OPENMP_OF_GCC && core_of_cpu(only) != NO_CORE && assign_instead(place, mask);
 }
 
 /* Determines the thread's mask, and its core and node in the start. */
@@ -135,10 +141,8 @@ static void assign_place(const struct request *request, enum owner owner, struct
     *mask = settings()->mask;
     thread_bind_main();
     int core = cores_take();
-    if (core == NO_CORE)
-        return;
-    assign_core(core, place, mask);
-    atomic_store(&is_programs[core], owner != OPENMP_OF_GCC);
+    if (core != NO_CORE)
+        assign_core(core, place, mask);
 }
 
 static int create_helper(pthread_t *thread, const struct request *request, struct task task)

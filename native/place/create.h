@@ -9,4 +9,10 @@ void create_begin(void);
  * library from now on. */
 void create_refused(int error);
 
+/* A thread beside the main one begins a team of GCC's OpenMP. */
+void create_has_several_teams(void);
+
+/* In a forked child, which does not have its parent's threads. */
+void create_forget(void);
+
 #endif

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/begin.h"
 #include "base/next.h"
+#include "create.h"
 #include "libraries.h"
 #include "settings.h"
 #include "thread.h"
@@ -48,6 +49,8 @@ PUBLIC int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_
     bool is_own = pthread_equal(thread, pthread_self());
     if (is_own && is_first_place_of_all(caller)) {
         thread_runtime_binds();
+        if (!os_is_main_thread())
+            create_has_several_teams();
         return 0;
     }
     int error = set ? set(thread, bytes, mask) : ENOSYS;

@@ -88,6 +88,7 @@ static void begin_child(void)
 {
     children_begin();
     cores_forget();
+    create_forget();
     records_forget(&starts);
     near_forget();
     own.core = NO_CORE;

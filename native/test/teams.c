@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* teams TEAMS MEMBERS: threads that each begin a team of GCC's OpenMP, the main thread one of them. No CPU belongs to threads of two
+/* teams TEAMS MEMBERS: threads that each begin a team of GCC's OpenMP, the main thread last. No CPU belongs to threads of two
  * teams; one team is divided evenly among the two CPUs of the plan. */
 #define _GNU_SOURCE
 #include "check.h"
@@ -8,16 +8,19 @@
 enum { MOST = 8 };
 int first_cpu, second_cpu;
 static int teams, members, cpus[MOST][MOST];
-static pthread_barrier_t together;
+static pthread_barrier_t others_began, together;
 
 static void *begin_team(void *number)
 {
     int *own = cpus[(long)number];
-    pthread_barrier_wait(&together);
+    if (number == NULL)
+        pthread_barrier_wait(&others_began);
 #pragma omp parallel num_threads(members)
     {
         own[omp_get_thread_num()] = only_cpu(pthread_self());
     }
+    if (number != NULL)
+        pthread_barrier_wait(&others_began);
     /* Cores of threads that end are free again. */
     pthread_barrier_wait(&together);
     return NULL;
@@ -38,10 +41,17 @@ int main(int count, char **words)
 {
     pthread_t threads[MOST];
     CHECK(count == 3 && (teams = atoi(words[1])) <= MOST && (members = atoi(words[2])) <= MOST);
+    CHECK(pthread_barrier_init(&others_began, NULL, (unsigned)teams) == 0);
     CHECK(pthread_barrier_init(&together, NULL, (unsigned)teams) == 0);
     for (long team = 1; team < teams; team++)
         CHECK(pthread_create(&threads[team], NULL, begin_team, (void *)team) == 0);
+    /* A thread that begins none does not take a place of the main thread's team. */
+    struct waiting idle;
+    if (teams == 1)
+        waiting_begin(&idle, NULL);
     begin_team(NULL);
+    if (teams == 1)
+        waiting_end(&idle);
     for (int team = 1; team < teams; team++)
         CHECK(pthread_join(threads[team], NULL) == 0);
     for (int pair = 0; pair < teams * teams; pair++)
