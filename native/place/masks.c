@@ -34,12 +34,11 @@ PUBLIC int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *mask)
     return error ? -1 : 0;
 }
 
-/* GCC's OpenMP binds every thread of the program that begins a team to its first place: all of them would be on one CPU. They stay
- * where this library has them, and so does a main thread that it has bound. */
+/* GCC's OpenMP binds every thread of the program that begins a team to its first place: all of them would be on one CPU. Those beside
+ * the main thread stay where this library has them. */
 static bool is_first_place_of_all(void *caller)
 {
-    return settings()->active && library_is_of_process() && (!os_is_main_thread() || thread_place()->core != NO_CORE) &&
-           owner_of(caller) == OPENMP_OF_GCC;
+    return settings()->active && library_is_of_process() && !os_is_main_thread() && owner_of(caller) == OPENMP_OF_GCC;
 }
 
 PUBLIC int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *mask)
@@ -49,8 +48,7 @@ PUBLIC int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_
     bool is_own = pthread_equal(thread, pthread_self());
     if (is_own && is_first_place_of_all(caller)) {
         thread_runtime_binds();
-        if (!os_is_main_thread())
-            create_has_several_teams();
+        create_has_several_teams();
         return 0;
     }
     int error = set ? set(thread, bytes, mask) : ENOSYS;
