@@ -40,9 +40,13 @@ fn folder() -> Option<PathBuf> {
 
 /// Keeps results of a machine, as JSON, and replaces its earlier ones. Returns the file.
 pub fn keep(machine_key: &str, results: &str) -> io::Result<PathBuf> {
-    let folder = folder().ok_or_else(no_folder)?;
-    let name = file_name(machine_key);
-    cache::store(&folder, &name, results)?;
+    store(&file_name(machine_key), results)
+}
+
+/// Replaces a file of this user.
+fn store(name: &str, text: &str) -> io::Result<PathBuf> {
+    let folder = folder().ok_or_else(|| io::Error::other("there is no folder for it; set XDG_STATE_HOME"))?;
+    cache::store(&folder, name, text)?;
     Ok(folder.join(name))
 }
 
@@ -80,14 +84,7 @@ pub(crate) fn collectives_table(topology: &Topology) -> Option<(PathBuf, String)
 
 /// Replaces that of this user.
 pub(crate) fn keep_collectives_table(topology: &Topology, text: &str) -> io::Result<PathBuf> {
-    let folder = folder().ok_or_else(no_folder)?;
-    let name = collectives_name(topology);
-    cache::store(&folder, &name, text)?;
-    Ok(folder.join(name))
-}
-
-fn no_folder() -> io::Error {
-    io::Error::other("there is no folder for it; set XDG_STATE_HOME")
+    store(&collectives_name(topology), text)
 }
 
 fn find_in(folders: &[PathBuf], key: &str) -> Result<BenchResults, NoPeak> {
