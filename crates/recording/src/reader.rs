@@ -76,6 +76,9 @@ impl Reader {
             }
             _ => fail(error),
         })?;
+        // The tail file is read before the length is, and batches up to that length after it: rows that
+        // move from the one to the other meanwhile are in both.
+        let tail = read_tail(path);
         let length = file.metadata().map_err(fail)?.len();
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
@@ -88,9 +91,7 @@ impl Reader {
         }
         let stream = Box::new(Stream::open(path, reader, length)?);
         let header = stream.head().header.clone();
-        // Read before the batches, so that no row of a growing recording is missed
-        // between the two.
-        let tail = read_tail(path).and_then(|content| Ring::of_tail_file(&content, header.series.len()));
+        let tail = tail.and_then(|content| Ring::of_tail_file(&content, header.series.len()));
         let losses = Losses::since(header.started);
         let source = Source::Arrow { stream, tail };
         Ok(Self { header, source, losses, damage: None, rows: 0, labels: 0 })

@@ -110,7 +110,8 @@ impl Stream {
         }
     }
 
-    /// The next part.
+    /// The next part. What was appended since the file was opened is not read: its last message may be
+    /// incomplete.
     pub fn next(&mut self) -> io::Result<Step> {
         if self.messages.whole == self.begin
             && let Some(why) = self.head_damage.clone()
@@ -118,6 +119,9 @@ impl Stream {
             return self.after_damage(self.begin, why, Some(0));
         }
         let start = self.messages.whole;
+        if start >= self.length {
+            return Ok(Step::Open);
+        }
         let (why, rows) = match self.messages.next()? {
             Next::Message(message) => match self.take(&message) {
                 Ok((batch, before)) => {

@@ -41,6 +41,30 @@ fn a_batch_that_was_being_written_is_read_from_the_tail_file() {
     assert_eq!(check_prefix(&read(&path).1, 50), 999);
 }
 
+/// Readers do not see the end of a batch whose writing they overtake.
+#[test]
+fn a_recording_that_grows_while_it_is_read_is_not_damaged() {
+    let folder = Folder::new("grows");
+    let path = killed(&folder, 999);
+    let whole = folder.file("whole.arrows");
+    let recorder = Recorder::create(&whole, &header(), false).unwrap();
+    push(recorder.ring(), 0..1999, 50);
+    recorder.finish().unwrap();
+    let (before, all) = (std::fs::read(&path).unwrap().len(), std::fs::read(&whole).unwrap());
+    let ends = [0, 3, 5000, all.len() - before - 20].map(|more| before + more);
+    for (index, opened) in ends.into_iter().enumerate() {
+        for read in ends.into_iter().skip(index) {
+            std::fs::write(&path, &all[..opened]).unwrap();
+            let mut reader = Reader::open(&path).unwrap();
+            std::fs::write(&path, &all[..read]).unwrap();
+            let batches: Vec<_> = std::iter::from_fn(|| reader.next_batch()).take(10).collect();
+            let rows: usize = batches.iter().map(|batch| batch.len() - batch.labels()).sum();
+            assert_eq!(reader.damage(), None, "{opened} bytes when it was opened, {read} when it was read");
+            assert!(rows >= 999, "{rows} rows of {opened} and {read} bytes");
+        }
+    }
+}
+
 #[test]
 fn reading_continues_at_a_position() {
     let folder = Folder::new("mark");
