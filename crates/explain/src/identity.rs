@@ -56,6 +56,13 @@ pub struct StartedProgram {
     arguments: Vec<u8>,
 }
 
+/// The parent of a process that runs the same program, as the child of a fork does.
+pub fn parent_of_same_program(root: &SysRoot, pid: u32) -> Option<u32> {
+    let program = |pid| root.link(&TaskDir::of(root, pid).path("exe")).ok();
+    let parent = TaskDir::of(root, pid).stat().ok()?.parent;
+    (program(parent)? == program(pid)?).then_some(parent)
+}
+
 impl StartedProgram {
     /// The program of a process, and the arguments of the first of its ancestors that runs the same program. `None` if it has
     /// ended, or if its program is not told.
@@ -63,10 +70,9 @@ impl StartedProgram {
         let path = root.link(&TaskDir::of(root, pid).path("exe")).ok()?;
         let mut first = pid;
         for _ in 0..MAX_DEPTH {
-            let parent = TaskDir::of(root, first).stat().ok()?.parent;
-            match root.link(&TaskDir::of(root, parent).path("exe")) {
-                Ok(of_parent) if of_parent == path => first = parent,
-                _ => break,
+            match parent_of_same_program(root, first) {
+                Some(parent) => first = parent,
+                None => break,
             }
         }
         let arguments = TaskDir::of(root, first).bytes("cmdline").ok()?;

@@ -78,6 +78,8 @@ pub struct ProcessObjects {
     /// Addresses at which the local storage of threads ends.
     bases: BTreeSet<u64>,
     small: SmallBlocks,
+    /// Whether the log has said anything of the process, or of the one that it was forked from.
+    is_logged: bool,
     callers: SiteCallers,
     calls: AllocationCalls,
     /// The files of variables that were found, and their addresses there.
@@ -104,11 +106,22 @@ impl ProcessObjects {
             threads: HashMap::new(),
             bases: BTreeSet::new(),
             small: SmallBlocks::default(),
+            is_logged: false,
             callers: SiteCallers::default(),
             calls: AllocationCalls::default(),
             variables: HashMap::new(),
             root,
         }
+    }
+
+    /// When its mappings were read last; 0 before.
+    pub fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// Whether the log has said anything of the process, or of the one that it was forked from.
+    pub fn is_logged(&self) -> bool {
+        self.is_logged
     }
 
     /// Compares these mappings, which were read at that time, with the ones before. A new mapping may be as old as the
@@ -173,6 +186,7 @@ impl ProcessObjects {
         threshold: LogThreshold,
         node: Option<u32>,
     ) {
+        self.is_logged = true;
         let time = record.time;
         let thread = node.map(|node| AllocatingThread { thread: record.thread, node });
         match record.event {

@@ -544,9 +544,10 @@ impl ObservedProcesses for Processes {
     fn object(&mut self, sample: &Sample, address: u64) -> Option<FoundObject> {
         let pid = sample.process;
         self.know(pid, address);
+        self.begin_objects(pid);
         let process = self.open.get_mut(&pid)?.as_mut()?;
         let kind = process.kind(address, &sample.registers).unwrap_or(MemoryKind::Anonymous);
-        let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
+        let objects = self.objects.get_mut(&pid)?;
         update(objects, process);
         if !objects.knows(sample.thread) {
             let pointer = sample.registers.stack_pointer();
@@ -582,8 +583,9 @@ impl ObservedProcesses for Processes {
 
     fn object_at(&mut self, pid: u32, address: u64, time: u64) -> Option<ObjectId> {
         self.know(pid, address);
+        self.begin_objects(pid);
         let process = self.open.get(&pid)?.as_ref()?;
-        let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
+        let objects = self.objects.get_mut(&pid)?;
         update(objects, process);
         let found = objects.find(address, time, &mut self.variables)?;
         Some(objects.block(found, address, self.sites.get(&pid).copied(), process).0)

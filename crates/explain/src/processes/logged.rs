@@ -1,7 +1,9 @@
 //! What processes did with their memory, by the log of allocations.
 
 use super::{LARGE, Processes, root_of};
+use crate::identity::parent_of_same_program;
 use crate::process_objects::{AllocationSite, ProcessObjects, PushedCalls};
+use numakit_sys::SysRoot;
 use numakit_sys::allocation_log::{AllocationEvent, AllocationRecord};
 
 /// A program that a process executed, and what it has allocated.
@@ -32,6 +34,34 @@ impl RecentProgram {
 }
 
 impl Processes {
+    /// Begins the objects of a process, if there are none of it yet: with those of the process that forked it, since the
+    /// log may say later that it did.
+    pub(super) fn begin_objects(&mut self, pid: u32) {
+        if self.objects.contains_key(&pid) {
+            return;
+        }
+        // What executed a program has nothing of the process before.
+        let parent = match self.news.contains_key(&pid) {
+            true => None,
+            false => parent_of_same_program(&SysRoot::host(), pid),
+        };
+        let is_logged = |parent: &u32| self.objects.get(parent).is_some_and(ProcessObjects::is_logged);
+        match parent.filter(is_logged) {
+            Some(parent) => self.inherit(pid, parent),
+            None => _ = self.objects.insert(pid, ProcessObjects::new(root_of(pid))),
+        }
+    }
+
+    /// Gives a forked process the objects of its parent, as far as they are known.
+    fn inherit(&mut self, pid: u32, parent: u32) {
+        if let Some(objects) = self.objects.get(&parent).cloned() {
+            self.objects.insert(pid, objects);
+        }
+        if let Some(sites) = self.sites.get(&parent).copied() {
+            self.sites.insert(pid, sites);
+        }
+    }
+
     /// What a process did with its memory. Records of a program may come before the news that it is executed.
     pub fn log(&mut self, record: &AllocationRecord) {
         let pid = record.process;
@@ -48,11 +78,10 @@ impl Processes {
                 };
             }
             AllocationEvent::ProcessForked { parent } => {
-                if let Some(objects) = self.objects.get(&parent).cloned() {
-                    self.objects.insert(pid, objects);
-                }
-                if let Some(sites) = self.sites.get(&parent).copied() {
-                    self.sites.insert(pid, sites);
+                // Its first sample may come before, and begins its objects; those of an ended process are older.
+                let is_known = self.objects.get(&pid).is_some_and(|objects| objects.read() > record.time);
+                if !is_known {
+                    self.inherit(pid, parent);
                 }
             }
             _ => {
@@ -74,8 +103,9 @@ impl Processes {
                     callers: is_large.then_some(&callers[..]),
                     pushed: PushedCalls { chain: &chain.pushed, deciding: chain.deciding },
                 });
+                self.begin_objects(pid);
                 let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
-                let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
+                let Some(objects) = self.objects.get_mut(&pid) else { return };
                 objects.update(process.mappings(), process.refreshed());
                 let node = record.cpu.and_then(|cpu| self.node_of_cpu.get(&cpu).copied());
                 objects.log(record, site, self.threshold, node);
@@ -89,15 +119,24 @@ mod tests {
     use super::*;
     use crate::collector::ObservedProcesses;
     use numakit_model::topology::Topology;
+    use numakit_sampling::process::{MemoryKind, parse_mappings};
     use numakit_sys::allocation_log::LOG_SLOT_WORDS;
+    use numakit_sys::proc::tree;
+    use numakit_testing::until;
+    use std::process::{Child, Command, Stdio};
 
-    /// A record of this process: of kind 1 it begins, of kind 5 it allocates a block.
-    fn record(kind: u64, time: u64, block: &[u8]) -> AllocationRecord {
-        let pid = u64::from(std::process::id());
+    fn words_of(process: u32, kind: u64, time: u64) -> [u64; LOG_SLOT_WORDS] {
+        let pid = u64::from(process);
         let mut words = [0; LOG_SLOT_WORDS];
         words[1] = pid | pid << 32;
         words[2] = time;
         words[6] = kind << 32;
+        words
+    }
+
+    /// A record of this process: of kind 1 it begins, of kind 5 it allocates a block.
+    fn record(kind: u64, time: u64, block: &[u8]) -> AllocationRecord {
+        let mut words = words_of(std::process::id(), kind, time);
         if kind == 5 {
             (words[3], words[4]) = (block.as_ptr() as u64, block.len() as u64);
             // By `malloc`, which this function called.
@@ -105,6 +144,50 @@ mod tests {
             words[10] = record as *const () as u64 + 4;
         }
         AllocationRecord::parse(&words).unwrap()
+    }
+
+    /// A shell, and the part of it that it has forked and that waits for input.
+    fn forking() -> (Child, u32) {
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", "(read word; :); :"]).stdin(Stdio::piped()).spawn().unwrap();
+        let root = SysRoot::host();
+        let forked = || tree::family(&root, shell.id()).into_iter().find(|pid| *pid != shell.id());
+        until!(forked().is_some());
+        let forked = forked().unwrap();
+        (shell, forked)
+    }
+
+    /// The log says later than the first sample that a process was forked.
+    #[test]
+    fn a_forked_process_begins_with_the_objects_of_its_parent() {
+        let (mut shell, forked) = forking();
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", shell.id())).unwrap();
+        let mappings = parse_mappings(&maps);
+        let heap = mappings.iter().find(|mapping| mapping.kind == MemoryKind::Heap).unwrap().range.clone();
+        let code = mappings.iter().find(|mapping| mapping.executable).unwrap().range.start;
+        let mut processes = Processes::new(&Topology::default()).without_variables();
+        processes.place(shell.id());
+        let mut words = words_of(shell.id(), 5, 100);
+        (words[3], words[4]) = (heap.start, heap.end - heap.start);
+        words[6] |= 1 << 40 | 1 << 48;
+        words[10] = code + 4;
+        processes.log(&AllocationRecord::parse(&words_of(shell.id(), 1, 50)).unwrap());
+        processes.observed(shell.id());
+        processes.log(&AllocationRecord::parse(&words).unwrap());
+        let of = |processes: &mut Processes, pid| {
+            let found = processes.object_at(pid, heap.start + 64, u64::MAX >> 1).unwrap();
+            (processes.object_name(pid, found).unwrap(), processes.identity(pid, found), found)
+        };
+        let parent = of(&mut processes, shell.id());
+        assert!(parent.0.starts_with("malloc in ") && parent.1.is_some(), "{parent:?}");
+        let first = of(&mut processes, forked);
+        assert_eq!((&first.0, &first.1), (&parent.0, &parent.1));
+        let mut told = words_of(forked, 2, 200);
+        told[5] = u64::from(shell.id());
+        processes.log(&AllocationRecord::parse(&told).unwrap());
+        assert_eq!(of(&mut processes, forked), first);
+        shell.kill().unwrap();
+        shell.wait().unwrap();
     }
 
     #[test]
