@@ -11,6 +11,9 @@ enum {
     NUMBER_BITS = 12,
     TIME_BITS = 64 - OPERATION_BITS - NUMBER_BITS,
     READ_AT_ONCE = 4,       /* rings of other ranks, on average: each is a few lines of another CPU's cache */
+    MANY = 64,              /* batches, after which fewer are read */
+    LESS = 4,               /* by this factor */
+    LONG_NS = 100000,       /* a batch that took so long for each other rank is read: that costs it 1 % at most */
 };
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
 
@@ -111,7 +114,8 @@ static int last_of(struct communicator *communicator, uint64_t number, const str
     return last;
 }
 
-static void judge(struct communicator *communicator, uint64_t number)
+/* Adds a call, with this weight for calls that are not read. */
+static void judge(struct communicator *communicator, uint64_t number, uint64_t weight)
 {
     const struct past *call = &communicator->past[number % RING];
     int64_t waited;
@@ -121,27 +125,39 @@ static void judge(struct communicator *communicator, uint64_t number)
     uint64_t time = (uint64_t)waited < call->took ? (uint64_t)waited : call->took;
     struct mpi_cell *cell = &tally_own->cells[call->cell];
     add_to(&cell->judged_calls, 1);
-    add_to(&cell->judged_ticks, call->took);
-    add_to(&cell->waited_ticks, time);
+    add_to(&cell->judged_ticks, call->took * weight);
+    add_to(&cell->waited_ticks, time * weight);
     int world = communicator->world[last];
     if (time == 0 || world < 0)
         return;
     struct mpi_pair *pair = &tally_own->pairs[world < RANKS ? world : RANKS - 1];
-    add_to(&pair->waited_ticks, time);
-    add_to(&pair->late, 1);
+    add_to(&pair->waited_ticks, time * weight);
+    add_to(&pair->late, weight);
 }
 
-/* Whether this batch is read: all ranks choose the same ones, and no period of the program's calls is met. */
-static bool is_chosen(const struct communicator *communicator, uint64_t batch)
+static bool is_long(const struct communicator *communicator, uint64_t batch)
 {
-    uint64_t every = ((uint64_t)communicator->size + READ_AT_ONCE - 2) / READ_AT_ONCE;
-    return every <= 1 || (batch * UINT64_C(0x9e3779b97f4a7c15) >> 32) % every == 0;
+    uint64_t took = 0, limit = (uint64_t)LONG_NS * ((uint64_t)communicator->size - 1);
+    for (uint64_t number = batch * BATCH; number < (batch + 1) * BATCH; number++)
+        took += communicator->past[number % RING].took;
+    return took > (limit << 32) / (value_of(&tally_file->header.ns_per_tick) | 1);
 }
 
-static void judge_batch(struct communicator *communicator, uint64_t batch, uint64_t end)
+/* For how many batches this one is read, 0 if it is not. Long ones are all read. Of the others all ranks choose the same ones, and
+ * meet no period of the program's calls. */
+static uint64_t weight_of(const struct communicator *communicator, uint64_t batch)
+{
+    uint64_t rings = ((uint64_t)communicator->size + READ_AT_ONCE - 2) / READ_AT_ONCE;
+    uint64_t every = (rings > 1 ? rings : 1) * (batch < MANY ? 1 : LESS);
+    if (every == 1 || is_long(communicator, batch))
+        return 1;
+    return (batch * UINT64_C(0x9e3779b97f4a7c15) >> 32) % every == 0 ? every : 0;
+}
+
+static void judge_batch(struct communicator *communicator, uint64_t batch, uint64_t end, uint64_t weight)
 {
     for (uint64_t number = batch * BATCH; number < end && number < (batch + 1) * BATCH; number++)
-        judge(communicator, number);
+        judge(communicator, number, weight);
 }
 
 void arrivals_note(struct communicator *communicator, uint64_t begin, uint64_t took, uint32_t cell,
@@ -165,9 +181,9 @@ void arrivals_note(struct communicator *communicator, uint64_t begin, uint64_t t
     set(&own[number % RING], tag_of(number, operation) | (begin & TIME_MASK));
     /* One batch later, when the others have most likely come so far. */
     if (number % BATCH == BATCH - 1 && number >= 2 * BATCH - 1) {
-        uint64_t batch = communicator->judged++;
-        if (is_chosen(communicator, batch))
-            judge_batch(communicator, batch, number);
+        uint64_t batch = communicator->judged++, weight = weight_of(communicator, batch);
+        if (weight > 0)
+            judge_batch(communicator, batch, number, weight);
     }
 }
 
@@ -176,5 +192,5 @@ void arrivals_judge_rest(struct communicator *communicator)
     if (!communicator->arrivals)
         return;
     for (; communicator->judged * BATCH < communicator->calls; communicator->judged++)
-        judge_batch(communicator, communicator->judged, communicator->calls);
+        judge_batch(communicator, communicator->judged, communicator->calls, 1);
 }

@@ -111,6 +111,21 @@ static void check_late(struct mpi_file *file, uint64_t ranks)
     expect(judged * 2 > calls, "few barriers are judged, in percent", calls ? 100 * judged / calls : 0);
 }
 
+/* Not all barriers are read, and the sums are those of all. */
+static void check_weights(struct mpi_process *rank)
+{
+    for (int i = 0; i < CELLS; i++) {
+        struct mpi_cell *cell = &rank->cells[i];
+        uint64_t key = cell->key - 1;
+        if (!cell->key || (key >> 6 & 63) != OP_Barrier || key >> 12 != world_of(rank))
+            continue;
+        expect(cell->judged_calls * 6 > cell->calls, "few barriers are judged", cell->judged_calls);
+        expect(cell->judged_ticks * 2 > cell->ticks && cell->judged_ticks < cell->ticks * 2,
+               "the time of judged barriers is not that of all, in percent", 100 * cell->judged_ticks / cell->ticks);
+        expect(cell->waited_ticks <= cell->judged_ticks, "more is waited for than is judged", cell->waited_ticks);
+    }
+}
+
 int main(int count, char **words)
 {
     char variable[64];
@@ -133,6 +148,8 @@ int main(int count, char **words)
         check_rank(&file->processes[at], words[3], ranks);
     for (uint64_t at = 0; getenv("OBSERVE_SERVED") && at < file->header.ranks && at < ranks; at++)
         check_served(&file->processes[at], getenv("OBSERVE_SERVED"));
+    for (uint64_t at = 0; getenv("OBSERVE_WEIGHTS") && at < file->header.ranks && at < ranks; at++)
+        check_weights(&file->processes[at]);
     if (getenv("OBSERVE_LATE"))
         check_late(file, ranks);
     return has_failed;

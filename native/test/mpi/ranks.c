@@ -81,6 +81,8 @@ int main(int count, char **words)
         collectives(MPI_COMM_WORLD);
         messages(MPI_COMM_WORLD);
     }
+    for (int i = 0; getenv("RANKS_BARRIERS") && i < atoi(getenv("RANKS_BARRIERS")); i++)
+        MPI_Barrier(MPI_COMM_WORLD);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     MPI_Comm_set_name(half, "halves");
     for (int i = 0; i < rounds; i++)
