@@ -10,6 +10,8 @@ use std::process::Stdio;
 
 /// Compares what the program prints after `score`; the program is not observed, and one or a few settings are tried.
 pub const SCORES: &str = "--no-verdicts --metric score.([^[:space:]]+)";
+/// Has runs for an answer, also on a busy machine: runs are repeated where cores are slower than before, and those count.
+pub const ENOUGH: &str = "--budget 150";
 /// A program that counts its runs in `run/runs`, with a score.
 pub const COUNTS: &str = "echo run >>run/runs; echo score 10";
 
@@ -129,7 +131,7 @@ fn is_nothing(done: &Done, words: &[&str]) {
 fn a_setting_with_which_it_fails_is_out() {
     let failing = "test -z \"$LD_PRELOAD\" || { echo no library here >&2; exit 3; }";
     let tuned = Tuned::new("tune-fails", &format!("{COUNTS}; {failing}"));
-    let done = tuned.tune(&format!("{SCORES} --budget 36"));
+    let done = tuned.tune(&format!("{SCORES} {ENOUGH}"));
     is_nothing(&done, &[", of which ", "numa run ./app: exit status 3: no library here\n"]);
     assert!(row(&done.out, "numa run ./app").contains("failed"), "{}", done.out);
     assert_eq!(tuned.runs(), tuned.kept_runs() + 1);
@@ -147,7 +149,7 @@ fn what_numa_run_says_before_is_not_why_a_program_fails() {
 #[test]
 fn a_setting_with_which_it_hangs_is_out() {
     let tuned = Tuned::new("tune-hangs", "test -z \"$LD_PRELOAD\" || sleep 300; echo score 10");
-    let done = tuned.tune(&format!("{SCORES} --no-generic --with=--stack=16M --budget 30"));
+    let done = tuned.tune(&format!("{SCORES} --no-generic --with=--stack=16M {ENOUGH}"));
     is_nothing(
         &done,
         &["numa run --stack 16M ./app: it had not ended after 10.0 s (without a setting it had taken 0."],
@@ -212,7 +214,7 @@ fn a_program_that_does_not_end_is_ended_with_the_budget() {
 fn a_cure_that_the_user_gives_stays() {
     let tuned = Tuned::new("tune-given", &format!("{COUNTS}; echo score 10"));
     fs::write(tuned.folder.path("own.cure"), "no cure").unwrap();
-    let done = tuned.tune(&format!("{SCORES} --no-generic --with=--apply=own.cure --budget 20"));
+    let done = tuned.tune(&format!("{SCORES} --no-generic --with=--apply=own.cure {ENOUGH}"));
     assert!(done.code == 0 && done.out.contains("own.cure"), "{} {}", done.out, done.err);
     tuned.leaves_nothing_but(&["own.cure"]);
 }
@@ -240,7 +242,7 @@ fn a_program_that_needs_a_terminal_is_said_to_fail() {
 #[test]
 fn files_that_a_program_writes_are_its_own() {
     let tuned = Tuned::new("tune-writes", &format!("echo x >result; {COUNTS}"));
-    let done = tuned.tune(&format!("{SCORES} --budget 30"));
+    let done = tuned.tune(&format!("{SCORES} {ENOUGH}"));
     is_nothing(&done, &[]);
     tuned.leaves_nothing_but(&["result"]);
     tuned.keeps_all_of(&done);
@@ -250,7 +252,7 @@ fn files_that_a_program_writes_are_its_own() {
 fn a_program_that_refuses_its_own_file_fails_without_a_setting() {
     let refuses = "test ! -e result || { echo result exists >&2; exit 4; }; echo x >result";
     let tuned = Tuned::new("tune-refuses", &format!("{refuses}; {COUNTS}"));
-    let done = tuned.tune(&format!("{SCORES} --budget 30"));
+    let done = tuned.tune(&format!("{SCORES} {ENOUGH}"));
     assert!(done.code == 2, "{} {}", done.out, done.err);
     let words =
         "the program fails without a setting, so nothing can be compared: exit status 4: result exists";
@@ -276,7 +278,7 @@ fn a_program_that_binds_its_threads_is_said_to() {
         [("always", &binds, always, unless), ("unless", &launcher, unless, always)]
     {
         let tuned = Tuned::new(&format!("tune-binds-{name}"), text);
-        let done = tuned.tune(&format!("{SCORES} --no-generic --with=--busy=off --budget 5"));
+        let done = tuned.tune(&format!("{SCORES} --no-generic --with=--busy=off --budget 12"));
         assert!(done.code == 0, "{} {}", done.out, done.err);
         assert!(done.out.contains(said) && !done.out.contains(unsaid), "{name}: {}", done.out);
         let seen = &tuned.kept_value()["seen"];
@@ -300,7 +302,7 @@ fn a_program_without_a_metric_is_said_to_have_none() {
     ];
     for (name, text, words) in cases {
         let tuned = Tuned::new(&format!("tune-metric-{name}"), text);
-        let done = tuned.tune(&format!("{SCORES} --budget 60"));
+        let done = tuned.tune(&format!("{SCORES} {ENOUGH}"));
         done.says(2, words);
         assert!(done.out.is_empty(), "{}", done.out);
         tuned.leaves_nothing_but(&[]);
@@ -311,7 +313,7 @@ fn a_program_without_a_metric_is_said_to_have_none() {
 #[test]
 fn a_setting_without_a_metric_or_with_a_wrong_result_is_out() {
     let tuned = Tuned::new("tune-no-metric", "test -n \"$LD_PRELOAD\" || echo score 10");
-    let done = tuned.tune(&format!("{SCORES} --budget 60"));
+    let done = tuned.tune(&format!("{SCORES} {ENOUGH}"));
     is_nothing(&done, &["numa run ./app: nothing that the program printed matches"]);
     assert!(row(&done.out, "numa run ./app").contains("no metric"), "{}", done.out);
     tuned.leaves_nothing_but(&[]);
@@ -324,7 +326,7 @@ fn a_setting_without_a_metric_or_with_a_wrong_result_is_out() {
     ];
     for (number, (check, words)) in checks.into_iter().enumerate() {
         let tuned = Tuned::new(&format!("tune-check-{number}"), text);
-        let mut command = tuned.folder.numa(&format!("tune {SCORES} --budget 60"));
+        let mut command = tuned.folder.numa(&format!("tune {SCORES} {ENOUGH}"));
         command.args(check.split(' ').map(|word| word.replace('\u{a0}', " "))).arg("./app");
         let done = Done::of(command.env_remove("LD_PRELOAD").output().unwrap());
         is_nothing(&done, &[&format!("numa run ./app: {words}")]);

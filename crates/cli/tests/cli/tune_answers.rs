@@ -1,7 +1,7 @@
 //! `numa tune` of programs whose metric depends on nothing but the setting.
 
 use crate::runner::{Done, Folder, Started};
-use crate::tune::{COUNTS, SCORES, Tuned, row};
+use crate::tune::{COUNTS, ENOUGH, SCORES, Tuned, row};
 use numakit_testing::until;
 use numakit_tune::candidates::{TuneOption, TuneSetting, TunedMachine, around, placements, products};
 use serde_json::Value;
@@ -10,8 +10,6 @@ use std::path::Path;
 
 /// The setting of the whole kernel.
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-/// Runs of all races.
-const ALL: &str = "--budget 150";
 
 /// A program that prints one score if the library of `numa run` is preloaded, and another one otherwise.
 fn preloaded(name: &str, with: u32, without: u32) -> Tuned {
@@ -36,7 +34,7 @@ fn wins(done: &Done, words: &str, gain: &str) {
 #[test]
 fn the_right_setting_wins() {
     let less = preloaded("tune-less", 7, 10);
-    let done = less.tune(&format!("{SCORES} --budget 60"));
+    let done = less.tune(&format!("{SCORES} {ENOUGH}"));
     wins(&done, "numa run ", "30 % less 'score.([^[:space:]]+)' (30 to 30), ");
     assert!(!done.out.lines().next().unwrap().contains("--no-library"), "{}", done.out);
     let is_confirmed = |line: &str| line.starts_with("30 ") && line.contains("confirmed  numa run ");
@@ -44,25 +42,25 @@ fn the_right_setting_wins() {
     less.leaves_nothing_but(&[]);
     less.keeps_all_of(&done);
     // The same figures where more is better.
-    let done = less.tune(&format!("{SCORES} --higher --budget 60"));
+    let done = less.tune(&format!("{SCORES} --higher {ENOUGH}"));
     begins(&done, "nothing is worth it: of ");
     let more = preloaded("tune-more", 13, 10);
-    let done = more.tune(&format!("{SCORES} --higher --budget 60"));
+    let done = more.tune(&format!("{SCORES} --higher {ENOUGH}"));
     wins(&done, "numa run ", "30 % more 'score.([^[:space:]]+)' (30 to 30), ");
 }
 
 #[test]
 fn a_gain_below_what_is_worth_it_is_none() {
     let tuned = preloaded("tune-worth", 7, 10);
-    begins(&tuned.tune(&format!("{SCORES} --budget 60 --worth 40")), "nothing is worth it: of ");
-    wins(&tuned.tune(&format!("{SCORES} --budget 60 --worth 25")), "numa run ", "30 % less ");
+    begins(&tuned.tune(&format!("{SCORES} {ENOUGH} --worth 40")), "nothing is worth it: of ");
+    wins(&tuned.tune(&format!("{SCORES} {ENOUGH} --worth 25")), "numa run ", "30 % less ");
 }
 
 #[test]
 fn only_what_is_advised_is_tried_and_that_may_be_nothing() {
     let tuned = Tuned::new("tune-advised", COUNTS);
     let options = SCORES.replace("--no-verdicts", "--only-verdicts");
-    let done = tuned.tune(&format!("{options} --budget 30"));
+    let done = tuned.tune(&format!("{options} {ENOUGH}"));
     begins(&done, "nothing is worth it: of 0 settings, none gains 1.0 % or more, in 1 run\n");
     // The observation, the first run, and the race of the default alone.
     assert_eq!(tuned.runs(), 3);
@@ -77,7 +75,7 @@ fn only_what_is_advised_is_tried_and_that_may_be_nothing() {
 fn an_option_of_the_second_race_wins() {
     let text = "grep -q 'THP_enabled:.*0' /proc/self/status && echo score 7 || echo score 10";
     let tuned = Tuned::new("tune-second", text);
-    let done = tuned.tune(&format!("{SCORES} {ALL}"));
+    let done = tuned.tune(&format!("{SCORES} {ENOUGH}"));
     wins(&done, "--thp off", "30 % less ");
     tuned.leaves_nothing_but(&[]);
     tuned.keeps_all_of(&done);
@@ -86,7 +84,7 @@ fn an_option_of_the_second_race_wins() {
 #[test]
 fn json_has_what_the_text_says() {
     let tuned = preloaded("tune-json", 7, 10);
-    let done = tuned.tune(&format!("{SCORES} --budget 60 --json -"));
+    let done = tuned.tune(&format!("{SCORES} {ENOUGH} --json -"));
     let report: Value = serde_json::from_str(&done.out).unwrap();
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     let sorted = |words: &str| {
@@ -140,7 +138,7 @@ mod measuring {
         let Some((before, other)) = huge_pages() else { return };
         let text = format!("grep -qF '[{other}]' {HUGE_PAGES} && echo score 7 || echo score 10");
         let tuned = Tuned::new("tune-system", &text);
-        let done = tuned.tune(&format!("{SCORES} {ALL} --system"));
+        let done = tuned.tune(&format!("{SCORES} {ENOUGH} --system"));
         wins(&done, &format!("echo {other} >{HUGE_PAGES} && "), "30 % less ");
         assert!(done.out.contains("needs a setting of the machine"), "{}", done.out);
         assert_eq!(numakit_sys::guard::value(Path::new(HUGE_PAGES)).unwrap(), before);
@@ -154,7 +152,7 @@ mod measuring {
         let text = format!("if grep -qF '[{other}]' {HUGE_PAGES}; then {hold} fi; echo score 10");
         let tuned = Tuned::new("tune-system-killed", &text);
         for signal in ["KILL", "INT"] {
-            let mut started: Started = tuned.spawn(&format!("{SCORES} {ALL} --system"));
+            let mut started: Started = tuned.spawn(&format!("{SCORES} {ENOUGH} --system"));
             until!(tuned.folder.path("run/held").exists());
             let value = || numakit_sys::guard::value(Path::new(HUGE_PAGES)).unwrap();
             assert_eq!(value(), other);

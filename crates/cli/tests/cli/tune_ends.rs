@@ -1,7 +1,7 @@
 //! `numa tune` that is interrupted or killed, and what goes on from the file that it keeps.
 
 use crate::runner::{Done, Started};
-use crate::tune::{SCORES, Tuned, row};
+use crate::tune::{ENOUGH, SCORES, Tuned, row};
 use numakit_testing::until;
 use serde_json::{Value, json};
 use std::fs;
@@ -78,7 +78,7 @@ fn an_interrupted_tuning_goes_on() {
     // In the first round, and in a pair: a round of two has at most six runs, and four pairs end no earlier than with run 11.
     for (name, run, signal, code) in [("round", 2, "INT", 130), ("pair", 9, "TERM", 143)] {
         let tuned = holding(&format!("tune-int-{name}"), run);
-        let done = interrupted(&tuned, &format!("{SCORES} --budget 30"), signal);
+        let done = interrupted(&tuned, &format!("{SCORES} {ENOUGH}"), signal);
         assert!(
             done.code == code && done.out.starts_with("not known yet, after "),
             "{} {}",
@@ -96,7 +96,7 @@ fn an_interrupted_tuning_goes_on() {
 #[test]
 fn a_killed_tuning_goes_on() {
     let tuned = holding("tune-kill", 5);
-    let mut started = held(&tuned, &format!("{SCORES} --budget 30"));
+    let mut started = held(&tuned, &format!("{SCORES} {ENOUGH}"));
     started.signal("KILL");
     started.wait();
     // The program still waits, and nobody would end it.
