@@ -1,5 +1,6 @@
 //! Which memory of the observed processes is resident: where it is, and who touched it first.
 
+use crate::call_tree::NO_CHAIN;
 use crate::first_touch::FaultingThread;
 use crate::flame::{ChainValues, FlamePart};
 use crate::memory_policies::MemoryBinding;
@@ -202,9 +203,15 @@ impl Residence {
         seen
     }
 
-    /// The memory at the look that found most of it.
-    pub fn peak(&self) -> &ResidentMemory {
-        &self.peak
+    /// The memory at the look that found most of it. Of pages that were new then it may be known only now who touched them, since
+    /// faults are told later.
+    pub fn peak(&mut self) -> &ResidentMemory {
+        let Self { peak, touched, .. } = self;
+        let is_unknown = |piece: &&mut ResidentPiece| piece.by.is_none_or(|by| by.chain == NO_CHAIN);
+        for piece in peak.pieces.iter_mut().filter(is_unknown) {
+            piece.by = touched.toucher(piece.process, piece.address).or(piece.by);
+        }
+        peak
     }
 
     /// The memory at the last look.

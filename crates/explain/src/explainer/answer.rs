@@ -39,8 +39,9 @@ impl Explainer {
             let title = "Time at memory outside of the caches, by call chain";
             FlameGraph::new(title, FlameUnit::Ns, &explanation.chains, &mut names)
         });
+        let has_touchers = residence.touched.has_any();
         let peak = residence.peak();
-        let resident = residence.touched.has_any().then(|| {
+        let resident = has_touchers.then(|| {
             let seconds = peak.time.saturating_sub(*started) as f64 / 1e9;
             let title =
                 format!("Resident memory after {seconds:.1} s, by the call chain that touched it first");

@@ -74,6 +74,18 @@ fn memory_is_told_by_node_and_by_who_touched_it() {
 }
 
 #[test]
+fn faults_that_are_told_after_the_look_count() {
+    let mut residence = Residence::new(&machine(512), true);
+    residence.visit(&[7], 1);
+    let by = FaultingThread { thread: 3, node: Some(0), chain: 5 };
+    for page in (0x10_0000..0x18_0000).step_by(0x1000) {
+        residence.touched.add(7, page, by);
+    }
+    let expected = [((0, FlamePart::Node(1)), 1 << 20), ((5, FlamePart::Node(0)), 1 << 20)];
+    assert_eq!(residence.peak().by_chain(), ChainValues::from(expected));
+}
+
+#[test]
 fn what_binds_most_of_an_object_is_its_binding() {
     let piece = |address, bytes| ResidentPiece { process: 7, address, bytes, node: Some(0), by: None };
     let pieces = vec![piece(1, 10), piece(2, 11), piece(3, 10), piece(4, 11), piece(5, 9)];
