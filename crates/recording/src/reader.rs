@@ -76,10 +76,6 @@ impl Reader {
             }
             _ => fail(error),
         })?;
-        // The tail file is read before the length is, and batches up to that length after it: rows that
-        // move from the one to the other meanwhile are in both.
-        let tail = read_tail(path);
-        let length = file.metadata().map_err(fail)?.len();
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
             let (header, rows) = numascope::NumascopeRows::open(reader).map_err(|error| match error {
@@ -89,6 +85,10 @@ impl Reader {
             let losses = Losses::since(header.started);
             return Ok(Self { header, source: Source::Json(rows), losses, damage: None, rows: 0, labels: 0 });
         }
+        // The tail file is read before the length is, and batches up to that length after it: rows that
+        // move from the one to the other meanwhile are in both.
+        let tail = read_tail(path);
+        let length = reader.get_ref().metadata().map_err(fail)?.len();
         let stream = Box::new(Stream::open(path, reader, length)?);
         let header = stream.head().header.clone();
         let tail = tail.and_then(|content| Ring::of_tail_file(&content, header.series.len()));

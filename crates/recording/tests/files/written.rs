@@ -25,11 +25,7 @@ fn a_recording_reads_back_as_it_was_written() {
 fn a_batch_that_was_being_written_is_read_from_the_tail_file() {
     let folder = Folder::new("within");
     let path = killed(&folder, 999);
-    let whole = folder.file("whole.arrows");
-    let recorder = Recorder::create(&whole, &header(), false).unwrap();
-    push(recorder.ring(), 0..999, 50);
-    recorder.finish().unwrap();
-    let (partial, all) = (std::fs::read(&path).unwrap(), std::fs::read(&whole).unwrap());
+    let (partial, all) = (std::fs::read(&path).unwrap(), closed(&folder, 999));
     assert!(all.starts_with(&partial));
     for length in [partial.len() + 3, partial.len() + 5000, all.len() - 20] {
         std::fs::write(&path, &all[..length]).unwrap();
@@ -46,11 +42,7 @@ fn a_batch_that_was_being_written_is_read_from_the_tail_file() {
 fn a_recording_that_grows_while_it_is_read_is_not_damaged() {
     let folder = Folder::new("grows");
     let path = killed(&folder, 999);
-    let whole = folder.file("whole.arrows");
-    let recorder = Recorder::create(&whole, &header(), false).unwrap();
-    push(recorder.ring(), 0..1999, 50);
-    recorder.finish().unwrap();
-    let (before, all) = (std::fs::read(&path).unwrap().len(), std::fs::read(&whole).unwrap());
+    let (before, all) = (std::fs::metadata(&path).unwrap().len() as usize, closed(&folder, 1999));
     let ends = [0, 3, 5000, all.len() - before - 20].map(|more| before + more);
     for (index, opened) in ends.into_iter().enumerate() {
         for read in ends.into_iter().skip(index) {
@@ -108,6 +100,15 @@ fn arrow_itself_reads_it() {
     assert_eq!((rows, labels), (1504, 4));
 }
 
+/// The content of a recording that is closed after `rows` rows.
+fn closed(folder: &Folder, rows: u64) -> Vec<u8> {
+    let path = folder.file("closed.arrows");
+    let recorder = Recorder::create(&path, &header(), false).unwrap();
+    push(recorder.ring(), 0..rows, 50);
+    recorder.finish().unwrap();
+    std::fs::read(path).unwrap()
+}
+
 /// The files of a recorder that is killed after `rows` rows.
 fn killed(folder: &Folder, rows: u64) -> PathBuf {
     let path = folder.file("live.arrows");
@@ -145,11 +146,7 @@ fn a_cut_batch_that_left_the_tail_file_is_reported() {
     let whole = std::fs::metadata(&path).unwrap().len();
     // The batch of rows 0..1000 is cut, but the tail file does not have its rows any more:
     // that is damage, and it is reported.
-    let schema = {
-        let recorder = Recorder::create(&folder.file("b.arrows"), &header(), false).unwrap();
-        recorder.finish().unwrap();
-        std::fs::metadata(folder.file("b.arrows")).unwrap().len() - 8
-    };
+    let schema = closed(&folder, 0).len() as u64 - 8;
     let file = std::fs::File::options().write(true).open(&path).unwrap();
     file.set_len(whole - 100).unwrap();
     let (_, batch, damage) = read(&path);
