@@ -147,8 +147,8 @@ static bool is_long(const struct communicator *communicator, uint64_t batch)
  * meet no period of the program's calls. */
 static uint64_t weight_of(const struct communicator *communicator, uint64_t batch)
 {
-    uint64_t rings = ((uint64_t)communicator->size + READ_AT_ONCE - 2) / READ_AT_ONCE;
-    uint64_t every = (rings > 1 ? rings : 1) * (batch < MANY ? 1 : LESS);
+    uint64_t others = (uint64_t)communicator->size - 1;
+    uint64_t every = (others + READ_AT_ONCE - 1) / READ_AT_ONCE * (batch < MANY ? 1 : LESS);
     if (every == 1 || is_long(communicator, batch))
         return 1;
     return (batch * UINT64_C(0x9e3779b97f4a7c15) >> 32) % every == 0 ? every : 0;

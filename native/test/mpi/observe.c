@@ -39,12 +39,17 @@ static struct mpi_file *make(char *variable, size_t bytes)
     return file;
 }
 
+static bool is_of(const struct mpi_cell *cell, uint64_t place, int operation)
+{
+    uint64_t key = cell->key - 1;
+    return cell->key && key >> 12 == place && (key >> 6 & 63) == (uint64_t)operation;
+}
+
 static uint64_t calls_of(struct mpi_process *rank, uint64_t place, int operation, uint64_t *bytes)
 {
     uint64_t calls = 0;
     for (int i = 0; i < CELLS; i++) {
-        uint64_t key = rank->cells[i].key - 1;
-        if (rank->cells[i].calls && key >> 12 == place && (key >> 6 & 63) == (uint64_t)operation) {
+        if (is_of(&rank->cells[i], place, operation)) {
             calls += rank->cells[i].calls;
             *bytes += rank->cells[i].bytes;
         }
@@ -114,10 +119,10 @@ static void check_late(struct mpi_file *file, uint64_t ranks)
 /* Not all barriers are read, and the sums are those of all. */
 static void check_weights(struct mpi_process *rank)
 {
+    uint64_t world = world_of(rank);
     for (int i = 0; i < CELLS; i++) {
         struct mpi_cell *cell = &rank->cells[i];
-        uint64_t key = cell->key - 1;
-        if (!cell->key || (key >> 6 & 63) != OP_Barrier || key >> 12 != world_of(rank))
+        if (!is_of(cell, world, OP_Barrier))
             continue;
         expect(cell->judged_calls * 6 > cell->calls, "few barriers are judged", cell->judged_calls);
         expect(cell->judged_ticks * 2 > cell->ticks && cell->judged_ticks < cell->ticks * 2,

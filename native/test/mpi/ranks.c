@@ -72,7 +72,7 @@ int main(int count, char **words)
 {
     MPI_Comm half, copy;
     int provided;
-    const char *threads = getenv("RANKS_THREADS");
+    const char *threads = getenv("RANKS_THREADS"), *barriers = getenv("RANKS_BARRIERS");
     rounds = count > 1 ? atoi(words[1]) : 10;
     MPI_Init_thread(&count, &words, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -81,7 +81,7 @@ int main(int count, char **words)
         collectives(MPI_COMM_WORLD);
         messages(MPI_COMM_WORLD);
     }
-    for (int i = 0; getenv("RANKS_BARRIERS") && i < atoi(getenv("RANKS_BARRIERS")); i++)
+    for (int more = barriers ? atoi(barriers) : 0; more > 0; more--)
         MPI_Barrier(MPI_COMM_WORLD);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     MPI_Comm_set_name(half, "halves");
