@@ -203,8 +203,8 @@ impl Residence {
         seen
     }
 
-    /// The memory at the look that found most of it. Of pages that were new then it may be known only now who touched them, since
-    /// faults are told later.
+    /// The memory at the look that found most of it. Who touched pages that were new then may be known only now: their faults are
+    /// read later.
     pub fn peak(&mut self) -> &ResidentMemory {
         let Self { peak, touched, .. } = self;
         let is_unknown = |piece: &&mut ResidentPiece| piece.by.is_none_or(|by| by.chain == NO_CHAIN);

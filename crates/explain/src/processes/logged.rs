@@ -121,7 +121,7 @@ mod tests {
     use numakit_model::topology::Topology;
     use numakit_sampling::process::{MemoryKind, parse_mappings};
     use numakit_sys::allocation_log::LOG_SLOT_WORDS;
-    use numakit_sys::proc::tree;
+    use numakit_sys::proc::{TaskDir, tree};
     use numakit_testing::until;
     use std::process::{Child, Command, Stdio};
 
@@ -161,8 +161,7 @@ mod tests {
     #[test]
     fn a_forked_process_begins_with_the_objects_of_its_parent() {
         let (mut shell, forked) = forking();
-        let maps = std::fs::read_to_string(format!("/proc/{}/maps", shell.id())).unwrap();
-        let mappings = parse_mappings(&maps);
+        let mappings = parse_mappings(&TaskDir::of(&SysRoot::host(), shell.id()).text("maps").unwrap());
         let heap = mappings.iter().find(|mapping| mapping.kind == MemoryKind::Heap).unwrap().range.clone();
         let code = mappings.iter().find(|mapping| mapping.executable).unwrap().range.start;
         let mut processes = Processes::new(&Topology::default()).without_variables();

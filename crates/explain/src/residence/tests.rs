@@ -74,7 +74,7 @@ fn memory_is_told_by_node_and_by_who_touched_it() {
 }
 
 #[test]
-fn faults_that_are_told_after_the_look_count() {
+fn page_faults_that_are_read_after_the_look_count() {
     let mut residence = Residence::new(&machine(512), true);
     residence.visit(&[7], 1);
     let by = FaultingThread { thread: 3, node: Some(0), chain: 5 };
