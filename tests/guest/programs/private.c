@@ -1,7 +1,8 @@
 /* private [THREADS [KIB [REPEATS]]]     default 8 2048 3
  *
- * One bound thread for each CPU sweeps memory of its own that it touched itself, between the
- * markers. Next to nothing may be remote. */
+ * One bound thread for each CPU sweeps memory of its own on its node, between the markers. Next to
+ * nothing may be remote. The memory is bound to the node: where the kernel finds no page at once
+ * for a first touch, it takes one from another node. */
 #define _GNU_SOURCE
 #include "lines.h"
 #include "team.h"
@@ -12,12 +13,14 @@ static void body(struct member *member)
 {
     long pages[MAX_NODES] = {0};
     void *memory = fresh_memory(member->bytes);
+    place_memory(memory, member->bytes, MPOL_BIND, member->node, 0);
     write_lines(memory, member->bytes, 0);
     count_pages(memory, member->bytes, pages);
-    /* Where the kernel finds no page at once on the node, it takes one from another. */
-    if (pages[member->node] * 100 < (long)(member->bytes / PAGE) * 99)
+    if (pages[member->node] != (long)(member->bytes / PAGE)) {
+        print_pages("node", pages);
         fail("%ld of %zu pages of thread %d are on its node %d", pages[member->node],
              member->bytes / PAGE, member->index, member->node);
+    }
     team_begin(member);
     for (long repeat = 0; repeat < member->repeats; repeat++)
         increment_lines(memory, member->bytes);
