@@ -10,7 +10,7 @@ use crate::finding::{Finding, Findings};
 use crate::profile::{Measure, Profile};
 use numakit_model::numbers::duration;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use words::{difference_words, value_words};
 
 /// Rates and times are equal if they differ by less than this share of the larger one. From one recording of each program, it
@@ -193,7 +193,7 @@ pub fn compare(before: &Profile, after: &Profile) -> Comparison {
     comparison
 }
 
-/// All differences of values that both recordings have, and the number of values that only one of them has or can tell.
+/// All differences of values that both recordings have, and how many other values they name.
 fn differences<'a>(before: &'a Profile, after: &Profile) -> (Vec<(&'a Measure, Difference)>, usize) {
     let others: BTreeMap<&str, &Measure> = after.measures.iter().map(|m| (m.name.as_str(), m)).collect();
     let difference = |measure: &'a Measure| {
@@ -212,8 +212,10 @@ fn differences<'a>(before: &'a Profile, after: &Profile) -> (Vec<(&'a Measure, D
         Some((measure, difference))
     };
     let all: Vec<(&Measure, Difference)> = before.measures.iter().filter_map(difference).collect();
-    let both = all.len();
-    (all, (before.measures.len() - both) + after.measures.len().saturating_sub(both))
+    let named: BTreeSet<&str> =
+        before.measures.iter().map(|m| m.name.as_str()).chain(others.into_keys()).collect();
+    let others = named.len() - all.len();
+    (all, others)
 }
 
 /// How much of a difference comes from what the two recorders measured before the programs ran: the cost of a page fault,
@@ -357,10 +359,16 @@ fn headline(
             format!("A and B differ in {whose}, and no difference is better or worse")
         }
         (ComparisonOutcome::Equal, _) => format!("A and B do not differ beyond noise in {whose}"),
+        (ComparisonOutcome::CannotTell, _) if comparison.run_time.is_some() => {
+            "B took as long as A within noise; whether it is better otherwise cannot be told".to_owned()
+        }
         (ComparisonOutcome::CannotTell, _) => "Whether B is better cannot be told".to_owned(),
     };
     let change = match comparison.outcome {
-        ComparisonOutcome::CannotTell => why_not(before, after),
+        ComparisonOutcome::CannotTell => {
+            let run = comparison.run_time.iter().map(|run| format!("{}; ", difference_words(run)));
+            run.chain([why_not(before, after)]).collect()
+        }
         _ => changed(comparison, judged, ran),
     };
     ComparisonHeadline { verdict, change, action: action(comparison, before, after) }
@@ -373,7 +381,7 @@ fn why_not(before: &Profile, after: &Profile) -> String {
             "{name} covers {}: noise can be told from 0.8 s on, and well from 6 s on",
             duration(profile.about.seconds)
         ),
-        None => "they have no series in common".to_owned(),
+        None => "no series is in both with enough values to tell its noise".to_owned(),
     }
 }
 

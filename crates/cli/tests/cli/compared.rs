@@ -65,7 +65,9 @@ fn recordings_that_are_too_short_are_not_compared() {
     folder.run("record -o a.arrows -e vmstat.pgfault -- sleep 0.2");
     let page = folder.run("show a.arrows a.arrows");
     assert_eq!(page.code, 0, "{}", page.err);
-    assert!(page.out.starts_with("Verdict    Whether B is better cannot be told\n"), "{}", page.out);
+    let lines = "Verdict    B took as long as A within noise; whether it is better otherwise cannot be told\nChange     run time 0 % ";
+    assert!(page.out.starts_with(lines), "{}", page.out);
+    assert!(page.out.contains("\nCompared   no value; 1 is in one only, or has "), "{}", page.out);
     let missing = folder.run("show a.arrows b.arrows");
     assert_eq!(missing.code, 2);
     assert!(missing.err.contains("b.arrows"), "{}", missing.err);

@@ -144,14 +144,23 @@ fn what_cannot_be_told_is_said() {
     let short = Profile { is_short: true, ..profile(Vec::new(), Vec::new(), 0.3) };
     let compared = compare(&short, &short);
     assert_eq!(compared.outcome, ComparisonOutcome::CannotTell);
-    assert!(compared.headline.change.starts_with("A covers 10 s"), "{}", compared.headline.change);
-    let unknown =
-        profile(vec![Measure { noise: None, ..measure("remote_time_share", 5.0, 0.0) }], Vec::new(), 1.0);
-    let compared =
-        compare(&unknown, &profile(vec![measure("remote_time_share", 90.0, 1.0)], Vec::new(), 1.0));
+    let change = "run time 0 % (noise 7.1 %); A covers 10 s: noise can be told from ";
+    assert!(compared.headline.change.starts_with(change), "{}", compared.headline.change);
+    assert!(compared.headline.verdict.starts_with("B took as long as A within noise; "));
+    let no_run =
+        |profile: Profile| Profile { about: ProfileSource { run: None, ..profile.about }, ..profile };
+    let of = |measure| no_run(profile(vec![measure], Vec::new(), 1.0));
+    let unknown = of(Measure { noise: None, ..measure("remote_time_share", 5.0, 0.0) });
+    let compared = compare(&unknown, &of(measure("remote_time_share", 90.0, 1.0)));
+    assert_eq!(compared.headline.verdict, "Whether B is better cannot be told");
     assert_eq!(
         (compared.compared, compared.not_compared, compared.outcome),
-        (0, 2, ComparisonOutcome::CannotTell)
+        (0, 1, ComparisonOutcome::CannotTell)
+    );
+    let why = "no series is in both with enough values to tell its noise";
+    assert_eq!(
+        (compared.headline.change.as_str(), compared.compared_words().as_str()),
+        (why, "no value; 1 is in one only, or has too few values to tell its noise")
     );
 }
 

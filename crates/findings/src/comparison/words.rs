@@ -66,8 +66,13 @@ impl Comparison {
             ),
         };
         let differ = self.program.iter().chain(&self.machine).map(|d| 1 + d.alike.len()).sum::<usize>();
-        let compared = counted(self.compared, "value");
-        format!("{compared}, of which {} differ beyond noise{not}", grouped(differ as f64))
+        match self.compared {
+            0 => format!("no value{not}"),
+            compared => {
+                let differ = grouped(differ as f64);
+                format!("{}, of which {differ} differ beyond noise{not}", counted(compared, "value"))
+            }
+        }
     }
 
     /// The differences of the program. Its run time comes first.
