@@ -540,8 +540,8 @@ impl Session {
             self.sample_end();
         }
         if let Some(sampler) = self.sampler.take() {
-            self.ended.lost = sampler.state().lost();
-            self.ended.samples = sampler.stop();
+            let last = sampler.stop();
+            (self.ended.samples, self.ended.lost) = (last.samples(), last.lost());
         }
         self.close_recording();
         std::mem::take(&mut self.ended)

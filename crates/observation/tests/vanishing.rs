@@ -110,7 +110,7 @@ fn a_removed_node_loses_only_its_own_values() {
     root.change(|tree| put_node(tree, 1));
     watch.until(|w, row| w.value(row, "node.MemFree@node1") == Some(512));
     watch.until(|w, _| w.labels.iter().any(|l| l == "numakit:back node"));
-    let taken = watch.sampler.stop();
+    let taken = watch.sampler.stop().samples();
     assert_eq!(watch.ring.total_rows(), taken, "no row is lost");
 }
 
@@ -124,6 +124,6 @@ fn a_removed_cpu_loses_only_its_own_values() {
     watch.until(|w, row| w.value(row, "cpu.user@cpu0") == Some(5) && w.value(row, "cpu.user@cpu1").is_none());
     root.change(|tree| _ = tree.file("/proc/stat", STAT));
     watch.until(|w, row| w.value(row, "cpu.user@cpu1") == Some(4));
-    let taken = watch.sampler.stop();
+    let taken = watch.sampler.stop().samples();
     assert_eq!(watch.ring.total_rows(), taken, "no row is lost");
 }

@@ -151,6 +151,7 @@ impl Sampler {
             alarm: Arc::clone(&alarm),
             state: Arc::clone(&state),
             time: Time::now(),
+            due: 0,
             lost: 0,
         };
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
@@ -185,11 +186,10 @@ impl Sampler {
         self.thread.as_ref().is_some_and(|t| !t.is_finished())
     }
 
-    /// Takes no more samples, closes all rings and waits for the thread. Returns the number of
-    /// samples taken.
-    pub fn stop(mut self) -> u64 {
+    /// Takes no more samples, closes all rings and waits for the thread. Returns its last state.
+    pub fn stop(mut self) -> Arc<SamplerState> {
         self.end();
-        self.state.samples()
+        Arc::clone(&self.state)
     }
 
     fn end(&mut self) {
@@ -359,6 +359,8 @@ struct Run {
     alarm: Arc<Alarm>,
     state: Arc<SamplerState>,
     time: Time,
+    /// When the next tick is.
+    due: u64,
     lost: u64,
 }
 
@@ -366,20 +368,17 @@ impl Run {
     fn run(&mut self) {
         let columns = self.slots.last().map_or(0, |slot| slot.columns.end);
         let mut values: Vec<Option<u64>> = vec![None; columns];
-        let mut due = clock::monotonic();
+        self.due = clock::monotonic();
         loop {
-            let until = if self.state.paused() { u64::MAX / 2 } else { due };
-            if !self.alarm.sleep_until(until) {
-                match self.execute_commands(&mut values) {
-                    NextTick::Stop => return,
-                    NextTick::Restart => due = clock::monotonic(),
-                    NextTick::Unchanged => {}
-                }
-                continue;
+            let until = if self.state.paused() { u64::MAX / 2 } else { self.due };
+            if self.alarm.sleep_until(until) {
+                let tick = Tick { due: self.due, woke: clock::monotonic(), lost: self.lost };
+                self.sample(&tick, &mut values);
+                self.due += self.state.interval.load(Ordering::Relaxed);
+                self.pass_missed(clock::monotonic());
+            } else if self.execute_commands(&mut values) {
+                return;
             }
-            let tick = Tick { due, woke: clock::monotonic(), lost: self.lost };
-            self.sample(&tick, &mut values);
-            due = self.next(due);
         }
     }
 
@@ -409,42 +408,45 @@ impl Run {
         self.state.samples.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The next tick. Ticks whose whole interval has passed are lost: counted and labelled.
-    fn next(&mut self, due: u64) -> u64 {
+    /// Ticks whose whole interval has passed are lost: counted and labelled.
+    fn pass_missed(&mut self, now: u64) {
+        if self.state.paused() {
+            return;
+        }
         let interval = self.state.interval.load(Ordering::Relaxed);
-        let next = due + interval;
-        let now = clock::monotonic();
-        let missed = now.saturating_sub(next) / interval;
+        let missed = now.saturating_sub(self.due) / interval;
         if missed > 0 {
+            self.due += missed * interval;
             self.lost += missed;
             self.state.lost.store(self.lost, Ordering::Relaxed);
             self.note(now, &RecorderEvent::Lost(missed).text());
         }
-        next + missed * interval
     }
 
-    fn execute_commands(&mut self, values: &mut [Option<u64>]) -> NextTick {
-        let mut result = NextTick::Unchanged;
+    /// Whether the sampler is to stop.
+    fn execute_commands(&mut self, values: &mut [Option<u64>]) -> bool {
         while let Ok(command) = self.inbox.try_recv() {
             let now = clock::monotonic();
             match command {
                 Command::Label(text) => self.note(now, &text),
                 Command::Note(event) => self.note(now, &event.text()),
                 Command::Pause if !self.state.paused() => {
+                    self.pass_missed(now);
                     self.state.paused.store(true, Ordering::Relaxed);
                     self.note(now, &RecorderEvent::Paused.text());
                 }
                 Command::Resume if self.state.paused() => {
                     self.state.paused.store(false, Ordering::Relaxed);
                     self.note(now, &RecorderEvent::Resumed.text());
-                    result = NextTick::Restart;
+                    self.due = now;
                 }
                 Command::Pause | Command::Resume => {}
                 Command::Interval(interval) => {
+                    self.pass_missed(now);
                     self.state.interval.store(nanos(interval), Ordering::Relaxed);
                     self.note(now, &RecorderEvent::Interval(nanos(interval)).text());
                     self.slots.iter_mut().for_each(|s| s.next = 0);
-                    result = NextTick::Restart;
+                    self.due = now;
                 }
                 Command::Switch(name, on) => self.switch(now, &name, on),
                 Command::Sample => {
@@ -452,6 +454,7 @@ impl Run {
                     self.slots.iter_mut().filter(|s| s.on).for_each(|s| s.sensor.settle());
                     // The row is of the time at which its values are read.
                     let now = clock::monotonic();
+                    self.pass_missed(now);
                     self.sample(&Tick { due: now, woke: now, lost: self.lost }, values);
                     // The next tick may have been due before that.
                     self.slots.iter_mut().for_each(|s| s.next = 0);
@@ -461,10 +464,13 @@ impl Run {
                     self.outputs.retain(|o| !Arc::ptr_eq(&o.ring, &ring));
                     ring.close();
                 }
-                Command::Stop => return NextTick::Stop,
+                Command::Stop => {
+                    self.pass_missed(now);
+                    return true;
+                }
             }
         }
-        result
+        false
     }
 
     fn switch(&mut self, now: u64, name: &str, on: bool) {
@@ -481,12 +487,6 @@ impl Run {
         let time = self.time.utc(monotonic);
         self.outputs.iter_mut().for_each(|o| o.label(time, text));
     }
-}
-
-enum NextTick {
-    Unchanged,
-    Restart,
-    Stop,
 }
 
 #[cfg(test)]

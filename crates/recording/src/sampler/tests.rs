@@ -117,6 +117,25 @@ fn ticks_are_on_a_grid_from_the_start() {
 }
 
 #[test]
+fn ticks_that_are_missed_at_the_end_are_lost() {
+    let slow = Slow(counting(Duration::ZERO));
+    let ticks = Arc::clone(&slow.0.ticks);
+    let ring = Arc::new(Ring::in_memory(1, 1000).unwrap());
+    let sampler = Sampler::start(vec![Box::new(slow)], settings(MILLISECOND), vec![ring]).unwrap();
+    until!(sampler.state().samples() >= 4);
+    // Before its row, the sensor works for five intervals.
+    sampler.send(Command::Sample);
+    let state = sampler.stop();
+    let ticks = ticks.lock().unwrap();
+    let (first, end) = (ticks[0].due, ticks.last().unwrap());
+    assert!(end.lost >= 4, "{end:?}");
+    // The last row is on no tick: it is in the place of one whose interval it ended.
+    let due = (end.woke - first) / 1_000_000 + 1;
+    assert_eq!(due, ticks.len() as u64 + end.lost, "{ticks:?}");
+    assert_eq!((state.samples(), state.lost() >= end.lost), (ticks.len() as u64, true));
+}
+
+#[test]
 fn commands_take_effect_in_their_order_and_two_labels_stay_two() {
     let ring = Arc::new(Ring::in_memory(1, 10_000).unwrap());
     let sampler = Sampler::start(
