@@ -1,29 +1,29 @@
 //! `numa serve`, asked as a Prometheus asks.
 
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, Started};
 use crate::scripted::{Scripted, answer};
 use crate::servers::program;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A server, ended by a signal at the end of the test.
 pub struct Serving {
-    child: Child,
+    server: Started,
     pub address: String,
 }
 
 impl Serving {
     pub fn start(folder: &Folder, options: &str) -> Self {
         let mut command = folder.numa(&format!("serve --listen 127.0.0.1:0 -i 50ms {options}"));
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut server = Started::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(server.child().stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().rsplit("://").next().and_then(|url| url.strip_suffix("/metrics"));
         let address = address.unwrap_or_else(|| panic!("it printed '{line}'")).to_owned();
-        let serving = Self { child, address };
+        let serving = Self { server, address };
         numakit_testing::until!(serving.ask("/-/ready", "").0 == 200);
         serving
     }
@@ -47,9 +47,8 @@ impl Serving {
 
     /// Ends it as systemd does.
     pub fn end(self) -> Done {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        Done::of(self.child.wait_with_output().unwrap())
+        self.server.signal("TERM");
+        self.server.end()
     }
 }
 
