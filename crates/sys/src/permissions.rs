@@ -270,6 +270,11 @@ impl Permissions {
     }
 }
 
+/// Whether this process has the capability to lock memory beyond its limits.
+pub fn locks_without_limit() -> bool {
+    TaskDir::own(&SysRoot::host()).status().is_ok_and(|status| status.is_capable(CAP_IPC_LOCK))
+}
+
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
 
