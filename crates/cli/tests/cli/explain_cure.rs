@@ -1,6 +1,7 @@
 //! What `numa explain` knows of objects and threads for a cure, of programs that are known.
 
 use crate::explain::program;
+use crate::explain_truth::huge_pages;
 use crate::runner::Folder;
 use numakit_cure::{Cure, CuredIdentity, FRACTIONS, ObjectPolicy, PageSize, ReturnAddress};
 use numakit_explain::explainer::{Explainer, Observed};
@@ -115,6 +116,9 @@ fn symbols(program: &Path) -> impl Fn(&str) -> Range<u64> {
 #[test]
 fn measuring_a_cure_names_variables_and_the_calls_of_blocks_in_the_terms_of_the_file() {
     let folder = Folder::new("cure");
+    if huge_pages().is_some_and(|setting| setting == "always") {
+        return numakit_skips::MACHINE.skip("the program has huge pages without a cure");
+    }
     let Some(program) = program(&folder, "cc", "random.c") else { return };
     let done =
         folder.run(&format!("explain -F 997 --cure cure.json --json result.json -- {}", program.display()));

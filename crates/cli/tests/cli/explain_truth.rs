@@ -4,6 +4,7 @@ use crate::explain::{explained_with, program};
 use crate::runner::Folder;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// What is done, how often, and the verdict on the object that most of the time is at; controls have none.
 type Layout = (&'static str, Option<&'static str>);
@@ -29,10 +30,14 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap()
 }
 
+/// The setting of transparent huge pages: `always`, `madvise` or `never`.
+pub fn huge_pages() -> Option<String> {
+    numakit_sys::guard::value(Path::new("/sys/kernel/mm/transparent_hugepage/enabled")).ok()
+}
+
 /// Whether a program can have huge pages where it asks for them.
 pub fn has_huge_pages() -> bool {
-    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
-    setting.is_ok_and(|setting| !setting.contains("[never]"))
+    huge_pages().is_some_and(|setting| setting != "never")
 }
 
 #[test]
