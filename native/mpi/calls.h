@@ -326,6 +326,7 @@ FORTRAN(Alltoallv, alltoallv,
 static void *(*own_find)(const char *name);
 
 #include "mpi/own.h"
+#include "mpi/names.h"
 #include "mpi/timed.h"
 #include "mpi/lifetime.h"
 

@@ -68,16 +68,23 @@ static int no_mpi(const char *text)
     return OTHER;
 }
 
-#define C_FUNCTION(name, lower, count)                                                                                 \
-    PUBLIC int MPI_##name(TAKE_##count);                                                                               \
-    PUBLIC int MPI_##name(TAKE_##count)                                                                                \
+#define ENTRY(symbol, field, count)                                                                                    \
+    PUBLIC int symbol(TAKE_##count);                                                                                   \
+    PUBLIC int symbol(TAKE_##count)                                                                                    \
     {                                                                                                                  \
         const struct mpi_table *table = table_here();                                                                  \
         if (!table)                                                                                                    \
-            return no_mpi("MPI_" #name);                                                                               \
-        return ((__typeof__(&MPI_##name))table->name)(GIVE_##count);                                                   \
+            return no_mpi(#symbol);                                                                                    \
+        return ((__typeof__(&symbol))table->field)(GIVE_##count);                                                      \
     }
+#define C_FUNCTION(name, lower, count) ENTRY(MPI_##name, name, count)
+#define OWN_NAME(name, lower, count) ENTRY(PMPI_##name, p_##name, count)
+#define LARGE_NAME(name, lower, count)                                                                                 \
+    ENTRY(MPI_##name##_c, name##_c, count)                                                                             \
+    ENTRY(PMPI_##name##_c, p_##name##_c, count)
 FUNCTIONS(C_FUNCTION)
+OWN_NAMES(OWN_NAME)
+LARGE_NAMES(LARGE_NAME)
 
 /* Where the MPI's functions for Fortran call those above, they are only passed on to. The module mpi_f08 of Open MPI calls
  * the second name. */

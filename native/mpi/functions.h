@@ -25,6 +25,10 @@
     DO(Comm_disconnect, comm_disconnect, 1)
 #define FUNCTIONS(DO) OPERATIONS(DO) MANAGEMENT(DO)
 
+/* Those that this library may have in place of the MPI; each has a second name for large counts but the barrier. */
+#define LARGE_NAMES(DO) DO(Bcast, bcast, 5) DO(Reduce, reduce, 7) DO(Allreduce, allreduce, 6)
+#define OWN_NAMES(DO) DO(Barrier, barrier, 1) LARGE_NAMES(DO)
+
 #define AS_OPERATION(name, lower, count) OP_##name,
 enum operation { OPERATIONS(AS_OPERATION) OPERATION_COUNT };
 

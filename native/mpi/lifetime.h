@@ -101,6 +101,9 @@ static __attribute__((unused)) void f_comm_disconnect(int *comm, int *error)
 
 #define FIND(name, lower, count) real.name = (any_function *)find("MPI_" #name);
 #define FIND_FORTRAN(name, lower, count) real.f_##lower = (any_function *)find("mpi_" #lower "_");
+#define FIND_LARGE(name, lower, count)                                                                                 \
+    large.name##_c = (any_function *)find("MPI_" #name "_c");                                                          \
+    large.p_##name##_c = (any_function *)find("PMPI_" #name "_c");
 #define FIND_OWN(field, name) real.field = (__typeof__(real.field))find("PMPI_" name);
 
 static void begin(void *(*find)(const char *name))
@@ -108,6 +111,7 @@ static void begin(void *(*find)(const char *name))
     static const char *const IN_PLACE[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__",
                                            "MPI_FORTRAN_IN_PLACE"};
     FUNCTIONS(FIND)
+    LARGE_NAMES(FIND_LARGE)
     FIND_OWN(type_size, "Type_size")
     FIND_OWN(comm_rank, "Comm_rank")
     FIND_OWN(comm_size, "Comm_size")
@@ -212,9 +216,12 @@ static uintptr_t world(void)
 }
 
 #define ENTRY(name, lower, count) .name = (any_function *)name,
+#define OWN_ENTRY(name, lower, count) .p_##name = (any_function *)p_##name,
+#define LARGE_ENTRY(name, lower, count) .name##_c = (any_function *)name##_c, .p_##name##_c = (any_function *)p_##name##_c,
 #define FORTRAN_ENTRY(name, lower, count) .f_##lower = ABI_FORTRAN_IS_SEPARATE ? (any_function *)f_##lower : NULL,
 
-const struct mpi_table ABI_TABLE = {FUNCTIONS(ENTRY) FUNCTIONS(FORTRAN_ENTRY).number = ABI_NUMBER,
+const struct mpi_table ABI_TABLE = {FUNCTIONS(ENTRY) FUNCTIONS(FORTRAN_ENTRY) OWN_NAMES(OWN_ENTRY)
+                                    LARGE_NAMES(LARGE_ENTRY).number = ABI_NUMBER,
                                     .begin = begin,
                                     .describe = describe,
                                     .version = version,

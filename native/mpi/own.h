@@ -27,10 +27,14 @@ static struct {
     any_function *f_barrier, *f_bcast, *f_reduce, *f_allreduce;
     struct plain_type types[TYPES], *last_type;
     struct plain_operation operations[OPERATIONS_OF_TYPES];
+    bool is_serving;
+    int passed;             /* calls that are passed on now: what another library calls for them is the MPI's */
     MPI_Comm no_comm;
     int key, neighbour;
     const void *fortran_bottom[4];
 } own;
+
+#define PASS_ON(call) (own.passed++, call, own.passed--)
 
 static void progress(void)
 {
@@ -229,28 +233,34 @@ static bool reduce(const void *in, void *out, int count, MPI_Datatype type, MPI_
 
 static int own_Barrier(MPI_Comm comm)
 {
-    return barrier(comm) ? 0 : ((int (*)(MPI_Comm))own.Barrier)(comm);
+    int result = 0;
+    if (!barrier(comm))
+        PASS_ON(result = ((__typeof__(&own_Barrier))own.Barrier)(comm));
+    return result;
 }
 
 static int own_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    if (broadcast(buffer, count, type, root, comm))
-        return 0;
-    return ((__typeof__(&own_Bcast))own.Bcast)(buffer, count, type, root, comm);
+    int result = 0;
+    if (!broadcast(buffer, count, type, root, comm))
+        PASS_ON(result = ((__typeof__(&own_Bcast))own.Bcast)(buffer, count, type, root, comm));
+    return result;
 }
 
 static int own_Reduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
-    if (reduce(in, out, count, type, op, root, comm))
-        return 0;
-    return ((__typeof__(&own_Reduce))own.Reduce)(in, out, count, type, op, root, comm);
+    int result = 0;
+    if (!reduce(in, out, count, type, op, root, comm))
+        PASS_ON(result = ((__typeof__(&own_Reduce))own.Reduce)(in, out, count, type, op, root, comm));
+    return result;
 }
 
 static int own_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    if (allreduce(in, out, count, type, op, comm))
-        return 0;
-    return ((__typeof__(&own_Allreduce))own.Allreduce)(in, out, count, type, op, comm);
+    int result = 0;
+    if (!allreduce(in, out, count, type, op, comm))
+        PASS_ON(result = ((__typeof__(&own_Allreduce))own.Allreduce)(in, out, count, type, op, comm));
+    return result;
 }
 
 static void succeed(int *error)
@@ -273,7 +283,7 @@ static void own_f_barrier(int *comm, int *error)
     if (barrier(real.comm_f2c(*comm)))
         succeed(error);
     else
-        ((__typeof__(&own_f_barrier))own.f_barrier)(comm, error);
+        PASS_ON(((__typeof__(&own_f_barrier))own.f_barrier)(comm, error));
 }
 
 static void own_f_bcast(void *buffer, int *count, int *type, int *root, int *comm, int *error)
@@ -281,7 +291,7 @@ static void own_f_bcast(void *buffer, int *count, int *type, int *root, int *com
     if (broadcast(from_fortran(buffer), *count, real.type_f2c(*type), *root, real.comm_f2c(*comm)))
         succeed(error);
     else
-        ((__typeof__(&own_f_bcast))own.f_bcast)(buffer, count, type, root, comm, error);
+        PASS_ON(((__typeof__(&own_f_bcast))own.f_bcast)(buffer, count, type, root, comm, error));
 }
 
 static void own_f_reduce(void *in, void *out, int *count, int *type, int *op, int *root, int *comm, int *error)
@@ -290,7 +300,7 @@ static void own_f_reduce(void *in, void *out, int *count, int *type, int *op, in
                real.comm_f2c(*comm)))
         succeed(error);
     else
-        ((__typeof__(&own_f_reduce))own.f_reduce)(in, out, count, type, op, root, comm, error);
+        PASS_ON(((__typeof__(&own_f_reduce))own.f_reduce)(in, out, count, type, op, root, comm, error));
 }
 
 static void own_f_allreduce(void *in, void *out, int *count, int *type, int *op, int *comm, int *error)
@@ -299,7 +309,7 @@ static void own_f_allreduce(void *in, void *out, int *count, int *type, int *op,
                   real.comm_f2c(*comm)))
         succeed(error);
     else
-        ((__typeof__(&own_f_allreduce))own.f_allreduce)(in, out, count, type, op, comm, error);
+        PASS_ON(((__typeof__(&own_f_allreduce))own.f_allreduce)(in, out, count, type, op, comm, error));
 }
 
 #define AS_PLAIN_TYPE(name, kinds, symbol, mpich, standard) {ABI_TYPE(own_find, symbol, mpich, standard), kinds, 0},
@@ -334,6 +344,7 @@ static bool can_serve(void)
 
 static void serve(void)
 {
+    own.is_serving = true;
     TAKE_OVER(Barrier)
     TAKE_OVER(Bcast)
     TAKE_OVER(Reduce)

@@ -14,6 +14,8 @@ typedef void any_function(void);
 
 #define AS_FIELD(name, lower, count) any_function *name;
 #define AS_FORTRAN_FIELD(name, lower, count) any_function *f_##lower;
+#define AS_OWN_FIELD(name, lower, count) any_function *p_##name;
+#define AS_LARGE_FIELD(name, lower, count) any_function *name##_c, *p_##name##_c;
 
 struct described {
     int rank, size;
@@ -26,6 +28,8 @@ struct described {
 struct mpi_table {
     FUNCTIONS(AS_FIELD)
     FUNCTIONS(AS_FORTRAN_FIELD)
+    OWN_NAMES(AS_OWN_FIELD)
+    LARGE_NAMES(AS_LARGE_FIELD)
     int number;
     /* Looks up the functions of this MPI, by their names. */
     void (*begin)(void *(*find)(const char *name));

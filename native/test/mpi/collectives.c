@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* collectives CASE|all [SEED]: collectives of a communicator, MPI_*, against those of the MPI itself, PMPI_*, which nothing stands
- * in for. All ranks draw the same random numbers. */
+/* collectives CASE|all [SEED]: collectives of a communicator, MPI_*, against those of the MPI itself. All
+ * ranks draw the same random numbers. */
 #include "check_mpi.h"
 #include <stdint.h>
 #include <unistd.h>
@@ -92,7 +92,7 @@ static void one_broadcast(MPI_Comm comm, size_t bytes, int root)
     memcpy(mine, given, sizeof mine);
     memcpy(theirs, given, sizeof theirs);
     MPI_Bcast(mine, (int)bytes, MPI_BYTE, root, comm);
-    PMPI_Bcast(theirs, (int)bytes, MPI_BYTE, root, comm);
+    OF_THE_MPI(MPI_Bcast)(theirs, (int)bytes, MPI_BYTE, root, comm);
     same("a broadcast", MOST);
 }
 
@@ -122,7 +122,7 @@ static void broadcast_of_types(MPI_Comm comm, int count, int root)
         MPI_Pack(theirs, 2, strided, packed, MOST, &at, comm);
     else
         memcpy(packed, theirs, (size_t)bytes);
-    PMPI_Bcast(packed, bytes, MPI_BYTE, root, comm);
+    OF_THE_MPI(MPI_Bcast)(packed, bytes, MPI_BYTE, root, comm);
     at = 0;
     if (rank == root)
         ;
@@ -151,7 +151,7 @@ static void one_reduce(MPI_Comm comm, int which, int count, int root, int in_pla
     else
         MPI_Reduce(given, rank == root ? mine : NULL, count, type, op, root, comm);
     /* Not in place: MPICH 4.0.2 ends there by a signal (issue 6540). */
-    PMPI_Reduce(given, rank == root ? theirs : NULL, count, type, op, root, comm);
+    OF_THE_MPI(MPI_Reduce)(given, rank == root ? theirs : NULL, count, type, op, root, comm);
     same("a reduce", MOST);
 }
 
@@ -165,7 +165,7 @@ static void one_allreduce(MPI_Comm comm, int which, int count, int in_place)
     memcpy(mine, given, sizeof mine);
     memcpy(theirs, given, sizeof theirs);
     MPI_Allreduce(in_place ? MPI_IN_PLACE : given, mine, count, type, op, comm);
-    PMPI_Allreduce(in_place ? MPI_IN_PLACE : given, theirs, count, type, op, comm);
+    OF_THE_MPI(MPI_Allreduce)(in_place ? MPI_IN_PLACE : given, theirs, count, type, op, comm);
     same("an allreduce", MOST);
 }
 
@@ -280,7 +280,7 @@ static void bits(void)
         in[i] = (double)(draw(1000000) + 1) * (rank * 1.37 + 0.1) / (1 + draw(97));
     MPI_Allreduce(in, first, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     memcpy(out, first, sizeof out);
-    PMPI_Bcast(out, COUNT, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    OF_THE_MPI(MPI_Bcast)(out, COUNT, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     expect("the bits in all ranks", memcmp(first, out, sizeof out) == 0);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     for (int i = 0; i < 10; i++) {
@@ -348,7 +348,7 @@ static void others(void)
         for (int i = 0; i < 5; i++)
             MPI_Barrier(inter);
         MPI_Allreduce(&one, &result, 1, MPI_INT, MPI_MAX, inter);
-        PMPI_Allreduce(&one, &mine_error, 1, MPI_INT, MPI_MAX, inter);
+        OF_THE_MPI(MPI_Allreduce)(&one, &mine_error, 1, MPI_INT, MPI_MAX, inter);
         expect("two groups", result == mine_error);
         MPI_Comm_free(&inter);
         MPI_Comm_free(&half);
@@ -358,7 +358,7 @@ static void others(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     mine_error = MPI_Bcast(&one, 1, MPI_INT, size + 3, MPI_COMM_WORLD);
-    their_error = PMPI_Bcast(&one, 1, MPI_INT, size + 3, MPI_COMM_WORLD);
+    their_error = OF_THE_MPI(MPI_Bcast)(&one, 1, MPI_INT, size + 3, MPI_COMM_WORLD);
     MPI_Error_class(mine_error, &mine_error);
     MPI_Error_class(their_error, &their_error);
     expect("the error of a wrong root", mine_error == their_error && mine_error != MPI_SUCCESS);
@@ -371,6 +371,36 @@ static void others(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 #endif
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The ranks of a call know it by different names. */
+static void names(void)
+{
+#if MPI_VERSION >= 4
+    enum { NAMES = 4 };
+#else
+    enum { NAMES = 2 };
+#endif
+    for (int round = 0; round < 200; round++) {
+        int way = (rank + round) % NAMES, root = round % size;
+        long own[5] = {rank, round, 1}, sums[5] = {0}, parts[5] = {0}, sent[5] = {rank == root ? round : -1};
+        (way % 2 ? PMPI_Barrier : MPI_Barrier)(MPI_COMM_WORLD);
+        if (way < 2) {
+            (way % 2 ? PMPI_Bcast : MPI_Bcast)(sent, 5, MPI_LONG, root, MPI_COMM_WORLD);
+            (way % 2 ? PMPI_Reduce : MPI_Reduce)(own, parts, 5, MPI_LONG, MPI_SUM, root, MPI_COMM_WORLD);
+            (way % 2 ? PMPI_Allreduce : MPI_Allreduce)(own, sums, 5, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+        }
+#if MPI_VERSION >= 4
+        else {
+            (way % 2 ? PMPI_Bcast_c : MPI_Bcast_c)(sent, 5, MPI_LONG, root, MPI_COMM_WORLD);
+            (way % 2 ? PMPI_Reduce_c : MPI_Reduce_c)(own, parts, 5, MPI_LONG, MPI_SUM, root, MPI_COMM_WORLD);
+            (way % 2 ? PMPI_Allreduce_c : MPI_Allreduce_c)(own, sums, 5, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+        }
+#endif
+        expect("a broadcast by several names", sent[0] == round);
+        expect("an allreduce by several names", sums[0] == size * (size - 1) / 2 && sums[1] == round * size && sums[2] == size);
+        expect("a reduce by several names", rank != root || memcmp(parts, sums, sizeof parts) == 0);
+    }
 }
 
 /* Very many communicators: their memory is used again, and when there is none the MPI does it. */
@@ -428,8 +458,8 @@ int main(int count, char **words)
         const char *name;
         void (*run)(void);
     } CASES[] = {{"bits", bits}, {"rows", rows}, {"pending", pending}, {"others", others}, {"many", many},
-                 {"forms", forms}, {"random", random_communicators}, {"threads", threads}};
-    enum { OF_ALL = 7 };
+                 {"names", names}, {"forms", forms}, {"random", random_communicators}, {"threads", threads}};
+    enum { OF_ALL = 8 };
     const char *name = count > 1 ? words[1] : "forms";
     seed = count > 2 ? strtoull(words[2], NULL, 10) : 1;
     begin_mpi(strcmp(name, "threads") == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* ratios [ROUNDS [CALLS]]: how long collectives take, MPI_*, in units of those of the MPI itself, PMPI_*. In each round both are
+/* ratios [ROUNDS [CALLS]]: how long collectives take, MPI_*, in units of those of the MPI itself. In each round both are
  * timed, in turns; a ratio is the median of those of the rounds. Prints the lines of a table for NUMAMPI_TABLE where the ratio is
  * below 1. */
 #include "check_mpi.h"
@@ -14,26 +14,26 @@ static void call(int which, int own, int count, int number)
     /* Otherwise caches may have the answer. */
     in[0] = number;
     if (which == 0)
-        (own ? MPI_Barrier : PMPI_Barrier)(MPI_COMM_WORLD);
+        (own ? MPI_Barrier : OF_THE_MPI(MPI_Barrier))(MPI_COMM_WORLD);
     else if (which == 1)
-        (own ? MPI_Bcast : PMPI_Bcast)(in, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        (own ? MPI_Bcast : OF_THE_MPI(MPI_Bcast))(in, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     else if (which == 2)
-        (own ? MPI_Reduce : PMPI_Reduce)(in, out, count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+        (own ? MPI_Reduce : OF_THE_MPI(MPI_Reduce))(in, out, count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     else
-        (own ? MPI_Allreduce : PMPI_Allreduce)(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        (own ? MPI_Allreduce : OF_THE_MPI(MPI_Allreduce))(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
 /* Microseconds of a call, in the rank that takes longest. */
 static double time_of(int which, int own, int count, int calls)
 {
     double longest, time;
-    PMPI_Barrier(MPI_COMM_WORLD);
-    PMPI_Barrier(MPI_COMM_WORLD);
+    OF_THE_MPI(MPI_Barrier)(MPI_COMM_WORLD);
+    OF_THE_MPI(MPI_Barrier)(MPI_COMM_WORLD);
     double begin = MPI_Wtime();
     for (int i = 0; i < calls; i++)
         call(which, own, count, i);
     time = (MPI_Wtime() - begin) * 1e6 / calls;
-    PMPI_Allreduce(&time, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    OF_THE_MPI(MPI_Allreduce)(&time, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return longest;
 }
 
@@ -94,9 +94,9 @@ static void set_up(int rounds)
             MPI_Comm copy;
             double one = 1, sum;
             MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-            PMPI_Barrier(copy);
+            OF_THE_MPI(MPI_Barrier)(copy);
             double begin = MPI_Wtime();
-            (own ? MPI_Allreduce : PMPI_Allreduce)(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, copy);
+            (own ? MPI_Allreduce : OF_THE_MPI(MPI_Allreduce))(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, copy);
             times[own][round] = (MPI_Wtime() - begin) * 1e6;
             if (round % 2)
                 MPI_Comm_free(&copy);
