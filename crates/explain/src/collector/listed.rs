@@ -46,26 +46,33 @@ impl ObjectOfProcess {
     }
 }
 
-/// An object with those of the other processes that are the same one; it is there once if they share its memory.
+/// An object with those of the other processes that are the same one; it is there once if they share its memory. A process
+/// has one several times if it executes its program again, or if the news that it does come late: it counts once.
 fn together(
     first: SampledObject,
     others: &[ObjectOfProcess],
     is_shared: bool,
     processes: &dyn ObservedProcesses,
 ) -> SampledObject {
+    let mut each = vec![(first.size, first.pieces)];
     let mut all = first;
     for other in others.iter().map(|other| other.without_name(processes)) {
-        let is_new = !all.processes.contains(&other.pid);
-        all.processes.extend(is_new.then_some(other.pid));
-        let is_there_once =
-            is_shared || matches!(all.kind, ObjectKind::File | ObjectKind::SharedMemory) || !is_new;
-        all.size = match is_there_once {
-            true => all.size.max(other.size),
-            false => all.size.saturating_add(other.size),
-        };
-        all.pieces = all.pieces.saturating_add(other.pieces);
+        match all.processes.iter().position(|process| *process == other.pid) {
+            Some(at) => each[at] = (each[at].0.max(other.size), each[at].1.max(other.pieces)),
+            None => {
+                all.processes.push(other.pid);
+                each.push((other.size, other.pieces));
+            }
+        }
         all.blocks.add_all(&other.blocks);
     }
+    let is_there_once = is_shared || matches!(all.kind, ObjectKind::File | ObjectKind::SharedMemory);
+    let sizes = each.iter().map(|(size, _)| *size);
+    all.size = match is_there_once {
+        true => sizes.max().unwrap_or_default(),
+        false => sizes.fold(0, u64::saturating_add),
+    };
+    all.pieces = each.iter().map(|(_, pieces)| *pieces).fold(0, u64::saturating_add);
     all
 }
 
