@@ -108,7 +108,7 @@ fn measuring_context_switches_are_counted_on_their_cpu() {
     let machine = number(&root, "/proc/stat", "ctxt");
     let before = read(&mut *sensor);
     for _ in 0..SLEEPS {
-        std::thread::sleep(Duration::from_micros(20));
+        std::thread::sleep(Duration::from_micros(200));
     }
     let after = read(&mut *sensor);
     let machine = number(&root, "/proc/stat", "ctxt") - machine;
