@@ -16,7 +16,7 @@ enum { MPI_ERR_COUNT = 2 };
 #define BY_OWN_NAME(name, lower, serve, takes, gives)                                                                  \
     static int p_##name takes(int)                                                                                     \
     {                                                                                                                  \
-        return own.is_serving && own.passed == 0 && serve gives(count) ? 0 : real.lower gives(count);                  \
+        return own.name && own.passed == 0 && serve gives(count) ? 0 : real.lower gives(count);                        \
     }
 #define WITH_LARGE_COUNT(name, takes, gives)                                                                           \
     static int name##_c takes(int64_t)                                                                                 \

@@ -27,7 +27,6 @@ static struct {
     any_function *f_barrier, *f_bcast, *f_reduce, *f_allreduce;
     struct plain_type types[TYPES], *last_type;
     struct plain_operation operations[OPERATIONS_OF_TYPES];
-    bool is_serving;
     int passed;             /* calls that are passed on now: what another library calls for them is the MPI's */
     MPI_Comm no_comm;
     int key, neighbour;
@@ -344,7 +343,6 @@ static bool can_serve(void)
 
 static void serve(void)
 {
-    own.is_serving = true;
     TAKE_OVER(Barrier)
     TAKE_OVER(Bcast)
     TAKE_OVER(Reduce)
