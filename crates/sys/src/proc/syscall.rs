@@ -163,25 +163,24 @@ mod tests {
         let thread = std::thread::spawn(move || std::io::Read::read(&mut { read }, &mut [0]));
         let root = SysRoot::host();
         let me = TaskDir::of(&root, std::process::id());
-        let mut seen = None;
-        for _ in 0..10_000 {
+        let reads =
+            |call: &ThreadCall| matches!(call, ThreadCall::Call { number, .. } if *number == libc::SYS_read);
+        let refused = numakit_testing::wait::wait_for("a thread that reads", || {
             let calls = me.threads().unwrap().into_iter().map(|tid| me.thread(tid).bytes("syscall"));
             match calls.collect::<Result<Vec<_>, _>>() {
                 // A thread may end meanwhile.
-                Err(error) if error.is_missing() => {}
-                Err(error) => return numakit_skips::PRIVILEGES.skip(format_args!("{error}")),
-                Ok(texts) => {
-                    seen = texts.iter().filter_map(|text| ThreadCall::parse(text)).find(
-                        |call| matches!(call, ThreadCall::Call { number, .. } if *number == libc::SYS_read),
-                    );
-                }
+                Err(error) if error.is_missing() => None,
+                Err(error) => Some(Some(error)),
+                Ok(texts) => texts
+                    .iter()
+                    .filter_map(|text| ThreadCall::parse(text))
+                    .any(|call| reads(&call))
+                    .then_some(None),
             }
-            if seen.is_some() {
-                break;
-            }
-            std::thread::yield_now();
+        });
+        if let Some(error) = refused {
+            return numakit_skips::PRIVILEGES.skip(format_args!("{error}"));
         }
-        assert!(seen.is_some());
         drop(write);
         assert_eq!(thread.join().unwrap().unwrap(), 0);
     }

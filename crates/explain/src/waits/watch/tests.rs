@@ -1,5 +1,5 @@
 use super::*;
-use crate::waits::ThreadWaits;
+use crate::waits::{ThreadWaits, WaitTime};
 use numakit_model::topology::Topology;
 use numakit_sampling::Landing;
 use numakit_sys::root::FileTree;
@@ -60,27 +60,22 @@ fn is_refused(observing: &Observing) -> bool {
 fn a_thread_that_waits_is_a_row_with_its_chain_and_the_other_end() {
     let (thread, write) = waiting();
     let mut observing = Observing::new();
-    let mut found = None;
-    for _ in 0..1000 {
+    let this = format!("({})", std::process::id());
+    let found = numakit_testing::wait::wait_for("the wait for a pipe", || {
+        // Until the thread has begun, looks at others cost more than they may.
+        observing.watch.cost = 0;
         observing.round();
         if is_refused(&observing) {
-            return;
+            return Some(None);
         }
-        let answer = observing.answer();
-        let pipe = |row: &crate::waits::WaitTime| row.kind == WaitKind::Pipe && row.peers.len() == 1;
-        found = answer.rows.into_iter().find(pipe);
-        if found.is_some() {
-            break;
-        }
-        std::thread::yield_now();
-    }
+        // A process that another test starts has the pipe too until it executes its program.
+        let both =
+            |row: &WaitTime| row.kind == WaitKind::Pipe && row.peers.iter().any(|peer| peer.ends_with(&this));
+        observing.answer().rows.into_iter().find(both).map(Some)
+    });
     drop(write);
     assert_eq!(thread.join().unwrap(), 0);
-    let found = found.unwrap();
-    assert!(
-        found.peers[0].ends_with(&format!("({})", std::process::id())),
-        "this process has both ends: {found:?}"
-    );
+    let Some(found) = found else { return };
     assert_eq!(found.call.as_deref(), Some("read"));
     assert!(!found.chain.is_empty(), "{found:?}");
 }
