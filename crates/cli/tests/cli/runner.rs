@@ -258,6 +258,11 @@ impl Rows {
         self.batches.iter().flat_map(|b| b.label.iter().flatten()).map(String::as_str).collect()
     }
 
+    /// The labels but those of missed ticks, of which a busy machine may have some at any time.
+    pub fn labels_without_losses(&self) -> Vec<&str> {
+        self.labels().into_iter().filter(|label| !label.starts_with("numakit:lost")).collect()
+    }
+
     /// The measured values of a series.
     pub fn values(&self, name: &str) -> Vec<u64> {
         let column = self.header.series.iter().position(|s| s.name() == name).unwrap();
