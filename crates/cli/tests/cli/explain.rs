@@ -245,7 +245,7 @@ fn a_running_process_is_observed_until_it_ends_or_the_time_is_over() {
     let folder = Folder::new("explain-pid");
     let spin = ["-c", "while :; do :; done"];
     let running = Started::of(Command::new("sh").args(spin).stdin(Stdio::null()));
-    let done = folder.run(&format!("explain --for 500ms --json - --pid {}", running.id()));
+    let done = folder.run(&format!("explain --for 2s --json - --pid {}", running.id()));
     drop(running);
     if done.code == 2 {
         assert!(done.err.contains("no samples can be taken"), "{}", done.err);
@@ -384,7 +384,7 @@ fn all_that_runs_below_a_process_is_observed() {
     let parent = Started::of(Command::new("sh").args(["-c", script]).stdin(Stdio::null()));
     let descendants = || family(&SysRoot::host(), parent.id()).split_off(1);
     until!(descendants().len() == 3);
-    let done = folder.run(&format!("explain --for 500ms --json - --pid {}", parent.id()));
+    let done = folder.run(&format!("explain --for 2s --json - --pid {}", parent.id()));
     let numbers = descendants().iter().map(u32::to_string).collect::<Vec<_>>();
     assert!(Command::new("kill").args(&numbers).status().unwrap().success());
     if done.code == 2 {
