@@ -111,6 +111,18 @@ mod tests {
         assert!(of(Some("always [inherit] madvise never")).contains("2048 page faults for 128 pages"));
     }
 
+    /// The pages that memory of this kind has. The kernel may have run out of huge ones since it was asked for them.
+    fn pages(memory: &Region, kind: Kind) -> usize {
+        match kind.advice {
+            Advice::Huge => {
+                let huge = memory.huge_bytes().unwrap() as usize;
+                assert!(huge > 0);
+                huge / kind.page + (kind.bytes - huge) / sched::page_size() as usize
+            }
+            _ => kind.bytes / kind.page,
+        }
+    }
+
     #[test]
     fn a_kind_that_is_there_has_one_fault_for_each_page() {
         on_this_machine(|ground| {
@@ -118,19 +130,9 @@ mod tests {
                 match lacks(ground, kind) {
                     Some(why) => numakit_skips::MACHINE.skip_part(format!("no {}s: {why}", kind.name)),
                     None => {
-                        let small = sched::page_size() as usize;
                         let (mut memory, before) = (fresh(kind).unwrap(), own_faults());
-                        memory.touch(small);
-                        let faults = own_faults() - before;
-                        let pages = match kind.advice {
-                            // Between two moments the kernel may have run out of whole ones.
-                            Advice::Huge => {
-                                let huge = memory.huge_bytes().unwrap() as usize;
-                                assert!(huge > 0);
-                                huge / kind.page + (kind.bytes - huge) / small
-                            }
-                            _ => kind.bytes / kind.page,
-                        } as u64;
+                        memory.touch(sched::page_size() as usize);
+                        let (faults, pages) = (own_faults() - before, pages(&memory, kind) as u64);
                         // A page of code that is used for the first time is another fault.
                         assert!((pages..pages + 32).contains(&faults), "{}: {faults} of {pages}", kind.name);
                     }

@@ -197,7 +197,7 @@ fn pyarrow_and_polars_load_a_recording() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let rows = folder.read("a.arrows");
-    let total = rows.samples() + rows.labels().len();
+    let total = rows.total();
     assert!(text.contains(&format!("rows {total}")), "{total}: {text}");
     let values = rows.values("vmstat.pgfault");
     let (first, last) = (values[0], values[values.len() - 1]);

@@ -1,5 +1,6 @@
 //! A temporary folder, and `numa` in it.
 
+use numakit_model::label::RecorderEvent;
 use numakit_recording::{Batch, Header, Reader};
 use numakit_testing::until;
 use std::collections::BTreeSet;
@@ -254,13 +255,19 @@ impl Rows {
         self.batches.iter().map(|b| b.label.iter().filter(|l| l.is_none()).count()).sum()
     }
 
+    /// Samples and labels.
+    pub fn total(&self) -> usize {
+        self.batches.iter().map(Batch::len).sum()
+    }
+
     pub fn labels(&self) -> Vec<&str> {
         self.batches.iter().flat_map(|b| b.label.iter().flatten()).map(String::as_str).collect()
     }
 
     /// The labels but those of missed ticks, of which a busy machine may have some at any time.
     pub fn labels_without_losses(&self) -> Vec<&str> {
-        self.labels().into_iter().filter(|label| !label.starts_with("numakit:lost")).collect()
+        let is_loss = |label: &str| matches!(RecorderEvent::parse(label), Some(RecorderEvent::Lost(_)));
+        self.labels().into_iter().filter(|label| !is_loss(label)).collect()
     }
 
     /// The measured values of a series.

@@ -163,22 +163,19 @@ mod tests {
         let thread = std::thread::spawn(move || std::io::Read::read(&mut { read }, &mut [0]));
         let root = SysRoot::host();
         let me = TaskDir::of(&root, std::process::id());
-        let reads =
-            |call: &ThreadCall| matches!(call, ThreadCall::Call { number, .. } if *number == libc::SYS_read);
-        let refused = numakit_testing::wait::wait_for("a thread that reads", || {
+        let reads = |call| matches!(call, ThreadCall::Call { number, .. } if number == libc::SYS_read);
+        let seen = numakit_testing::wait::wait_for("a thread that reads", || {
             let calls = me.threads().unwrap().into_iter().map(|tid| me.thread(tid).bytes("syscall"));
             match calls.collect::<Result<Vec<_>, _>>() {
                 // A thread may end meanwhile.
                 Err(error) if error.is_missing() => None,
-                Err(error) => Some(Some(error)),
-                Ok(texts) => texts
-                    .iter()
-                    .filter_map(|text| ThreadCall::parse(text))
-                    .any(|call| reads(&call))
-                    .then_some(None),
+                Err(error) => Some(Err(error)),
+                Ok(texts) => {
+                    texts.iter().filter_map(|text| ThreadCall::parse(text)).any(reads).then_some(Ok(()))
+                }
             }
         });
-        if let Some(error) = refused {
+        if let Err(error) = seen {
             return numakit_skips::PRIVILEGES.skip(format_args!("{error}"));
         }
         drop(write);
