@@ -29,19 +29,54 @@ pub fn counter() -> Option<u64> {
 /// Time for which the counter and the clock are compared, in ns.
 const COMPARED: u64 = 20_000_000;
 
+/// Readings at a moment. The closest counts, for a process may lose its CPU for milliseconds within one.
+const READINGS: usize = 16;
+
+/// The clock in ns, the ticks, and the time that reading both took, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading {
+    clock: u64,
+    ticks: u64,
+    took: u64,
+}
+
+impl Reading {
+    fn now() -> Self {
+        let (clock, ticks) = (clock::monotonic(), ticks());
+        Self { clock, ticks, took: clock::monotonic().saturating_sub(clock) }
+    }
+
+    /// The reading of these that took least.
+    fn closest(readings: [Self; READINGS]) -> Self {
+        readings.into_iter().fold(readings[0], |best, next| if next.took < best.took { next } else { best })
+    }
+}
+
 /// Nanoseconds of a tick, in units of 2^-32.
 pub fn ns_per_tick() -> u64 {
-    let both = || (clock::monotonic(), ticks());
-    let (begin_ns, begin) = both();
+    let moment = || Reading::closest([(); READINGS].map(|()| Reading::now()));
+    let begin = moment();
     std::thread::sleep(std::time::Duration::from_nanos(COMPARED));
-    let (end_ns, end) = both();
-    let passed = u128::from(end.wrapping_sub(begin).max(1));
-    u64::try_from((u128::from(end_ns - begin_ns) << 32) / passed).unwrap_or(1 << 32)
+    let end = moment();
+    let passed = u128::from(end.ticks.wrapping_sub(begin.ticks).max(1));
+    u64::try_from((u128::from(end.clock.saturating_sub(begin.clock)) << 32) / passed).unwrap_or(1 << 32)
+}
+
+/// Ticks in a second, in thousands.
+pub fn khz() -> u64 {
+    u64::try_from((1_000_000_u128 << 32) / u128::from(ns_per_tick().max(1))).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_readings_the_one_counts_that_nothing_interrupted() {
+        let mut readings = [Reading { clock: 10, ticks: 1, took: 4_000_000 }; READINGS];
+        readings[5] = Reading { clock: 20, ticks: 2, took: 30 };
+        assert_eq!(Reading::closest(readings), readings[5]);
+    }
 
     #[test]
     fn ticks_pass_as_the_clock_says() {
