@@ -10,6 +10,7 @@ use crate::run::{Run, Stopped, Streams, Times};
 use crate::shape::Shape;
 use crate::simulated::Simulation;
 use crate::{fetch, image, initramfs, programs};
+use numakit_sys::ticks;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -274,7 +275,8 @@ impl Guest {
         image::make(contents.folder(), &image, self.room_mib)?;
         fs::write(&initramfs, initramfs::archive(&busybox)?).map_err(on("write", &initramfs))?;
         let options = self.simulation.as_ref().map_or("", |_| Simulation::KERNEL_OPTIONS);
-        let disk = Disk { kernel: &kernel, initramfs: &initramfs, image: &image, options };
+        let counter_khz = ticks::khz();
+        let disk = Disk { kernel: &kernel, initramfs: &initramfs, image: &image, counter_khz, options };
         qemu.args(machine::arguments(&self.shape, &disk));
         match &self.simulation {
             Some(simulation) => qemu.args(simulation.prepare(&self.shape, folder.path())?),

@@ -30,6 +30,7 @@ static PLAIN: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         .step("taken along", &["cat", "/root/taken along/boot.rs"])
         .step("mounts", &["sh", "-c", "ls /sys/kernel/tracing/events /sys/kernel/debug /sys/fs/cgroup"])
         .step("left behind", &["sh", "-c", "sleep 1000 & echo $!"])
+        .step("uptime", &["cut", "-d.", "-f1", "/proc/uptime"])
         .step("first", &["sh", "-c", &format!("{ALL_BYTES}; echo one >&2; seq 1 3000")])
         .step("second", &["sh", "-c", "echo two >&2; echo end; sleep 1000 & exit 3"])
         .stream_to(streams)
@@ -89,6 +90,13 @@ fn the_guest_has_the_time_of_this_machine() {
     let seconds: u64 = boot["files"].succeeded().trim().parse().unwrap();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     assert!(now.abs_diff(seconds) < 3600, "{seconds} there, {now} here");
+}
+
+#[test]
+fn a_second_of_the_guest_is_no_shorter_than_one_here() {
+    let Some(boot) = or_skipped(&PLAIN) else { return };
+    let seconds: u64 = boot["uptime"].succeeded().trim().parse().unwrap();
+    assert!(Duration::from_secs(seconds) < boot.total_time, "{seconds} s there, {:?} here", boot.total_time);
 }
 
 /// Something that collects what is streamed.
