@@ -23,8 +23,11 @@ before(async () => {
   numa = await Numa.start({ verb: "show", args: files });
 });
 
-/** A page whose first message says that all sources are still being opened; `tell` sends it a message. `asked`: what it requests; `cut` ends its connection. */
-async function early(): Promise<{ one: Client; hello: FromServer & { type: "hello" }; tell(message: FromServer): void; asked: ToServer[]; cut(): Promise<void> }> {
+/**
+ * A page whose first message says that all sources are still being opened, or with `opening` false that there is none; `tell` sends it a
+ * message. `asked`: what it requests; `cut` ends its connection.
+ */
+async function early({ opening = true } = {}): Promise<{ one: Client; hello: FromServer & { type: "hello" }; tell(message: FromServer): void; asked: ToServer[]; cut(): Promise<void> }> {
   const one = await Client.open("about:blank", { ready: false });
   let tell: ((message: FromServer) => void) | undefined;
   let hello: (FromServer & { type: "hello" }) | undefined;
@@ -42,7 +45,7 @@ async function early(): Promise<{ one: Client; hello: FromServer & { type: "hell
       const message = typeof data === "string" ? (JSON.parse(data) as FromServer) : null;
       if (message?.type !== "hello") return page.send(data);
       hello = message;
-      page.send(JSON.stringify({ ...message, sources: [], opening: message.sources.map(({ name }) => ({ name, percent: 0 })) }));
+      page.send(JSON.stringify({ ...message, sources: [], opening: opening ? message.sources.map(({ name }) => ({ name, percent: 0 })) : [] }));
     });
   });
   await one.page.goto(numa.controller);
@@ -118,5 +121,23 @@ test("a page whose connection was lost meanwhile shows all of it", async () => {
   await until("the next connection", async () => (await one.page.evaluate(() => window.numakit?.["arriving"] ?? null)) !== null);
   tell({ type: "source", source: a });
   await until("all of it", async () => (await known())?.join() === "" && fetches() > before);
+  await one.close();
+});
+
+test("a page that is earlier than the first source shows it when it comes, and keeps it when the server restarts", async () => {
+  const { one, hello, tell, asked, cut } = await early({ opening: false });
+  const [a] = hello.sources as [SourceInfo];
+  const fetches = () => asked.filter(({ type }) => type === "fetch").length;
+  await until("what is missing", async () => (await one.page.locator(".full").textContent()) === "Nothing to showThe server has no data source.");
+  tell({ type: "source", source: a });
+  await one.ready();
+  await until("its samples", async () => fetches() > 0);
+  const before = fetches();
+  await cut();
+  await until("the next connection", async () => (await one.page.evaluate(() => window.numakit?.["arriving"] ?? null)) !== null);
+  assert.equal(await one.page.locator(".panel").count() > 0, true, "the panels stay");
+  tell({ type: "source", source: a });
+  await until("the same source", async () => fetches() > before);
+  assert.deepEqual(await one.notices(), []);
   await one.close();
 });

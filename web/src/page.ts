@@ -37,7 +37,7 @@ export class Page {
   private sources: SourceInfo[] = [];
   /** The recordings that the server is opening. */
   private opening: OpeningInfo[] = [];
-  /** The sources of the server while the one to show is still being opened. */
+  /** The sources of the server while the one to show is not among them. */
   private arriving: { sources: SourceInfo[]; sameRole: boolean } | null = null;
   private readonly labels = new Map<number, Map<number, WireLabel>>();
   private instance = "";
@@ -146,10 +146,10 @@ export class Page {
   /** Shows the chosen source, or what is being opened as long as it may become that source. */
   private settle(sources: SourceInfo[], sameRole: boolean): void {
     const chosen = sources.find((one) => one.id === this.view.source);
-    this.arriving = !chosen && this.opening.length > 0 ? { sources, sameRole } : null;
-    if (this.arriving) return this.showOpening();
-    const shown = chosen ?? sources[0];
-    if (!shown) return void this.showResults();
+    const shown = chosen ?? (this.opening.length > 0 ? undefined : sources[0]);
+    // A server that just started has no source yet; it is announced later.
+    this.arriving = shown ? null : { sources, sameRole };
+    if (!shown) return this.opening.length > 0 ? this.showOpening() : void this.showResults();
     this.processes?.reconnected();
     if (sameRole && this.screen?.fits(sources)) {
       // More of them may have been read meanwhile.
@@ -167,16 +167,18 @@ export class Page {
     document.body.replaceChildren(fullPage("Opening", text));
   }
 
-  /** Shows the results of a server without sources. */
+  /** Shows the results of a server without sources, unless the page has something to show. */
   private async showResults(): Promise<void> {
-    if (this.results) return;
+    if (this.results || this.screen) return;
     const nothing = (why: string) => document.body.replaceChildren(fullPage("Nothing to show", why));
     try {
       const results = await servedResults();
+      // A source may have come meanwhile.
+      if (!this.arriving) return;
       if (results.length === 0) nothing("The server has no data source.");
       else this.results = new ResultScreen(results, true);
     } catch (error) {
-      nothing(error instanceof Error ? error.message : String(error));
+      if (this.arriving) nothing(error instanceof Error ? error.message : String(error));
     }
   }
 
