@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { afterEach, test } from "node:test";
 import { Client } from "./infra/browser";
-import { charts } from "./infra/chart";
+import { caughtUp, charts } from "./infra/chart";
 import { Controls } from "./infra/controls";
 import { closeAll, endsWithUs } from "./infra/ending";
 import { Numa } from "./infra/numa";
@@ -88,6 +88,7 @@ test("a server is killed and restarted: the page keeps its data, says what to do
   await until("the lost connection", async () => /connection lost/.test(await client.status()));
   // A gap that is seen.
   await pause(1500);
+  await caughtUp(client, "faults");
   const before = await measured(client);
   assert.ok(covers(before, seen), "history stays on screen");
   await numa.run();

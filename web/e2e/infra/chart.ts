@@ -49,6 +49,14 @@ export function charts(client: Client, panel: string): Promise<ShownChart[]> {
   }, panel);
 }
 
+/** Waits until a panel shows all live samples that the page has received: a page that needs long to draw does it seldom. */
+export async function caughtUp(client: Client, panel: string): Promise<void> {
+  await until("all received samples on screen", async () => {
+    const received = await client.page.evaluate(() => window.numakit?.["screen"]?.["timeline"]["grid"]?.end ?? NaN);
+    return (await charts(client, panel))[0]?.to === received;
+  });
+}
+
 /** Freezes what a page shows, or a part of it from one time to another, and waits for its data in more detail. */
 export async function freeze(client: Client, part?: [number, number]): Promise<void> {
   const before = await client.page.evaluateHandle((part) => {
